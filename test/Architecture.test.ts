@@ -243,7 +243,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/cli/doctor/Database.ts": ["clockOf"],
   "app/cli/doctor/Files.ts": ["spaceOf"],
   "app/cli/doctor/Services.ts": ["redisOf"],
-  "app/cli/eval/Judge.ts": ["states", "refuses"],
+  "domain/agents/evaluation/Judge.ts": ["states", "refuses"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
   "channels/Graph.ts": ["refusal"],
   "domain/accounts/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],

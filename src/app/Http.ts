@@ -47,6 +47,7 @@ import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
+import { ExperimentsHandlers, ManagedExperimentsHandlers } from "../http/hosted/agents/ExperimentsHandlers.ts"
 import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agents/TestCasesHandlers.ts"
 import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
 import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
@@ -117,6 +118,7 @@ const hosted = Layer.mergeAll(
   StartHandlers,
   TokensHandlers,
   TestCasesHandlers,
+  ExperimentsHandlers,
   WidgetsHandlers,
   ToolsHandlers,
   WebhooksHandlers
@@ -133,6 +135,7 @@ const managed = Layer.mergeAll(
   ManagedWidgetsHandlers,
   ManagedToolsHandlers,
   ManagedTestCasesHandlers,
+  ManagedExperimentsHandlers,
   ManagedChannelsHandlers,
   ManagedSourcesHandlers,
   ManagedCrawlHandlers,

@@ -40,6 +40,9 @@ import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
 import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
+import { Experiments } from "../usecases/agents/Experiments.ts"
+import { ExperimentWork } from "../usecases/agents/ExperimentWork.ts"
+import { PublishGate } from "../usecases/agents/PublishGate.ts"
 import { Configurations } from "../usecases/agents/Configurations.ts"
 import { ConfiguredParts } from "../usecases/agents/ConfiguredParts.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
@@ -317,7 +320,7 @@ export const layer = <E = never, R = never>(
     Channels.Default,
     Configurations.Default.pipe(
       Layer.provide(ConfiguredParts.Default),
-      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, Tools.Default))
+      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default))
     ),
     Conversations.Default,
     Crawls.Default,
@@ -326,12 +329,15 @@ export const layer = <E = never, R = never>(
     EmbeddingProfiles.Default,
     Reindex.Default,
     ImportConversations.Default,
+    Experiments.Default,
+    ExperimentWork.Default.pipe(Layer.provide(Replays.Default)),
     Ingest.Default,
     Insights.Default,
     WebhookIngress.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
     LegacyKeys.Default,
+    PublishGate.Default,
     Queues.Default,
     RateLimits.Default.pipe(Layer.provide(Layer.succeed(RateLimitSettings, settings))),
     Refresh.Default.pipe(Layer.provide(Sources.Default)),

@@ -15,6 +15,8 @@ import { UserStore } from "../store/accounts/Users.ts"
 import { AgentStore } from "../store/agents/Agents.ts"
 import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
 import { ConfiguredPartStore } from "../store/agents/ConfiguredParts.ts"
+import { ExperimentStore } from "../store/agents/Experiments.ts"
+import { PublishThresholdStore } from "../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../store/agents/TestCases.ts"
 import { AgentWidgetStore } from "../store/agents/Widgets.ts"
 import { StartStore } from "../store/agents/Starts.ts"
@@ -79,6 +81,7 @@ export const stores = Layer.mergeAll(
   EmailDeliveryStore.Default,
   EntitlementStore.Default,
   EndUserStore.Default,
+  ExperimentStore.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   InboxViewStore.Default,
@@ -102,6 +105,7 @@ export const stores = Layer.mergeAll(
   ToolStore.Default,
   TurnClaimStore.Default,
   PassageStore.Default,
+  PublishThresholdStore.Default,
   Turns.Default,
   UnansweredStore.Default,
   UsageStore.Default,

@@ -9,6 +9,7 @@ import { JobQueue } from "../capabilities/JobQueue.ts"
 import type { QueueName } from "../domain/knowledge/Job.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
+import { ExperimentWork } from "../usecases/agents/ExperimentWork.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { Embed } from "../usecases/knowledge/Embed.ts"
 import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
@@ -32,7 +33,9 @@ const concurrentJobs = {
   /** Messages to contacts that are sent: most of it is waiting for the provider. */
   "channel-outbound": 12,
   /** Events that are sent to webhooks: all of it is waiting for the receiver. */
-  "webhook-outbound": 32
+  "webhook-outbound": 32,
+  /** Experiments, each of which asks two questions at a time. */
+  experiments: 2
 } as const satisfies Record<QueueName, number>
 
 const tidy = Effect.gen(function* () {
@@ -89,6 +92,10 @@ export const layer = Layer.scopedDiscard(
     yield* beside(queue.work("artifact-cleanup", concurrentJobs["artifact-cleanup"], artifacts.process))
     const webhooks = yield* WebhookDelivery
     yield* beside(queue.work("webhook-outbound", concurrentJobs["webhook-outbound"], webhooks.process))
+    const experiments = yield* ExperimentWork
+    yield* beside(
+      queue.work("experiments", concurrentJobs.experiments, experiments.process, experiments.abandoned)
+    )
     yield* beside(Sweeps.start)
     yield* beside(Effect.forkScoped(work))
     yield* beside(tidy)

@@ -88,6 +88,17 @@ export const policies = {
     lease: "20 seconds",
     drain: "15 seconds",
     ownerShare: 1 / 8
+  },
+  // It goes on behind the last question that was answered.
+  experiments: {
+    attempts: 10,
+    backoff: "2 seconds",
+    maxBackoff: "1 minute",
+    keepCompleted: 100,
+    keepFailed: 500,
+    lease: "30 seconds",
+    drain: "1 second",
+    ownerShare: 1 / 2
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 

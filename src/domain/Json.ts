@@ -63,3 +63,16 @@ export const parse = (
   // In the text itself neither can stand.
   return unstorable.test(text) ? Either.map(value, clean) : value
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The same text for the same value, in whatever order its members stand. */
+export const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
+  if (!isObject(value)) return JSON.stringify(value) ?? "null"
+  const members = Object.keys(value)
+    .toSorted()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
+  return `{${members.join(",")}}`
+}

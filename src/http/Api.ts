@@ -9,6 +9,7 @@ import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
 import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
+import { ExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
@@ -67,6 +68,7 @@ export const Api = HttpApi.make("spoke")
   .add(ChannelsApi)
   .add(ToolsApi)
   .add(TestCasesApi)
+  .add(ExperimentsApi)
   .add(WebhooksApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)

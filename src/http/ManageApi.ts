@@ -3,6 +3,7 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import { ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { ManagedAgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
 import { ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
+import { ManagedExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
@@ -32,6 +33,7 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedWidgetsApi)
   .add(ManagedToolsApi)
   .add(ManagedTestCasesApi)
+  .add(ManagedExperimentsApi)
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)
   .add(ManagedCrawlApi)

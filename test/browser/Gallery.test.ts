@@ -42,7 +42,17 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
     ...Object.fromEntries(
-      ["sources", "settings", "versions", "cases", "keys", "tools", "channels", "widget"].flatMap((tab) => [
+      [
+        "sources",
+        "settings",
+        "versions",
+        "cases",
+        "experiments",
+        "keys",
+        "tools",
+        "channels",
+        "widget"
+      ].flatMap((tab) => [
         [`agent-${tab}`, `/app/agents/${agentId}/${tab}`],
         [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
       ])
@@ -80,6 +90,8 @@ const dialogs = [
   ["agent-keys", /New key|Neuer Schlüssel/],
   ["agent-cases", /New test case|Neuer Testfall/],
   ["agent-cases", /Import|Importieren/],
+  ["agent-experiments", /Run test cases|Testfälle stellen/],
+  ["agent-experiments", /^(?:Show|Zeigen)/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["webhooks", /New webhook|Neuer Webhook/],
@@ -136,7 +148,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
           /^(start|people|audit|retention|single-sign-on|tokens|webhooks|agent-keys|agent-widget)/u.test(name)
         )
           continue
-        if (role === "viewer" && name.startsWith("agent-try")) continue
+        if (role === "viewer" && /^agent-(?:try|experiments)/u.test(name)) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page)
         expect([name, await page.getByRole("alert").allTextContents()]).toEqual([name, []])

@@ -122,6 +122,7 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     expectFacts: ["ten o'clock"],
     note: "Customers ask this most often."
   })
+  await own("POST", `/api/agents/${agentId}/experiments`, {})
   await own("POST", `/api/agents/${agentId}/channels`, {
     channel: "whatsapp",
     externalId: "1098765432",

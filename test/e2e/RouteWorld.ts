@@ -8,6 +8,7 @@ export type Kind =
   | "TokenId"
   | "ToolId"
   | "TestCaseId"
+  | "ExperimentId"
   | "WebhookId"
   | "ChannelId"
   | "SourceId"
@@ -125,8 +126,8 @@ let channels = 0
 /** An agent of the tenant that has one of everything. */
 export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promise<World> => {
   const { cookie, tenantId } = owner
-  const own = async (path: string, body: unknown) =>
-    (await good(ask(spoke, "POST", path, { cookie, headers: csrf, body }))).data
+  const own = async (path: string, body: unknown, method = "POST") =>
+    (await good(ask(spoke, method, path, { cookie, headers: csrf, body }))).data
   const agentId: string = (await own("/api/agents", { name: mark, instructions: mark })).agent.id
   const made = await own(`/api/agents/${agentId}/keys`, { name: mark, permissions: ["*"] })
   const key: string = made.secret
@@ -163,6 +164,13 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     ({ data }) => data.status === "SUCCEEDED"
   )
 
+  const { experiment } = await own(`/api/agents/${agentId}/experiments`, {})
+  await own(`/api/agents/${agentId}/threshold`, { minPass: null, noRegression: false }, "PUT")
+  await until(
+    () => good(ask(spoke, "GET", `/api/experiments/${experiment.id}`, { cookie })),
+    ({ data }) => data.experiment.status === "complete"
+  )
+
   const chat = { message: `Hello from ${mark}`, externalEndUserId: mark }
   const streamed = await byKey("POST", "/v1/chat/stream", chat)
   const runId = streamed.headers.get("x-run-id") ?? ""
@@ -189,6 +197,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     TokenId: access.token.id,
     ToolId: tool.id,
     TestCaseId: testCase.case.id,
+    ExperimentId: experiment.id,
     WebhookId: webhook.id,
     ChannelId: channel.id,
     SourceId: source.id,

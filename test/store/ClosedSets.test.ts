@@ -3,6 +3,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
+import { Experiment } from "../../src/domain/agents/Experiment.ts"
 import { TestCaseOrigin } from "../../src/domain/agents/TestCase.ts"
 import { Delivery } from "../../src/domain/channels/Channel.ts"
 import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/conversations/Conversation.ts"
@@ -26,6 +27,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "channel_outbox.state": ["pending", "sending", "sent", "failed", "cancelled"],
   "conversations.state": ConversationState.literals,
   "crawl_entries.outcome": CrawlOutcome.literals,
+  "experiments.status": Experiment.fields.status.literals,
   "ingestion_jobs.status": IngestionJobStatus.literals,
   "ingestion_jobs.type": IngestionJobType.literals,
   "messages.author": MessageAuthor.literals,

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import * as Arguments from "./Arguments.ts"
+import * as Gates from "./Gates.ts"
 import { load } from "./ConfigurationFile.ts"
 import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
 import * as Output from "./Output.ts"
@@ -18,15 +19,21 @@ interface PullFlags extends Flags {
   readonly agentsOnly?: true | undefined
 }
 
-interface PlanFlags extends Flags {
+interface GateFlags {
+  readonly allowRegression?: true | undefined
+}
+
+interface PlanFlags extends Flags, GateFlags {
   readonly prune?: true | undefined
+  /** False with `--no-cases`. */
+  readonly cases?: boolean | undefined
 }
 
 interface DestroyFlags extends Flags {
   readonly yes?: true | undefined
 }
 
-interface ApplyFlags extends PlanFlags, DestroyFlags {
+interface ApplyFlags extends Omit<PlanFlags, "cases">, DestroyFlags {
   readonly wait?: true | undefined
 }
 
@@ -68,10 +75,14 @@ const summary = ({ changes }: Plan): string => {
   return `${count("create")} to create, ${count("update")} to change, ${count("delete")} to delete.`
 }
 
-const show = (plan: Plan, json: true | undefined) =>
+const show = (plan: Plan, gates: ReadonlyArray<Gates.Gate>, json: true | undefined) =>
   json === true
-    ? Output.asJson(plan)
-    : Output.line(plan.changes.length === 0 ? "Nothing would change." : plan.changes.map(block).join("\n"))
+    ? Output.asJson({ ...plan, gates })
+    : Output.line(
+        plan.changes.length === 0
+          ? "Nothing would change."
+          : [...plan.changes.map(block), ...gates.map(Gates.words)].join("\n")
+      )
 
 const pull = ({ agentsOnly, ...flags }: PullFlags) =>
   Effect.gen(function* () {
@@ -82,10 +93,13 @@ const pull = ({ agentsOnly, ...flags }: PullFlags) =>
     yield* Output.asJson(config)
   })
 
-const plan = (file: string, { json, prune, ...flags }: PlanFlags) =>
+const plan = (file: string, { allowRegression, cases, json, prune, ...flags }: PlanFlags) =>
   Effect.gen(function* () {
-    const planned = yield* send(flags, { config: yield* load(file), dryRun: true, prune: prune === true })
-    yield* show(planned, json)
+    const config = yield* load(file)
+    const planned = yield* send(flags, { config, dryRun: true, prune: prune === true })
+    const gates = cases === false ? [] : yield* Gates.measure(flags, config, planned)
+    yield* show(planned, gates, json)
+    if (allowRegression !== true) yield* Gates.refuse(gates)
     if (planned.changes.length > 0) {
       return yield* new CommandFailed({ message: summary(planned), exitCode: 2 })
     }
@@ -103,20 +117,26 @@ const confirmed = Effect.gen(function* () {
 
 /** Plans, asks, and makes the plan that was shown so. */
 const carryOut = Effect.fn("Configuration.carryOut")(function* (
-  { json, yes, ...flags }: DestroyFlags,
-  wanted: object
+  { allowRegression, json, yes, ...flags }: DestroyFlags & GateFlags,
+  wanted: { readonly config: unknown; readonly destroy?: true }
 ) {
   const planned = yield* send(flags, { ...wanted, dryRun: true })
   if (planned.changes.length === 0) {
-    yield* show(planned, json)
+    yield* show(planned, [], json)
     return planned
   }
+  const gates = wanted.destroy === true ? [] : yield* Gates.measure(flags, wanted.config, planned)
+  if (allowRegression !== true && gates.some(Gates.isWorse)) {
+    yield* show(planned, gates, json)
+    yield* Gates.refuse(gates)
+  }
   if (yes !== true) {
-    yield* show(planned, undefined)
+    yield* show(planned, gates, undefined)
     yield* confirmed
   }
-  const done = yield* send(flags, { ...wanted, revision: planned.revision })
-  yield* show(done, json)
+  const force = allowRegression === true ? { force: true } : {}
+  const done = yield* send(flags, { ...wanted, ...force, revision: planned.revision })
+  yield* show(done, gates, json)
   yield* Output.note(`Applied: ${summary(done)}`)
   return done
 })
@@ -183,7 +203,8 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
 
 const apply = (file: string, { prune, wait, ...flags }: ApplyFlags) =>
   Effect.gen(function* () {
-    const done = yield* carryOut(flags, { config: yield* load(file), prune: prune === true })
+    const wanted = { config: yield* load(file), prune: prune === true }
+    const done = yield* carryOut(flags, wanted)
     if (wait === true) yield* waitForSources(flags, done)
   })
 
@@ -193,6 +214,7 @@ const destroy = (file: string, flags: DestroyFlags) =>
   })
 
 const fileWords = "JSON, YAML or a module (.mjs, .ts): the agents by name"
+const allowWords = "also when clearly fewer test cases pass than now"
 const pruneWords = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>
@@ -217,6 +239,8 @@ export const planCommand = (run: Arguments.Run) =>
   )
     .argument("<file>", fileWords)
     .option("--prune", pruneWords)
+    .option("--allow-regression", allowWords)
+    .option("--no-cases", "do not ask the test cases of agents whose settings would change")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -233,6 +257,7 @@ export const applyCommand = (run: Arguments.Run) =>
     .argument("<file>", fileWords)
     .option("--yes", "do not ask")
     .option("--prune", pruneWords)
+    .option("--allow-regression", allowWords)
     .option("--wait", "until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)

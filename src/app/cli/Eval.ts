@@ -6,15 +6,16 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
+import { judge } from "../../domain/agents/evaluation/Judge.ts"
+import * as Report from "../../domain/agents/evaluation/Report.ts"
 import type { Case } from "../../domain/agents/TestCaseFile.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Ask from "./eval/Ask.ts"
 import * as Cases from "./eval/Cases.ts"
 import * as InProcess from "./eval/InProcess.ts"
-import { judge } from "./eval/Judge.ts"
-import * as Report from "./eval/Report.ts"
 import * as Stored from "./eval/Stored.ts"
+import { words } from "./eval/Words.ts"
 import * as Output from "./Output.ts"
 
 interface Flags extends Connection.Flags, Connection.ManageFlags {
@@ -122,7 +123,7 @@ const evaluate = (file: string | undefined, flags: Flags) =>
     if (flags.record !== undefined) yield* record(flags.record, report)
     yield* flags.json === true
       ? Output.asJson(comparison === null ? report : { ...report, baseline: comparison })
-      : Output.line(Report.words(report, comparison))
+      : Output.line(words(report, comparison))
     if (comparison?.compared === 0)
       return yield* Cases.badInput(`${flags.baseline} has none of the questions of ${file ?? "the agent"}.`)
     const problem = verdict(report, comparison, flags.minPass)

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
 import { ConfiguredSource, SourceName } from "../knowledge/Source.ts"
 import { CreateAgent } from "./Agent.ts"
+import { maxTestCases, TestCaseFields } from "./TestCase.ts"
 import { ConfiguredTool, maxTools, ToolName } from "./Tool.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -31,7 +32,9 @@ export const AgentConfiguration = Schema.Struct({
   /** By name. Where it stands, the sources that it does not name go, but for uploads; left out, all stay as they are. */
   sources: optional(named(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
   /** Tools with an address, by name. Where it stands, those that it does not name go; left out, all stay as they are. */
-  remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools))
+  remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools)),
+  /** Where it stands, the test cases that it does not have go, but for those of turns; left out, all stay as they are. */
+  cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases)))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
 
@@ -88,6 +91,8 @@ export const ApplyRequest = Schema.Struct({
   prune: optional(Schema.Boolean),
   /** Delete the agents that the file names, and leave all others alone. */
   destroy: optional(Schema.Boolean),
+  /** Publish also what does not reach what an agent asks of what is published. */
+  force: optional(Schema.Boolean),
   /** Of the plan that is applied. */
   revision: optional(Schema.String.pipe(Schema.maxLength(100)))
 })

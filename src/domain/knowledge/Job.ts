@@ -8,7 +8,8 @@ export const QueueName = Schema.Literal(
   "artifact-cleanup",
   "channel-inbound",
   "channel-outbound",
-  "webhook-outbound"
+  "webhook-outbound",
+  "experiments"
 )
 export type QueueName = typeof QueueName.Type
 

@@ -43,10 +43,13 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
         Request: TenantId,
         Result: Size,
         execute: (tenantId) => sql`
-          select count(*)::int as count, coalesce(sum(bytes), 0)::float8 as bytes from (
-            select length(config::text) as bytes from sources where tenant_id = ${tenantId} and ${describable}
+          select (count(*) filter (where named))::int as count, coalesce(sum(bytes), 0)::float8 as bytes from (
+            select true as named, length(config::text) as bytes from sources where tenant_id = ${tenantId} and ${describable}
             union all
-            select length(definition::text) from tools where tenant_id = ${tenantId}
+            select true, length(definition::text) from tools where tenant_id = ${tenantId}
+            union all
+            select false, length(question) + length(expect_sources::text) + length(expect_facts::text) from test_cases
+            where tenant_id = ${tenantId} and run_id is null
           ) parts`
       })
 
@@ -74,10 +77,12 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             select id || md5(name || config::text || labels::text) as part from sources where tenant_id = ${tenantId}
             union all
             select id || version from tools where tenant_id = ${tenantId}
+            union all
+            select id || updated_at from test_cases where tenant_id = ${tenantId} and run_id is null
           ) parts`
       })
 
-      /** How many there are, and the length of all that they say, in characters. */
+      /** How many there are, and the length of all that they and the test cases say, in characters. */
       const size = ({ tenantId }: TenantScope) => Effect.orDie(selectSize(tenantId))
 
       /** Oldest first. */
@@ -88,7 +93,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
         Effect.orDie(selectTools(tenantId))
 
-      /** Another one after any change of a source or a tool. */
+      /** Another one after any change of a source, a tool or a case. */
       const fingerprint = ({ tenantId }: TenantScope) =>
         Effect.orDie(Effect.map(selectFingerprint(tenantId), (row) => row.fingerprint))
 

@@ -106,6 +106,15 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         Effect.withSpan("TestCaseStore.page")
       )
 
+    /** Of all agents of the tenant, oldest first, without those that were made from turns. */
+    const written = ({ tenantId }: TenantScope) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from test_cases where tenant_id = ${tenantId} and run_id is null order by id`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.written"))
+
     /** False when the tenant has no such case. */
     const remove = ({ tenantId }: TenantScope, id: TestCaseId): Effect.Effect<boolean> =>
       sql`delete from test_cases where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
@@ -136,6 +145,6 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
           where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId} and r.status <> 'running'`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.asked"))
 
-    return { insert, update, page, remove, asked } as const
+    return { insert, update, page, written, remove, asked } as const
   })
 }) {}

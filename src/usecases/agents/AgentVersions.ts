@@ -9,12 +9,15 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { AgentVersionStore } from "../../store/agents/AgentVersions.ts"
+import { PublishGate } from "./PublishGate.ts"
 
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missing = () => new NotFound({ message: "The agent has no such version." })
 
 export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/agents/AgentVersions", {
+  dependencies: [PublishGate.Default],
   effect: Effect.gen(function* () {
+    const gate = yield* PublishGate
     const store = yield* AgentVersionStore
     const agents = yield* AgentStore
 
@@ -40,14 +43,34 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     const known = <A>(found: Option.Option<A>) =>
       Option.match(found, { onNone: missing, onSome: Effect.succeed<A> })
 
-    /** Turns that begin from now on use the version, be it newer or older than what was published. */
-    const publish = (scope: TenantScope, id: AgentId, version: number) =>
-      Effect.flatMap(store.publish(scope, id, version), known).pipe(Effect.withSpan("AgentVersions.publish"))
+    /**
+     * Turns that begin from now on use the version, be it newer or older than what was published. CONFLICT when it does not
+     * reach what the agent asks for, unless `force`.
+     */
+    const publish = Effect.fn("AgentVersions.publish")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      version: number,
+      force = false
+    ) {
+      if (!force) yield* gate.checkVersion(scope, id, version)
+      return yield* known(yield* store.publish(scope, id, version))
+    })
 
-    /** A share of the conversations for another version than the published one; null ends it. */
-    const split = (scope: TenantScope, id: AgentId, to: Split | null) =>
-      Effect.flatMap(store.split(scope, id, to), known).pipe(Effect.withSpan("AgentVersions.split"))
+    /** A share of the conversations for another version than the published one, as {@link publish}. */
+    const split = Effect.fn("AgentVersions.split")(function* (
+      scope: TenantScope,
+      id: AgentId,
+      to: Split,
+      force = false
+    ) {
+      if (!force) yield* gate.checkVersion(scope, id, to.version)
+      return yield* known(yield* store.split(scope, id, to))
+    })
 
-    return { list, get, publish, split } as const
+    const endSplit = (scope: TenantScope, id: AgentId) =>
+      Effect.flatMap(store.split(scope, id, null), known).pipe(Effect.withSpan("AgentVersions.endSplit"))
+
+    return { list, get, publish, split, endSplit } as const
   })
 }) {}

@@ -14,6 +14,7 @@ import { outdated } from "../../domain/Version.ts"
 import { type AgentSettings, AgentStore } from "../../store/agents/Agents.ts"
 import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
 import { isDeadlock } from "../../store/knowledge/Sources.ts"
+import { PublishGate } from "./PublishGate.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
@@ -73,7 +74,9 @@ const changesOf = ({
 })
 
 export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
+  dependencies: [PublishGate.Default],
   effect: Effect.gen(function* () {
+    const gate = yield* PublishGate
     const store = yield* AgentStore
     const keyStore = yield* KeyStore
     const sql = yield* SqlClient.SqlClient
@@ -127,14 +130,16 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
 
     /**
      * Makes a version and publishes it, unless `publish` is false. CONFLICT when `expected`, the version that the change was
-     * made from, is no longer the newest, or `from` is published no longer. A change that names no setting makes no version.
+     * made from, is no longer the newest, or `from` is published no longer, and when the settings do not reach what the agent
+     * asks of what is published, unless `force`. A change that names no setting makes no version.
      */
     const patch = Effect.fn("Agents.patch")(function* (
       scope: TenantScope,
       id: AgentId,
       change: PatchAgent,
       expected: number | null = null,
-      author: Actor | null = null
+      author: Actor | null = null,
+      force = false
     ) {
       yield* checkTools(change.tools ?? [])
       const before = yield* get(scope, id)
@@ -144,6 +149,14 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       if (isEmpty) return yield* outdated(before.version)
       const from = yield* baseOf(scope, id, change.from)
       const { note = null, publish = true } = change
+      if (publish && !force) {
+        const base = Effect.map(baseOf(scope, id, before.publishedVersion), (found) => from ?? found)
+        yield* gate.check(
+          scope,
+          id,
+          Effect.map(base, (found) => ({ ...initial({ name: before.name }), ...found?.settings, ...changes }))
+        )
+      }
       const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)
       if (Option.isSome(changed)) return changed.value
       const { version } = yield* get(scope, id)

@@ -17,6 +17,7 @@ import type {
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ValidationError } from "../../domain/Errors.ts"
 import { Agents, initial } from "./Agents.ts"
+import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts, type PartError, type PartStep, writtenParts } from "./ConfiguredParts.ts"
 
 /** Agents that are read at a time. */
@@ -31,10 +32,19 @@ const outdatedPlan = () =>
 
 type Said = Omit<CreateAgent, "name">
 
-const saidOf = ({ renamedFrom: _, sources: __, remoteTools: ___, ...said }: AgentConfiguration): Said => said
+const saidOf = ({
+  renamedFrom: _,
+  sources: __,
+  remoteTools: ___,
+  cases: ____,
+  ...said
+}: AgentConfiguration): Said => said
 
 const namesParts = ({ agents }: Configuration) =>
-  Object.values(agents).some(({ remoteTools, sources }) => sources !== undefined || remoteTools !== undefined)
+  Object.values(agents).some(
+    ({ cases, remoteTools, sources }) =>
+      sources !== undefined || remoteTools !== undefined || cases !== undefined
+  )
 
 /** What a file says of an agent, field by field, with what it leaves out. */
 const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
@@ -138,12 +148,21 @@ const meanings = {
 interface Step extends AgentChange {
   readonly said: Said
   readonly version: number | null
+  /** The version that answers now; null where there is none. */
+  readonly published: number | null
   readonly parts: ReadonlyArray<PartStep>
   /** Its settings stay as they are: there is no version to be made. */
   readonly partsOnly: boolean
 }
 
-const shown = ({ parts: _, partsOnly: __, said: ___, version: ____, ...change }: Step): AgentChange => change
+const shown = ({
+  parts: _,
+  partsOnly: __,
+  published: ___,
+  said: ____,
+  version: _____,
+  ...change
+}: Step): AgentChange => change
 
 const stepOf = (
   name: string,
@@ -156,19 +175,19 @@ const stepOf = (
   if (found === undefined) {
     const fields = [...changedFields({}, said), ...ofParts]
     const made = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
-    return [{ ...made, said, version: null, parts, partsOnly: false }]
+    return [{ ...made, said, version: null, published: null, parts, partsOnly: false }]
   }
   const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
   const settings = [...renamed, ...changedFields(ofAgent(found), said)]
-  const { id, version } = found
+  const { id, publishedVersion: published, version } = found
   if (settings.length + ofParts.length === 0) return []
   const partsOnly = settings.length === 0
   const meaning = partsOnly ? meanings.parts : meanings.update
   const change = { action: "update", agent: name, id, fields: [...settings, ...ofParts], meaning } as const
-  return [{ ...change, said, version, parts, partsOnly }]
+  return [{ ...change, said, version, published, parts, partsOnly }]
 }
 
-const removalOf = ({ id, name, version }: Agent): Step => ({
+const removalOf = ({ id, name, publishedVersion: published, version }: Agent): Step => ({
   action: "delete",
   agent: name,
   id,
@@ -176,6 +195,7 @@ const removalOf = ({ id, name, version }: Agent): Step => ({
   meaning: meanings.delete,
   said: {},
   version,
+  published,
   parts: [],
   partsOnly: false
 })
@@ -237,11 +257,13 @@ const stepsOf = Effect.fn(function* (
 })
 
 export class Configurations extends Effect.Service<Configurations>()("usecases/agents/Configurations", {
+  dependencies: [PublishGate.Default],
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const agents = yield* Agents
     const keyStore = yield* KeyStore
     const parts = yield* ConfiguredParts
+    const gate = yield* PublishGate
 
     const all = Effect.fn("Configurations.all")(function* (scope: TenantScope) {
       const found: Array<Agent> = []
@@ -316,14 +338,19 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
       const change = { ...settings, retrieval, grounding }
-      return Effect.as(agents.patch(scope, id, change, version, author), id)
+      // Whether it may be published is asked when its cases are as the file says.
+      return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }
 
-    const take = Effect.fn(function* (scope: TenantScope, step: Step, author: Actor | null) {
+    const take = Effect.fn(function* (scope: TenantScope, step: Step, author: Actor | null, force: boolean) {
       const agentId = yield* takeAgent(scope, step, author)
       if (agentId !== null) {
         const agent = { tenantId: scope.tenantId, agentId }
         yield* Effect.forEach(step.parts, (part) => part.take(agent), { discard: true })
+      }
+      if (step.action === "update" && !step.partsOnly && agentId !== null && !force) {
+        const before = yield* agents.get(scope, agentId)
+        yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)
       }
       const taken: AgentChange = { ...shown(step), id: agentId ?? step.id }
       return taken
@@ -335,7 +362,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      */
     const apply = Effect.fn("Configurations.apply")(function* (
       scope: TenantScope,
-      { revision: planned, ...wanted }: ApplyRequest,
+      { force = false, revision: planned, ...wanted }: ApplyRequest,
       author: Actor | null = null
     ) {
       const { tenantId } = scope
@@ -346,7 +373,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const found = yield* all(scope)
         if (planned !== undefined && planned !== (yield* revision(scope, found))) return yield* outdatedPlan()
         const changes = yield* Effect.forEach(yield* steps(scope, found, wanted), (step) =>
-          take(scope, step, author)
+          take(scope, step, author, force)
         )
         const applied: Plan = { changes, revision: yield* revision(scope, yield* all(scope)) }
         return applied

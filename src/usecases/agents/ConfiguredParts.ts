@@ -2,13 +2,13 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentConfiguration, type FieldChange, maxParts } from "../../domain/agents/Configuration.ts"
+import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { type ConfiguredTool, contradiction, type ToolDefinition } from "../../domain/agents/Tool.ts"
 import {
   type ArtifactDeleteConflict,
@@ -20,8 +20,12 @@ import {
   ValidationError
 } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
+import { canonical } from "../../domain/Json.ts"
 import { ConfiguredSource, hasContent } from "../../domain/knowledge/Source.ts"
+import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store/agents/ConfiguredParts.ts"
+import { fieldsOf } from "./Measured.ts"
+import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
 import { Tools, withoutValues } from "./Tools.ts"
 
@@ -47,9 +51,11 @@ export interface PartStep {
 interface Parts {
   readonly sources: ReadonlyMap<string, SourcePart>
   readonly tools: ReadonlyMap<string, ToolPart>
+  /** Oldest first, without those that were made from turns: they go with the person who asked. */
+  readonly cases: ReadonlyArray<TestCase>
 }
 
-type Said = Pick<AgentConfiguration, "sources" | "remoteTools">
+type Said = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases">
 
 const twice = (name: string) =>
   new Conflict({
@@ -58,18 +64,11 @@ const twice = (name: string) =>
 
 const tooMany = () =>
   new Conflict({
-    message: `There are more sources and tools than one file may hold (${maxParts} of ${maxPartsLength} characters). Ask for the agents alone.`
+    message: `There are more sources, tools and test cases than one file may hold (${maxParts} sources and tools, ${maxPartsLength} characters). Ask for the agents alone.`
   })
 
-const sorted = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(sorted)
-  if (!Predicate.isRecord(value)) return value
-  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
-  return Object.fromEntries(entries.map(([name, member]) => [name, sorted(member)]))
-}
-
 /** The database does not keep the order of fields. */
-const same = (one: unknown, other: unknown) => JSON.stringify(sorted(one)) === JSON.stringify(sorted(other))
+const same = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 
 const decodeSource = Schema.decodeUnknownEither(ConfiguredSource)
 const encodeSource = Schema.encodeSync(ConfiguredSource)
@@ -90,18 +89,37 @@ const byName = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<str
   Object.fromEntries([...entries].toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
 /** As a file says them; nothing of an agent without any. */
-export const writtenParts = ({ sources, tools }: Parts): Said => {
+export const writtenParts = ({ cases, sources, tools }: Parts): Said => {
   const said = [...sources].flatMap(([name, source]) =>
     Option.match(saidOfSource(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
   )
   const remoteTools = Array.from(tools, ([name, tool]) => [name, saidOfTool(tool)] as const)
   return {
     ...(said.length === 0 ? {} : { sources: byName(said) }),
-    ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) })
+    ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
+    ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) })
   }
 }
 
-const noParts: Parts = { sources: new Map(), tools: new Map() }
+const noParts: Parts = { sources: new Map(), tools: new Map(), cases: [] }
+
+/** How many of each: the same case may stand there several times. */
+const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
+  return counts
+}
+
+/** Those of `all` that are beyond what `other` has of the same. */
+const beyond = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
+  const left = new Map(counted(other))
+  return all.filter((one) => {
+    const text = textOf(one)
+    const count = left.get(text) ?? 0
+    left.set(text, count - 1)
+    return count <= 0
+  })
+}
 
 export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases/agents/ConfiguredParts", {
   effect: Effect.gen(function* () {
@@ -109,14 +127,21 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     const sources = yield* Sources
     const tools = yield* Tools
     const box = yield* SecretBox
+    const caseStore = yield* TestCaseStore
+    const cases = yield* TestCases
 
     /** Those of every agent; CONFLICT when they are too many for a file or when a name stands for two. */
     const load = Effect.fn("ConfiguredParts.load")(function* (scope: TenantScope) {
       const { bytes, count } = yield* store.size(scope)
       if (count > maxParts || bytes > maxPartsLength) return yield* tooMany()
-      const ofAgents = new Map<AgentId, { sources: Map<string, SourcePart>; tools: Map<string, ToolPart> }>()
+      interface Found {
+        readonly sources: Map<string, SourcePart>
+        readonly tools: Map<string, ToolPart>
+        readonly cases: Array<TestCase>
+      }
+      const ofAgents = new Map<AgentId, Found>()
       const of = (agentId: AgentId) => {
-        const parts = ofAgents.get(agentId) ?? { sources: new Map(), tools: new Map() }
+        const parts: Found = ofAgents.get(agentId) ?? { sources: new Map(), tools: new Map(), cases: [] }
         ofAgents.set(agentId, parts)
         return parts
       }
@@ -126,6 +151,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         found.set(source.name, source)
       }
       for (const tool of yield* store.tools(scope)) of(tool.agentId).tools.set(tool.name, tool)
+      for (const found of yield* caseStore.written(scope)) of(found.agentId).cases.push(found)
       return (agentId: AgentId): Parts => ofAgents.get(agentId) ?? noParts
     })
 
@@ -213,6 +239,24 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       return { change, take }
     })
 
+    /** One step for all: they have no names. Those that are as they were keep their ids. */
+    const caseSteps = (
+      before: ReadonlyArray<TestCase>,
+      after: ReadonlyArray<TestCaseFields>
+    ): ReadonlyArray<PartStep> => {
+      const was = (one: TestCase) => canonical(fieldsOf(one))
+      const gone = beyond(before, was, after.map(canonical))
+      const added = beyond(after, canonical, before.map(was))
+      if (gone.length + added.length === 0) return []
+      const change = { field: "cases", before: gone.map(fieldsOf), after: added }
+      const take = ({ agentId, tenantId }: AgentScope) =>
+        Effect.gen(function* () {
+          yield* Effect.forEach(gone, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
+          if (added.length > 0) yield* cases.add({ tenantId }, agentId, added)
+        })
+      return [{ change, take }]
+    }
+
     /** What is to be done to the parts that the file names; those of the other kind stay as they are. */
     const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: Said) {
       const made: Array<PartStep | undefined> = []
@@ -228,6 +272,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
           made.push(yield* toolStep(name, parts.tools.get(name), wanted.get(name)))
         }
       }
+      if (said.cases !== undefined) made.push(...caseSteps(parts.cases, said.cases))
       return made.filter((step) => step !== undefined)
     })
 

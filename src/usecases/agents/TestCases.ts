@@ -20,6 +20,7 @@ import type { AgentId, RunId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { fieldsOf } from "./Measured.ts"
 
 const missing = () => new NotFound({ message: "There is no such test case." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
@@ -34,20 +35,6 @@ const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> =>
       .filter((name) => name !== "" && name.length <= maxExpectationLength)
   )
 ]
-
-const fieldsOf = ({
-  expectFacts,
-  expectRefusal,
-  expectSources,
-  note,
-  question
-}: TestCase): TestCaseFields => ({
-  question,
-  expectSources,
-  expectFacts,
-  ...(expectRefusal === null ? {} : { expectRefusal }),
-  ...(note === null ? {} : { note })
-})
 
 export class TestCases extends Effect.Service<TestCases>()("usecases/agents/TestCases", {
   effect: Effect.gen(function* () {
@@ -94,6 +81,10 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       return made.length === cases.length ? made : yield* full()
     })
 
+    /** Those of a file, all or none of them. */
+    const add = (scope: TenantScope, agentId: AgentId, fields: ReadonlyArray<TestCaseFields>) =>
+      added(scope, agentId, fields, "file")
+
     const single = (made: ReadonlyArray<TestCase>) => {
       const [first] = made
       return first === undefined ? full() : Effect.succeed(first)
@@ -115,7 +106,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
           details: { issues: [{ path: ["text"], message: cases.left }] }
         })
       }
-      return yield* added(scope, agentId, cases.right, "file")
+      return yield* add(scope, agentId, cases.right)
     })
 
     /**
@@ -156,6 +147,6 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    return { list, exported, create, importFile, fromRun, update, remove } as const
+    return { list, exported, add, create, importFile, fromRun, update, remove } as const
   })
 }) {}

@@ -65,7 +65,14 @@ const known: Readonly<Record<string, unknown>> = {
 const always = new Set(["url", "slot", "header", "message"])
 
 /** Fields beside which another must not stand. */
-const instead: Readonly<Record<string, string>> = { mcp: "http", messages: "message", conversationId: "id" }
+const instead: Readonly<Record<string, string>> = {
+  mcp: "http",
+  messages: "message",
+  conversationId: "id",
+  settings: "version",
+  cases: "runIds",
+  baselineVersion: "baseline"
+}
 
 /** Fields that mean something beside others alone. */
 const companions: Readonly<Record<string, object>> = {
@@ -341,6 +348,7 @@ describe("Text that no store holds", () => {
         agents: world.ids.AgentId,
         keys: world.ids.KeyId,
         cases: world.ids.TestCaseId,
+        experiments: world.ids.ExperimentId,
         tools: world.ids.ToolId,
         "webhook-endpoints": world.ids.WebhookId,
         webhooks: world.ids.WebhookId,

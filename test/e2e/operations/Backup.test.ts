@@ -67,6 +67,8 @@ const awkward = `
   insert into sso_domains (tenant_id, domain, confirmed_at) select id, 'a.example', 'infinity' from tenants limit 1;
   insert into user_identities (tenant_id, issuer, subject, user_id)
     select tenant_id, 'https://é.example', E'\\n', id from users limit 1;
+  insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
+    select tenant_id, id, 0.1, true from agents limit 1 on conflict do nothing;
   insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 

@@ -157,3 +157,53 @@ it("a token that may not, or none, is refused with what to do", async () => {
   const wrong = await run(["pull"], { ...variables, SPOKE_TOKEN: "spt_wrong" })
   expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("UNAUTHORIZED")])
 })
+
+it("settings by which clearly fewer test cases pass are not applied, unless that is allowed", async () => {
+  const question = (place: number) => `Where does the ferryman keep the tolls, traveller ${place}?`
+  const cases = Array.from({ length: 8 }, (_, place) => ({
+    question: question(place),
+    expectFacts: ["in a tin"]
+  }))
+  const config = { text: "# Tolls\n\nThe ferryman keeps the tolls in a tin." }
+  const said = (retrieval: object) =>
+    write("ferry.json", {
+      agents: { Ferry: { retrieval, sources: { Tolls: { type: "TEXT", config } }, cases } }
+    })
+  const made = await run(["apply", said({}), "--yes", "--wait"], variables)
+  expect([made.code, made.code === 0 ? "" : made.stderr]).toEqual([0, ""])
+  const pulled = JSON.parse((await run(["pull", "--json"], variables)).stdout)
+  expect(pulled.agents.Ferry.cases).toMatchObject(cases)
+
+  const fine = await run(["plan", said({ topK: 4 }), "--json"], variables)
+  expect(fine.code).toBe(2)
+  expect(JSON.parse(fine.stdout).gates).toEqual([
+    {
+      agent: "Ferry",
+      experiment: expect.stringMatching(/^exp_/),
+      cases: 8,
+      passed: 8,
+      regression: false,
+      broken: [],
+      mended: []
+    }
+  ])
+
+  const file = said({ minScore: 1 })
+  const planned = await run(["plan", file], variables)
+  expect([planned.code, planned.stdout]).toEqual([
+    1,
+    expect.stringContaining("! Ferry: 0 of 8 test cases pass, clearly fewer than now")
+  ])
+  expect(planned.stdout).toContain(`fails now:  ${question(0)}`)
+  expect(planned.stderr).toContain("--allow-regression")
+  const unasked = await run(["plan", file, "--no-cases"], variables)
+  expect([unasked.code, unasked.stdout.includes("test cases pass")]).toEqual([2, false])
+  const refused = await run(["apply", file, "--yes"], variables)
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("Nothing has been changed")])
+  expect(JSON.parse((await run(["pull", "--json"], variables)).stdout).agents.Ferry.retrieval).toBeUndefined()
+  const allowed = await run(["apply", file, "--yes", "--allow-regression"], variables)
+  expect([allowed.code, allowed.stderr]).toEqual([
+    0,
+    expect.stringContaining("Applied: 0 to create, 1 to change")
+  ])
+}, 120_000)

@@ -77,6 +77,7 @@ it("every queue tells how long it is and how long its oldest job has waited", as
     "channel-inbound",
     "channel-outbound",
     "embedding",
+    "experiments",
     "ingestion",
     "webhook-outbound"
   ]

@@ -27,6 +27,8 @@ import { AgentVersionsApi } from "../../../src/http/hosted/agents/AgentVersionsA
 import { AgentVersionsHandlers } from "../../../src/http/hosted/agents/AgentVersionsHandlers.ts"
 import { TestCasesApi } from "../../../src/http/hosted/agents/TestCasesApi.ts"
 import { TestCasesHandlers } from "../../../src/http/hosted/agents/TestCasesHandlers.ts"
+import { ExperimentsApi } from "../../../src/http/hosted/agents/ExperimentsApi.ts"
+import { ExperimentsHandlers } from "../../../src/http/hosted/agents/ExperimentsHandlers.ts"
 import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
@@ -70,6 +72,7 @@ import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
 import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
+import { ExperimentStore } from "../../../src/store/agents/Experiments.ts"
 import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
 import { AccessTokenStore } from "../../../src/store/accounts/AccessTokens.ts"
 import { ManageAnswerStore } from "../../../src/store/accounts/ManageAnswers.ts"
@@ -89,6 +92,8 @@ import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { AgentVersions } from "../../../src/usecases/agents/AgentVersions.ts"
+import { Experiments } from "../../../src/usecases/agents/Experiments.ts"
+import { PublishGate } from "../../../src/usecases/agents/PublishGate.ts"
 import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
@@ -116,6 +121,7 @@ const Surface = HttpApi.make("spoke")
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(TestCasesApi)
+  .add(ExperimentsApi)
   .add(ManagedAgentsApi)
   .add(TokensApi)
   .add(RetentionApi)
@@ -133,6 +139,7 @@ const Stores = Layer.mergeAll(
   ApiKeyStore.Default,
   EndUserStore.Default,
   ManageAnswerStore.Default,
+  ExperimentStore.Default,
   RetentionStore.Default,
   TeamStore.Default,
   UsageStore.Default,
@@ -152,6 +159,8 @@ const UseCases = Layer.mergeAll(
   AgentVersions.Default,
   AuditTrail.Default,
   EndUsers.Default,
+  Experiments.Default,
+  PublishGate.Default,
   Keys.Default,
   Queues.Default,
   RetentionLimits.Default,
@@ -204,6 +213,7 @@ export const accountsServer = (options: Options = {}) => {
     AgentsHandlers,
     AgentVersionsHandlers,
     TestCasesHandlers,
+    ExperimentsHandlers,
     ManagedAgentsHandlers,
     TokensHandlers,
     AuditHandlers,

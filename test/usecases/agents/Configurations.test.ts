@@ -15,6 +15,7 @@ import { TenantId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
 import { ConfiguredPartStore } from "../../../src/store/agents/ConfiguredParts.ts"
+import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
 import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
@@ -23,6 +24,7 @@ import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
 import { ConfiguredParts } from "../../../src/usecases/agents/ConfiguredParts.ts"
+import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Tools } from "../../../src/usecases/agents/Tools.ts"
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -31,7 +33,7 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
 const live = Configurations.Default.pipe(
   Layer.provide(ConfiguredParts.Default),
-  Layer.provideMerge(Layer.mergeAll(Agents.Default, Sources.Default, Tools.Default)),
+  Layer.provideMerge(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default)),
   Layer.provide(layerArtifacts),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -42,6 +44,7 @@ const live = Configurations.Default.pipe(
       IdempotencyKeyStore.Default,
       IngestionJobStore.Default,
       SourceStore.Default,
+      TestCaseStore.Default,
       ToolStore.Default,
       QueueTable.layerTable,
       DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
@@ -135,7 +138,19 @@ const tool = FastCheck.record(
   { requiredKeys: ["http"] }
 )
 
-/** With sources and tools, so that those of before go. */
+/** The same one may stand there twice. */
+const testCase = FastCheck.record(
+  {
+    question: FastCheck.constantFrom("When?", "How much?", "Who are you?"),
+    expectSources: FastCheck.constantFrom([], ["guide.md"]),
+    expectFacts: FastCheck.constantFrom([], ["from nine to five", "on Monday"]),
+    expectRefusal: FastCheck.constant(false),
+    note: FastCheck.constant("Often asked.")
+  },
+  { requiredKeys: ["question", "expectSources", "expectFacts"] }
+)
+
+/** With sources, tools and cases, so that those of before go. */
 const whole = FastCheck.record({
   agents: FastCheck.dictionary(
     name,
@@ -143,22 +158,33 @@ const whole = FastCheck.record({
       agent,
       FastCheck.record({
         sources: FastCheck.dictionary(name, source, { maxKeys: 3 }),
-        remoteTools: FastCheck.dictionary(FastCheck.stringMatching(/^[a-z]{1,8}$/), tool, { maxKeys: 3 })
+        remoteTools: FastCheck.dictionary(FastCheck.stringMatching(/^[a-z]{1,8}$/), tool, { maxKeys: 3 }),
+        cases: FastCheck.array(testCase, { maxLength: 5 })
       })
     ).map(([settings, parts]) => ({ ...settings, ...parts })),
     { maxKeys: 3 }
   )
 })
 
+/** A file says which cases there are, and in no order. */
+const inOrder = (cases: ReadonlyArray<unknown>) => cases.map((one) => JSON.stringify(one)).toSorted()
+
+const read = (scope: { readonly tenantId: TenantId }) =>
+  Effect.map(
+    Effect.flatMap(Configurations, ({ read: all }) => all(scope)),
+    (found) => asRead(found.config)
+  )
+
 /** As a file is read: without the lists that are empty. */
 const asRead = ({ agents }: Configuration) => ({
   agents: Object.fromEntries(
-    Object.entries(agents).map(([key, { sources = {}, remoteTools = {}, ...settings }]) => [
+    Object.entries(agents).map(([key, { cases = [], sources = {}, remoteTools = {}, ...settings }]) => [
       key,
       {
         ...settings,
         ...(Object.keys(sources).length === 0 ? {} : { sources }),
-        ...(Object.keys(remoteTools).length === 0 ? {} : { remoteTools })
+        ...(Object.keys(remoteTools).length === 0 ? {} : { remoteTools }),
+        ...(cases.length === 0 ? {} : { cases: inOrder(cases) })
       }
     ])
   )
@@ -192,15 +218,84 @@ eachEngineLive("A file of agents", (it) => {
         for (const given of FastCheck.sample(whole, 30)) {
           const wanted = decode(given)
           yield* configurations.apply(scope, { config: wanted, prune: true })
-          expect((yield* configurations.read(scope)).config).toEqual(asRead(wanted))
+          expect(yield* read(scope)).toEqual(asRead(wanted))
           expect((yield* configurations.plan(scope, { config: wanted, prune: true })).changes).toEqual([])
           const alone = (yield* configurations.read(scope, true)).config
-          expect(Object.values(alone.agents).flatMap((said) => [said.sources, said.remoteTools])).toEqual(
-            Object.keys(alone.agents).flatMap(() => [undefined, undefined])
-          )
+          expect(
+            Object.values(alone.agents).flatMap((said) => [said.sources, said.remoteTools ?? said.cases])
+          ).toEqual(Object.keys(alone.agents).flatMap(() => [undefined, undefined]))
           yield* configurations.apply(scope, { config: alone, prune: true })
-          expect((yield* configurations.read(scope)).config).toEqual(asRead(wanted))
+          expect(yield* read(scope)).toEqual(asRead(wanted))
         }
+      }).pipe(Effect.provide(live))
+  )
+
+  it.effect("says which cases come and go, and leaves those of turns alone", () =>
+    Effect.gen(function* () {
+      const scope = yield* empty
+      const configurations = yield* Configurations
+      const said = (...questions: ReadonlyArray<string>) =>
+        decode({ agents: { Shop: { cases: questions.map((question) => ({ question })) } } })
+      yield* configurations.apply(scope, { config: said("One?", "Two?", "Two?") })
+      const sql = yield* SqlClient.SqlClient
+      const before = yield* sql<{ readonly id: string }>`select id from test_cases order by id`
+      yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${scope.tenantId})`
+      yield* sql`
+        insert into conversations (id, tenant_id, agent_id, end_user_id, channel)
+        select 'cnv_1', tenant_id, id, 'usr_1', 'api' from agents`
+      yield* sql`
+        insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id,
+          user_message, period_start, status)
+        select 'run_1', tenant_id, id, 'cnv_1', 1, 'instance', 'msg_1', 'Mine?', now(), 'complete' from agents`
+      yield* sql`
+        insert into test_cases (id, tenant_id, agent_id, question, expect_sources, expect_facts, origin, run_id)
+        select 'tcs_z', tenant_id, id, 'Mine?', '[]', '[]', 'run', 'run_1' from agents`
+      const wanted = { config: said("Three?", "Two?") }
+      const { changes } = yield* configurations.plan(scope, wanted)
+      expect(changes).toMatchObject([
+        {
+          action: "update",
+          fields: [
+            {
+              field: "cases",
+              before: [{ question: "One?" }, { question: "Two?" }],
+              after: [{ question: "Three?" }]
+            }
+          ]
+        }
+      ])
+      yield* configurations.apply(scope, wanted)
+      const after = yield* sql<{ readonly id: string; readonly question: string }>`
+        select id, question from test_cases order by id`
+      expect(after.map(({ question }) => question)).toEqual(["Two?", "Three?", "Mine?"])
+      expect(before.map(({ id }) => id)).toContain(after[0]?.id)
+      expect((yield* configurations.plan(scope, wanted)).changes).toEqual([])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect(
+    "publishes nothing that does not reach what an agent asks for, and then changes nothing at all",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* empty
+        const configurations = yield* Configurations
+        const said = (instructions: string) =>
+          decode({
+            agents: { Help: { instructions }, Shop: { instructions, cases: [{ question: "When?" }] } }
+          })
+        yield* configurations.apply(scope, { config: said("One.") })
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+        insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
+        select tenant_id, id, 0.9, true from agents`
+        const before = (yield* configurations.read(scope)).config
+        expect(yield* Effect.flip(configurations.apply(scope, { config: said("Two.") }))).toMatchObject({
+          _tag: "CONFLICT",
+          details: { gate: true }
+        })
+        expect((yield* configurations.read(scope)).config).toEqual(before)
+        yield* configurations.apply(scope, { config: said("Two."), force: true })
+        expect((yield* configurations.read(scope)).config.agents["Shop"]?.instructions).toBe("Two.")
       }).pipe(Effect.provide(live))
   )
 

@@ -8,9 +8,9 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import { Citation, type NoReply, type Reply } from "../../../domain/agents/evaluation/Judge.ts"
 import { retryAfter } from "../../../domain/RetryAfter.ts"
 import { CommandFailed, refused } from "../Connection.ts"
-import { Citation, type NoReply, type Reply } from "./Judge.ts"
 
 /** Sends a request to `/v1`; fails where no answer can be had at all. */
 export type Send = (

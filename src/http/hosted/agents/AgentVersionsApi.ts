@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Split } from "../../../domain/agents/Agent.ts"
 import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../domain/agents/AgentVersion.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
@@ -21,6 +21,8 @@ export const OneAgentVersion = Schema.Struct({
   changes: Schema.Array(SettingChange)
 })
 
+/** Also what does not reach what the agent asks of what is published. */
+const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 const agentPath = Schema.Struct({ id: AgentId })
 const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schema.lessThan(2 ** 31)) })
 
@@ -41,16 +43,18 @@ const get = HttpApiEndpoint.get("get", "/agents/:id/versions/:version")
 /** Turns that begin from now on use the version, be it newer or older than what was published. */
 const publish = HttpApiEndpoint.post("publish", "/agents/:id/versions/:version/publish")
   .setPath(versionPath)
+  .setUrlParams(forced)
   .addSuccess(success(OneAgent))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 /** A share of the conversations for another version than the published one. */
 const split = HttpApiEndpoint.put("split", "/agents/:id/split")
   .setPath(agentPath)
+  .setUrlParams(forced)
   .setPayload(Split)
   .addSuccess(success(OneAgent))
-  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const endSplit = HttpApiEndpoint.del("endSplit", "/agents/:id/split")

@@ -26,21 +26,23 @@ const group = (handlers: GroupHandlers<"agentVersions">) =>
       .handle("get", ({ path }) =>
         Effect.flatMap(CurrentUser, (user) => versions.get(user, path.id, path.version))
       )
-      .handle("publish", ({ path }) =>
+      .handle("publish", ({ path, urlParams: { force = false } }) =>
         Effect.gen(function* () {
-          const change = versions.publish(yield* CurrentUser, path.id, path.version)
-          return { agent: yield* audit.change(yield* actor, "agent.publish", change, ({ id }) => id) }
+          const change = versions.publish(yield* CurrentUser, path.id, path.version, force)
+          const deed = force ? "agent.publish_forced" : "agent.publish"
+          return { agent: yield* audit.change(yield* actor, deed, change, ({ id }) => id) }
         })
       )
-      .handle("split", ({ path, payload }) =>
+      .handle("split", ({ path, payload, urlParams: { force = false } }) =>
         Effect.gen(function* () {
-          const change = versions.split(yield* CurrentUser, path.id, payload)
-          return { agent: yield* audit.change(yield* actor, "agent.split", change, ({ id }) => id) }
+          const change = versions.split(yield* CurrentUser, path.id, payload, force)
+          const deed = force ? "agent.split_forced" : "agent.split"
+          return { agent: yield* audit.change(yield* actor, deed, change, ({ id }) => id) }
         })
       )
       .handle("endSplit", ({ path }) =>
         Effect.gen(function* () {
-          const change = versions.split(yield* CurrentUser, path.id, null)
+          const change = versions.endSplit(yield* CurrentUser, path.id)
           return { agent: yield* audit.change(yield* actor, "agent.split", change, ({ id }) => id) }
         })
       )

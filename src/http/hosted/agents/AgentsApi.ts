@@ -17,6 +17,8 @@ export const AgentPage = Schema.Struct({
 })
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
+/** Publishes also what does not reach what the agent asks of what is published. */
+const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 
 const list = HttpApiEndpoint.get("list", "/agents")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
@@ -40,6 +42,7 @@ const get = HttpApiEndpoint.get("get", "/agents/:id")
 const patch = HttpApiEndpoint.patch("patch", "/agents/:id")
   .setPath(path)
   .setHeaders(IfMatchHeader)
+  .setUrlParams(forced)
   .setPayload(PatchAgent)
   .addSuccess(success(OneAgent))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))

@@ -46,11 +46,12 @@ const agents = (handlers: GroupHandlers<"agents">) =>
           return { agent: yield* tagged(yield* agents.get(yield* CurrentUser, path.id)) }
         })
       )
-      .handle("patch", ({ headers, path, payload }) =>
+      .handle("patch", ({ headers, path, payload, urlParams: { force = false } }) =>
         Effect.gen(function* () {
           const by = yield* actor
-          const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor)
-          return { agent: yield* tagged(yield* audit.change(by, "agent.update", change, ({ id }) => id)) }
+          const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor, force)
+          const deed = force ? "agent.update_forced" : "agent.update"
+          return { agent: yield* tagged(yield* audit.change(by, deed, change, ({ id }) => id)) }
         })
       )
       .handle("remove", ({ path: { id } }) =>

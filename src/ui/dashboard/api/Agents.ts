@@ -60,8 +60,11 @@ export const agentVersion = (id: string, version: number) =>
     staleTime: Number.POSITIVE_INFINITY
   })
 
-export const publishVersion = (id: string, version: number) =>
-  call<typeof OneAgent.Encoded>("POST", `/api/agents/${id}/versions/${version}/publish`)
+/** `force`: also what its test cases speak against. */
+export const publishVersion = (id: string, version: number, force: boolean) =>
+  call<typeof OneAgent.Encoded>("POST", `/api/agents/${id}/versions/${version}/publish`, {
+    query: { force: force ? true : undefined }
+  })
 
 /** Milliseconds between two looks. */
 const lookEvery = 10_000

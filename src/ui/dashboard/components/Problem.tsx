@@ -13,6 +13,12 @@ interface ProblemProps {
   readonly sentence?: string | undefined
 }
 
+/** Questions of the test cases for which a version was not published. */
+const failingOf = (problem: unknown): ReadonlyArray<string> => {
+  const failing = problem instanceof ApiError ? problem.details["failing"] : undefined
+  return Array.isArray(failing) ? failing.map(String) : []
+}
+
 export const Problem = ({ problem, sentence }: ProblemProps) => {
   const t = useText(everywhere)
   const reason = useReason()(problem)
@@ -27,6 +33,9 @@ export const Problem = ({ problem, sentence }: ProblemProps) => {
       )}
       {issues.map(({ message, path }, place) => (
         <span key={place}>{`${path.join(" › ")}: ${wordsOf(message)}`}</span>
+      ))}
+      {failingOf(problem).map((question, place) => (
+        <span key={place}>{`– ${question}`}</span>
       ))}
       {problem instanceof ApiError ? <code>{`${problem.code} · ${problem.requestId}`}</code> : null}
     </div>

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
+import { canonical } from "../../../domain/Json.ts"
 import { JsonObject, type JsonValue } from "../../../domain/Text.ts"
 import type { RecordedEvent } from "../../../store/chat/RecordedRuns.ts"
 import { type ToolFailure, toolFailure } from "../tools/Bindings.ts"
@@ -38,19 +39,6 @@ const Failed = Schema.Struct({
 const started = Schema.decodeUnknownOption(Started)
 const completed = Schema.decodeUnknownOption(Completed)
 const failed = Schema.decodeUnknownOption(Failed)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
-/** The same text for the same value, in whatever order its members stand. */
-const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
-  if (!isObject(value)) return JSON.stringify(value) ?? "null"
-  const members = Object.keys(value)
-    .toSorted()
-    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
-  return `{${members.join(",")}}`
-}
 
 const keyOf = (tool: string, input: unknown): string => `${tool} ${canonical(input)}`
 

@@ -1,4 +1,6 @@
 /** Stored turns run again, to show what a change does to them. Nothing is written, counted or sent. */
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Embedder } from "../../../capabilities/Embedder.ts"
@@ -6,14 +8,14 @@ import { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
 import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { Actor } from "../../../capabilities/AuditLog.ts"
-import type { Caller, ReadScope } from "../../../domain/accounts/Access.ts"
+import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
 import { NotFound } from "../../../domain/Errors.ts"
-import type { AgentId, RunId } from "../../../domain/Ids.ts"
+import { type AgentId, newId, type RunId } from "../../../domain/Ids.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
 import { shownSettings } from "../../../store/agents/AgentSettings.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
-import { RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
+import { type RecordedRun, RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
 import { PassageStore } from "../../../store/knowledge/Passages.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
@@ -72,8 +74,10 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return { version, settings: shownSettings(recordedSettings.value) }
     })
 
-    const agentOf = Effect.fn("Replays.agentOf")(function* (scope: ReadScope, version: number | undefined) {
-      const chosen = yield* settingsOf(scope, version)
+    const withBelongings = Effect.fn("Replays.withBelongings")(function* (
+      scope: ReadScope,
+      chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
+    ) {
       const { hasCurated, hasSources, hasTools } = yield* runs.belongings(scope)
       const stored = hasTools ? yield* tools.list(scope) : []
       const agent: ReplayTurn.ReplayAgent = {
@@ -86,6 +90,9 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       }
       return agent
     })
+
+    const agentOf = (scope: ReadScope, version: number | undefined) =>
+      Effect.flatMap(settingsOf(scope, version), (chosen) => withBelongings(scope, chosen))
 
     const recorded = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
@@ -114,6 +121,52 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return replayed
     })
 
-    return { run } as const
+    /** What `asked` comes to, with how long it took in milliseconds. */
+    const timed = (scope: ReadScope, asked: RecordedRun, agent: ReplayTurn.ReplayAgent) =>
+      Effect.map(
+        Effect.timed(ReplayTurn.replay(environment, scope, asked, agent, timeout)),
+        ([took, replayed]) => ({ ...replayed, latency: Duration.toMillis(took) })
+      )
+
+    /**
+     * How `chosen` answers, all sources of the agent being readable: `question` one that stands at the beginning of a
+     * conversation, with tools that answer as in the turn `runId`; `turn` that turn. Nothing is kept of either.
+     */
+    const asking = Effect.fn("Replays.asking")(function* (
+      of: AgentScope,
+      chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
+    ) {
+      const scope: ReadScope = { ...of, sourceScope: null }
+      const agent = yield* withBelongings(scope, chosen)
+      const question = Effect.fn("Replays.question")(function* (text: string, runId: RunId | null) {
+        const stored = runId === null ? Option.none() : yield* runs.find(scope, runId)
+        const asked: RecordedRun = {
+          id: yield* newId.run,
+          status: "complete",
+          conversationId: yield* newId.conversation,
+          channel: "api",
+          endUserId: yield* newId.endUser,
+          userMessageId: yield* newId.message,
+          question: text,
+          hasFiles: false,
+          startedAt: yield* DateTime.now,
+          sourceScope: Option.match(stored, { onNone: () => null, onSome: (run) => run.sourceScope }),
+          reply: null,
+          citations: null,
+          inputTokens: 0,
+          outputTokens: 0,
+          events: Option.match(stored, { onNone: () => [], onSome: (run) => run.events }),
+          history: []
+        }
+        return yield* timed(scope, asked, agent)
+      })
+      const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
+        const stored = yield* runs.find(scope, runId)
+        return Option.isNone(stored) ? null : yield* timed(scope, stored.value, agent)
+      })
+      return { question, turn }
+    })
+
+    return { run, asking } as const
   })
 }) {}

@@ -13,6 +13,7 @@ import { LoadedPage } from "../LoadedPage.tsx"
 
 const Channels = lazy(() => import("./Channels.tsx"))
 const Designer = lazy(() => import("../widget/Designer.tsx"))
+const Experiments = lazy(() => import("./Experiments.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
 const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
@@ -29,6 +30,7 @@ const words = texts(
     settings: "Settings",
     versions: "Versions",
     cases: "Test cases",
+    experiments: "Experiments",
     keys: "Keys",
     tools: "Tools",
     channels: "Channels",
@@ -44,6 +46,7 @@ const words = texts(
     settings: "Einstellungen",
     versions: "Versionen",
     cases: "Testfälle",
+    experiments: "Experimente",
     keys: "Schlüssel",
     tools: "Werkzeuge",
     channels: "Kanäle",
@@ -104,6 +107,11 @@ const AgentPage = ({ id, tab, user }: Props) => {
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
               ["versions", t.versions, shown(<Versions agent={agent} user={user} />)],
               ["cases", t.cases, shown(<TestCases agentId={id} mayChange={mayChange} />)],
+              ...(atLeast(user.role, "agent")
+                ? ([
+                    ["experiments", t.experiments, shown(<Experiments agent={agent} mayChange={mayChange} />)]
+                  ] as const)
+                : []),
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
               ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
               ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],

@@ -10,6 +10,7 @@ import {
   agentVersions,
   publishVersion
 } from "../../api/Agents.ts"
+import { isGated } from "../../api/Experiments.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -43,6 +44,7 @@ const words = texts(
     share: (percent: number) => `${percent} % of the conversations`,
     actions: "Actions",
     publish: "Publish this version",
+    force: "Publish all the same",
     question: (version: number) =>
       `From the next message on, version ${version} answers. Answers that are being written stay as they began.`,
     tryIt: "Try it",
@@ -69,6 +71,7 @@ const words = texts(
     share: (percent: number) => `${percent} % der Gespräche`,
     actions: "Aktionen",
     publish: "Diese Version veröffentlichen",
+    force: "Trotzdem veröffentlichen",
     question: (version: number) =>
       `Ab der nächsten Nachricht antwortet Version ${version}. Was gerade geschrieben wird, bleibt, wie es begann.`,
     tryIt: "Ausprobieren",
@@ -156,6 +159,7 @@ const Deeds = ({
   const t = useText(words)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
+  const [isGatedVersion, setGated] = useState(false)
   if (version === agent.publishedVersion) return null
   return (
     <span className={css["deeds"]}>
@@ -180,9 +184,14 @@ const Deeds = ({
           }
           title={t.publish}
           question={t.question(version)}
-          action={t.publish}
+          action={isGatedVersion ? t.force : t.publish}
           onConfirm={async () => {
-            const { agent: published } = await publishVersion(agent.id, version)
+            const { agent: published } = await publishVersion(agent.id, version, isGatedVersion).catch(
+              (problem: unknown) => {
+                setGated(isGated(problem))
+                throw problem
+              }
+            )
             queries.setQueryData(agentQuery(agent.id).queryKey, published)
             await queries.invalidateQueries({ queryKey: agentVersions(agent.id).queryKey })
           }}

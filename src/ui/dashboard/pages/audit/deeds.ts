@@ -6,8 +6,21 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "agent.create": { en: "Agent created", de: "Agent angelegt" },
   "agent.delete": { en: "Agent deleted", de: "Agent gelöscht" },
   "agent.publish": { en: "Version published", de: "Version veröffentlicht" },
+  "agent.publish_forced": {
+    en: "Version published against its threshold",
+    de: "Version trotz Schwelle veröffentlicht"
+  },
   "agent.split": { en: "Share of a version changed", de: "Anteil einer Version geändert" },
+  "agent.split_forced": {
+    en: "Share of a version changed against its threshold",
+    de: "Anteil einer Version trotz Schwelle geändert"
+  },
+  "agent.threshold": { en: "Threshold of publishing changed", de: "Schwelle der Veröffentlichung geändert" },
   "agent.update": { en: "Agent changed", de: "Agent geändert" },
+  "agent.update_forced": {
+    en: "Agent changed against its threshold",
+    de: "Agent trotz Schwelle geändert"
+  },
   "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
   "agent_run.replay": { en: "Turn replayed", de: "Antwort erneut durchgespielt" },
   "channel.create": { en: "Channel connected", de: "Kanal verbunden" },
@@ -21,6 +34,9 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "end_user.export": { en: "Person’s data exported", de: "Daten einer Person exportiert" },
   "token.create": { en: "Access token created", de: "Zugangstoken angelegt" },
   "token.revoke": { en: "Access token revoked", de: "Zugangstoken widerrufen" },
+  "experiment.cancel": { en: "Experiment cancelled", de: "Experiment abgebrochen" },
+  "experiment.delete": { en: "Experiment deleted", de: "Experiment gelöscht" },
+  "experiment.start": { en: "Experiment started", de: "Experiment gestartet" },
   "key.create": { en: "Key created", de: "Schlüssel angelegt" },
   "key.revoke": { en: "Key revoked", de: "Schlüssel widerrufen" },
   "key.update": { en: "Key changed", de: "Schlüssel geändert" },

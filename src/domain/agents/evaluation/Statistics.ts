@@ -24,6 +24,19 @@ export const wilson = (successes: number, of: number): Interval => {
   }
 }
 
+/** How probable it is that a fair coin shows heads `heads` times or more in `heads + tails` throws. */
+export const signTest = (heads: number, tails: number): number => {
+  const throws = heads + tails
+  // Of the coefficient: it outgrows a number, and its share of 2 ** throws underflows one.
+  let logarithm = 0
+  let sum = 0
+  for (let count = 0; count <= throws; count++) {
+    if (count > 0) logarithm += Math.log((throws - count + 1) / count)
+    if (count >= heads) sum += Math.exp(logarithm - throws * Math.LN2)
+  }
+  return Math.min(1, sum)
+}
+
 const samples = 2_000
 
 /** 95 % interval of the mean of `values`, by resampling them with a fixed seed. */

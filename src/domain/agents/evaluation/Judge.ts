@@ -1,7 +1,7 @@
 /** What became of one case: the agent's reply, and whether it is what the case expects. */
 import * as Schema from "effect/Schema"
-import { Supported } from "../../../domain/chat/ChatTurn.ts"
-import type { Case } from "../../../domain/agents/TestCaseFile.ts"
+import { Supported } from "../../chat/ChatTurn.ts"
+import type { Case } from "../TestCaseFile.ts"
 
 export const Citation = Schema.Struct({
   index: Schema.Number,

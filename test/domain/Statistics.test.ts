@@ -1,6 +1,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { bootstrap, mean, percentile, wilson } from "../../../../src/app/cli/eval/Statistics.ts"
+import {
+  bootstrap,
+  mean,
+  percentile,
+  signTest,
+  wilson
+} from "../../src/domain/agents/evaluation/Statistics.ts"
 
 const share = FastCheck.integer({ min: 1, max: 500 }).chain((of) =>
   FastCheck.tuple(FastCheck.integer({ min: 0, max: of }), FastCheck.constant(of))
@@ -74,5 +80,16 @@ describe("A percentile", () => {
       )
     }
     expect(mean(given)).toBeLessThanOrEqual(Math.max(...given) + 1e-9)
+  })
+})
+
+describe("The sign test", () => {
+  it("is that of a fair coin", () => {
+    expect(signTest(0, 0)).toBe(1)
+    expect(signTest(5, 0)).toBeCloseTo(1 / 32, 12)
+    expect(signTest(4, 1)).toBeCloseTo(6 / 32, 12)
+    expect(signTest(0, 7)).toBeCloseTo(1, 12)
+    expect(signTest(1_000, 1_000)).toBeCloseTo(0.5089, 4)
+    expect(signTest(2_000, 0)).toBe(0)
   })
 })

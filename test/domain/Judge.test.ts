@@ -6,8 +6,9 @@ import {
   refuses,
   type Reply,
   states
-} from "../../../../src/app/cli/eval/Judge.ts"
-import { compare, summarize, words } from "../../../../src/app/cli/eval/Report.ts"
+} from "../../src/domain/agents/evaluation/Judge.ts"
+import { words } from "../../src/app/cli/eval/Words.ts"
+import { compare, passesLess, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
 const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
   index,
@@ -212,5 +213,47 @@ describe("A report", () => {
       changes: [],
       regression: false
     })
+  })
+})
+
+describe("What publishes and plans go by", () => {
+  /** The same numbers every time, from 0 to 1. */
+  const numbers = () => {
+    let state = 7
+    return () => {
+      state ^= state << 13
+      state ^= state >>> 17
+      state ^= state << 5
+      return (state >>> 0) / 2 ** 32
+    }
+  }
+  /** A run in which each case passes with this probability, as with a model that does not always say the same. */
+  const run = (roll: () => number, cases: number, share: number) =>
+    summarize(
+      Array.from({ length: cases }, (_, place) => {
+        const expected = { question: `q${place}`, expectSources: [], expectFacts: ["yes"] }
+        return judge({ ...expected, line: place + 1 }, reply(roll() < share ? "Yes" : "No"), [])
+      })
+    )
+
+  it.each([
+    [10, 0.6],
+    [20, 0.9],
+    [50, 0.8],
+    [100, 0.95]
+  ])("gives a false alarm for one comparison in twenty at most: %d cases, %d passing", (cases, share) => {
+    const roll = numbers()
+    const alarms = Array.from({ length: 200 }, () =>
+      passesLess(compare(run(roll, cases, share), run(roll, cases, share)))
+    )
+    expect(alarms.filter((alarm) => alarm).length).toBeLessThanOrEqual(10)
+  })
+
+  it("finds a version that fails in every third case that passed before", () => {
+    const roll = numbers()
+    const alarms = Array.from({ length: 50 }, () =>
+      passesLess(compare(run(roll, 60, 0.95), run(roll, 60, 0.62)))
+    )
+    expect(alarms.filter((alarm) => alarm).length).toBeGreaterThanOrEqual(48)
   })
 })

@@ -1,0 +1,152 @@
+/** What a plan does to the replies: the test cases of each agent whose settings would change, asked of them and of the published version. */
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
+import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
+import * as Output from "./Output.ts"
+
+const pollInterval = Duration.seconds(1)
+const maxWait = Duration.hours(2)
+
+const Asked = Schema.Struct({
+  experiment: Schema.Struct({
+    id: Schema.String,
+    status: Schema.String,
+    reason: Schema.NullOr(Schema.String),
+    total: Schema.Int,
+    asked: Schema.Int,
+    passed: Schema.Int
+  })
+})
+const Reported = Schema.Struct({
+  ...Asked.fields,
+  report: Schema.Struct({
+    comparison: Schema.NullOr(
+      Schema.Struct({
+        regression: Schema.Boolean,
+        broken: Schema.Array(Schema.String),
+        mended: Schema.Array(Schema.String)
+      })
+    )
+  })
+})
+const Published = Schema.Struct({ agent: Schema.Struct({ publishedVersion: Schema.Int }) })
+const Cases = Schema.Struct({ cases: Schema.Array(Schema.Unknown) })
+
+/** Of one agent; `regression` where clearly fewer cases pass than with the version that is published. */
+export interface Gate {
+  readonly agent: string
+  readonly experiment: string
+  readonly cases: number
+  readonly passed: number
+  readonly regression: boolean
+  /** Questions of cases that pass now and would not, and the other way round. */
+  readonly broken: ReadonlyArray<string>
+  readonly mended: ReadonlyArray<string>
+}
+
+export const isWorse = ({ regression }: Gate): boolean => regression
+
+/** What a reply depends on: not the name, the greeting, nor what is no setting. */
+const isAnswering = ({ field }: AgentChange["fields"][number]) =>
+  /^(?:instructions|model|tools|masking|retrieval\.|grounding\.)/u.test(field)
+
+/** What the file says of an agent. */
+const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
+  const agents = Predicate.hasProperty(config, "agents") ? config.agents : undefined
+  const said = Predicate.isRecord(agents) ? agents[agent] : undefined
+  return Predicate.isRecord(said) ? said : {}
+}
+
+type Server = Effect.Effect.Success<ReturnType<typeof manage>>
+
+const hasCases = (server: Server, id: string, given: unknown) =>
+  Array.isArray(given) && given.length > 0
+    ? Effect.succeed(true)
+    : Effect.map(
+        server.call(Cases, HttpClientRequest.get(`/agents/${id}/cases`, { urlParams: { limit: 1 } })),
+        ({ cases }) => cases.length > 0
+      )
+
+const ended = (server: Server, agent: string, id: string) =>
+  Effect.gen(function* () {
+    for (; ; yield* Effect.sleep(pollInterval)) {
+      const told = yield* server.call(Reported, HttpClientRequest.get(`/experiments/${id}`))
+      const { asked, status, total } = told.experiment
+      yield* Output.draw(`${agent}: ${asked} of ${total} test cases asked`)
+      if (status !== "queued" && status !== "running") return told
+    }
+  }).pipe(
+    Effect.ensuring(Output.draw("")),
+    Effect.timeoutFail({
+      duration: maxWait,
+      onTimeout: () => new CommandFailed({ message: `The test cases of ${agent} are still being asked.` })
+    })
+  )
+
+const measured = Effect.fn("Gates.measured")(function* (
+  server: Server,
+  config: unknown,
+  agent: string,
+  id: string
+) {
+  const { cases, renamedFrom: _, remoteTools: __, sources: ___, ...settings } = saidOf(config, agent)
+  if (!(yield* hasCases(server, id, cases))) return []
+  const { agent: found } = yield* server.call(Published, HttpClientRequest.get(`/agents/${id}`))
+  const body = {
+    settings,
+    baselineVersion: found.publishedVersion,
+    ...(cases === undefined ? {} : { cases })
+  }
+  const request = HttpClientRequest.bodyJson(HttpClientRequest.post(`/agents/${id}/experiments`), body)
+  const { experiment: started } = yield* server.call(Asked, yield* Effect.orDie(request))
+  const { experiment, report } = yield* ended(server, agent, started.id)
+  const { passed, reason, status, total } = experiment
+  if (status !== "complete" || report.comparison === null) {
+    const why = reason ?? (status === "complete" ? "what is published could not be asked" : status)
+    return yield* new CommandFailed({
+      message: `The test cases of ${agent} were not asked to the end: ${why}`
+    })
+  }
+  const { broken, mended, regression } = report.comparison
+  const gate: Gate = { agent, experiment: experiment.id, cases: total, passed, regression, broken, mended }
+  return [gate]
+})
+
+/** One for each agent whose settings would change and that has test cases. */
+export const measure = Effect.fn("Gates.measure")(function* (
+  flags: ManageFlags,
+  config: unknown,
+  { changes }: Plan
+) {
+  const server = yield* manage(flags)
+  const gates = yield* Effect.forEach(changes, ({ action, agent, fields, id }) =>
+    action === "update" && id !== null && fields.some(isAnswering)
+      ? measured(server, config, agent, id)
+      : Effect.succeed([])
+  )
+  return gates.flat()
+})
+
+const maxNamed = 20
+const short = (text: string): string => (text.length > 100 ? `${text.slice(0, 99)}…` : text)
+
+export const words = ({ agent, broken, cases, mended, passed, regression }: Gate): string =>
+  [
+    `${regression ? "!" : "="} ${agent}: ${passed} of ${cases} test cases pass${regression ? ", clearly fewer than now" : ""}`,
+    ...broken.slice(0, maxNamed).map((question) => `    fails now:  ${short(question)}`),
+    ...mended.slice(0, maxNamed).map((question) => `    passes now: ${short(question)}`)
+  ].join("\n")
+
+/** Fails where one of them is worse. */
+export const refuse = (gates: ReadonlyArray<Gate>) => {
+  const worse = gates.filter(isWorse).map(({ agent }) => agent)
+  return worse.length === 0
+    ? Effect.void
+    : new CommandFailed({
+        message: `Clearly fewer test cases would pass: ${worse.join(", ")}. Nothing has been changed; --allow-regression applies it all the same.`
+      })
+}

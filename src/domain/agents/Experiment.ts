@@ -1,0 +1,134 @@
+/** Experiments: an agent's test cases, or turns that are stored, asked of one set of its settings. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Actor } from "../accounts/Audit.ts"
+import { AgentId, RunId, typeId } from "../Ids.ts"
+import { Text, trimmed } from "../Text.ts"
+import { Version } from "../Version.ts"
+import { CreateAgent } from "./Agent.ts"
+import { CaseResult } from "./evaluation/Judge.ts"
+import { Change, Figures, Percentiles, Tokens } from "./evaluation/Report.ts"
+import { maxTestCases, TestCaseFields, TestCaseId } from "./TestCase.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const ExperimentId = Text.pipe(Schema.minLength(1), Schema.brand("ExperimentId"))
+export type ExperimentId = typeof ExperimentId.Type
+export const newExperimentId = Effect.map(Clock.currentTimeMillis, (now) =>
+  ExperimentId.make(typeId("exp", now))
+)
+
+/** Stored turns of one experiment. */
+const maxTurns = 200
+/** Tokens of one experiment, where the request does not say. */
+export const defaultMaxTokens = 2_000_000
+
+const ExperimentStatus = Schema.Literal("queued", "running", "complete", "cancelled", "failed")
+
+const { name: _, ...settings } = CreateAgent.fields
+
+const atMostOne = (names: ReadonlyArray<string>) => (given: object) =>
+  names.filter((name) => Object.hasOwn(given, name)).length <= 1 ||
+  `Expected one of ${names.join(", ")} alone`
+
+/** Body of `POST /api/agents/:id/experiments`. */
+export const StartExperiment = Schema.Struct({
+  /** Whose settings answer: the published version's where neither this nor `settings` is given. */
+  version: optional(Version),
+  /** All settings of a draft that is no version yet; what is left out is as in an agent that was just made. */
+  settings: optional(Schema.Struct(settings)),
+  /** Instead of the model of the settings. */
+  model: optional(trimmed(200)),
+  /** In the place of the stored cases but those that were made from turns. */
+  cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases))),
+  /** Stored turns instead of cases. */
+  runIds: optional(Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxTurns))),
+  /** An experiment of the same agent, as it was measured then. */
+  baseline: optional(ExperimentId),
+  /** A version that is asked the same now. */
+  baselineVersion: optional(Version),
+  maxTokens: optional(Schema.Int.pipe(Schema.between(1, 1_000_000_000)))
+}).pipe(
+  Schema.filter(atMostOne(["version", "settings"])),
+  Schema.filter(atMostOne(["cases", "runIds"])),
+  Schema.filter(atMostOne(["baseline", "baselineVersion"]))
+)
+export type StartExperiment = typeof StartExperiment.Type
+
+export const Experiment = Schema.Struct({
+  id: ExperimentId,
+  agentId: AgentId,
+  kind: Schema.Literal("cases", "turns"),
+  /** Null where the settings are those of no version. */
+  version: Schema.NullOr(Version),
+  model: Schema.NullOr(Schema.String),
+  status: ExperimentStatus,
+  /** Why it failed. */
+  reason: Schema.NullOr(Schema.String),
+  /** Questions, those that have been asked, and those of them that passed. */
+  total: Schema.Int,
+  asked: Schema.Int,
+  passed: Schema.Int,
+  baselineId: Schema.NullOr(ExperimentId),
+  maxTokens: Schema.Number,
+  inputTokens: Schema.Number,
+  outputTokens: Schema.Number,
+  author: Schema.NullOr(Actor),
+  createdAt: Schema.DateTimeUtc,
+  startedAt: Schema.NullOr(Schema.DateTimeUtc),
+  endedAt: Schema.NullOr(Schema.DateTimeUtc)
+})
+export type Experiment = typeof Experiment.Type
+
+/** What came of one question. */
+export const ExperimentOutcome = Schema.Struct({
+  ...Schema.Struct(CaseResult.fields).omit("line", "question").fields,
+  /** Of a stored turn; null for a case. */
+  outcome: Schema.NullOr(Schema.Literal("same", "changed", "diverged")),
+  /** What the stored turn had replied. */
+  before: Schema.NullOr(Schema.String)
+})
+export type ExperimentOutcome = typeof ExperimentOutcome.Type
+
+export const ExperimentResult = Schema.Struct({
+  position: Schema.Int,
+  caseId: Schema.NullOr(TestCaseId),
+  runId: Schema.NullOr(RunId),
+  question: Schema.String,
+  /** Null until it has been asked. */
+  result: Schema.NullOr(ExperimentOutcome),
+  /** What came of the same question in the baseline. */
+  baseline: Schema.NullOr(ExperimentOutcome)
+})
+export type ExperimentResult = typeof ExperimentResult.Type
+
+/** Figures of those that have been asked so far. */
+export const ExperimentReport = Schema.Struct({
+  failed: Schema.Int,
+  errors: Schema.Int,
+  figures: Figures,
+  latencyMs: Percentiles,
+  tokens: Tokens,
+  /** With the baseline, once both have ended. */
+  comparison: Schema.NullOr(
+    Schema.Struct({
+      compared: Schema.Int,
+      /** Clearly fewer cases pass: what a publish is refused for. */
+      regression: Schema.Boolean,
+      changes: Schema.Array(Change),
+      broken: Schema.Array(Schema.String),
+      mended: Schema.Array(Schema.String)
+    })
+  )
+})
+export type ExperimentReport = typeof ExperimentReport.Type
+
+/** What a version has to reach before it is published. Nothing, unless somebody has said so. */
+export const PublishThreshold = Schema.Struct({
+  /** Share of the cases that have to pass. */
+  minPass: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1))),
+  /** It may not be clearly worse than what is published. */
+  noRegression: Schema.Boolean
+})
+export type PublishThreshold = typeof PublishThreshold.Type

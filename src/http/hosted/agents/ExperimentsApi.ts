@@ -1,0 +1,106 @@
+/** Experiments with an agent, and what they have to show before a version is published. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  Experiment,
+  ExperimentId,
+  ExperimentReport,
+  ExperimentResult,
+  PublishThreshold,
+  StartExperiment
+} from "../../../domain/agents/Experiment.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+export const OneExperiment = Schema.Struct({ experiment: Experiment })
+export const ReportedExperiment = Schema.Struct({ experiment: Experiment, report: ExperimentReport })
+export const ExperimentPage = Schema.Struct({
+  experiments: Schema.Array(Experiment),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+export const ExperimentResultPage = Schema.Struct({
+  results: Schema.Array(ExperimentResult),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+export const OneThreshold = Schema.Struct({ threshold: PublishThreshold })
+const Deleted = success(Schema.Struct({ id: ExperimentId, deleted: Schema.Literal(true) }))
+const agentPath = Schema.Struct({ id: AgentId })
+const experimentPath = Schema.Struct({ id: ExperimentId })
+const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })
+
+/** Answers at once; a job asks the questions. Stored turns leave an audit entry each, as those of a replay do. */
+const start = HttpApiEndpoint.post("start", "/agents/:id/experiments")
+  .setPath(agentPath)
+  .setPayload(StartExperiment)
+  .addSuccess(success(OneExperiment), { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Newest first. */
+const list = HttpApiEndpoint.get("list", "/agents/:id/experiments")
+  .setPath(agentPath)
+  .setUrlParams(pageParams)
+  .addSuccess(success(ExperimentPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+const get = HttpApiEndpoint.get("get", "/experiments/:id")
+  .setPath(experimentPath)
+  .addSuccess(success(ReportedExperiment))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+/** In the order of the cases, each beside that of the baseline. */
+const results = HttpApiEndpoint.get("results", "/experiments/:id/results")
+  .setPath(experimentPath)
+  .setUrlParams(pageParams)
+  .addSuccess(success(ExperimentResultPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+const cancel = HttpApiEndpoint.post("cancel", "/experiments/:id/cancel")
+  .setPath(experimentPath)
+  .addSuccess(success(OneExperiment))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/experiments/:id")
+  .setPath(experimentPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const threshold = HttpApiEndpoint.get("threshold", "/agents/:id/threshold")
+  .setPath(agentPath)
+  .addSuccess(success(OneThreshold))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const setThreshold = HttpApiEndpoint.put("setThreshold", "/agents/:id/threshold")
+  .setPath(agentPath)
+  .setPayload(PublishThreshold)
+  .addSuccess(success(OneThreshold))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const experiments = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id)
+    .add(start)
+    .add(list)
+    .add(get)
+    .add(results)
+    .add(cancel)
+    .add(remove)
+    .add(threshold)
+    .add(setThreshold)
+
+export class ExperimentsApi extends experiments("experiments").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedExperimentsApi extends experiments("managedExperiments")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

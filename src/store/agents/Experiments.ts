@@ -1,0 +1,320 @@
+/** Experiments of the tenant's agents, with what was asked in each and what came of it. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { Actor } from "../../domain/accounts/Audit.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  Experiment,
+  ExperimentId,
+  ExperimentOutcome,
+  type ExperimentResult
+} from "../../domain/agents/Experiment.ts"
+import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
+import { AgentId, RunId } from "../../domain/Ids.ts"
+import { type Page, pageOf } from "../../domain/Page.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import { AgentSettings, settingsJson } from "./AgentSettings.ts"
+
+/** Experiments that have ended which are kept of one agent; the oldest go when another is started. */
+const maxKept = 100
+/** Experiments of one tenant that may wait or run at a time. */
+export const maxOpen = 10
+
+/** A new one, with what is to be asked. */
+export interface NewExperiment {
+  readonly id: ExperimentId
+  readonly version: number | null
+  readonly settings: AgentSettings
+  /** Hex. */
+  readonly settingsHash: string
+  readonly casesHash: string | null
+  readonly baselineId: ExperimentId | null
+  readonly maxTokens: number
+  readonly author: Actor | null
+  readonly questions: ReadonlyArray<NewQuestion>
+}
+
+export interface NewQuestion {
+  readonly caseId: TestCaseId | null
+  readonly runId: RunId | null
+  readonly asked: TestCaseFields
+}
+
+/** As its worker sees it. */
+const Work = Schema.Struct({
+  agentId: AgentId,
+  version: Schema.NullOr(Schema.Int),
+  settings: AgentSettings,
+  kind: Experiment.fields.kind,
+  maxTokens: Schema.NumberFromString
+})
+
+const Waiting = Schema.Struct({
+  position: Schema.Int,
+  runId: Schema.NullOr(RunId),
+  asked: TestCaseFields
+})
+export type WaitingQuestion = typeof Waiting.Type
+
+const Row = Schema.Struct({
+  ...Experiment.fields,
+  maxTokens: Schema.NumberFromString,
+  inputTokens: Schema.NumberFromString,
+  outputTokens: Schema.NumberFromString,
+  createdAt: Schema.DateTimeUtcFromDate,
+  startedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  endedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+const ResultRow = Schema.Struct({
+  position: Schema.Int,
+  caseId: Schema.NullOr(TestCaseId),
+  runId: Schema.NullOr(RunId),
+  question: Schema.String,
+  result: Schema.NullOr(ExperimentOutcome),
+  baseline: Schema.NullOr(ExperimentOutcome)
+})
+
+const Measured = Schema.Struct({ position: Schema.Int, question: Schema.String, result: ExperimentOutcome })
+
+const authorJson = jsonbOf(Schema.NullOr(Actor))
+const askedJson = jsonbOf(TestCaseFields)
+const resultJson = jsonbOf(ExperimentOutcome)
+
+export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/agents/Experiments", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      e.id, e.agent_id as "agentId", case when e.cases_hash is null then 'turns' else 'cases' end as kind, e.version,
+      e.settings ->> 'model' as model, e.status, e.reason, r.total, r.asked, r.passed, e.baseline_id as "baselineId",
+      e.max_tokens::text as "maxTokens", r.input::text as "inputTokens", r.output::text as "outputTokens", e.author,
+      e.created_at as "createdAt", e.started_at as "startedAt", e.ended_at as "endedAt"`
+    const counted = sql`
+      cross join lateral (
+        select count(*)::int as total, count(q.result)::int as asked,
+          (count(*) filter (where q.result -> 'passed' = 'true'))::int as passed,
+          coalesce(sum((q.result ->> 'inputTokens')::numeric), 0) as input,
+          coalesce(sum((q.result ->> 'outputTokens')::numeric), 0) as output
+        from experiment_results q where q.tenant_id = e.tenant_id and q.experiment_id = e.id
+      ) r`
+
+    /**
+     * Stores it with its questions, and removes the oldest of the agent that are too many. False when too many of the tenant
+     * wait or run. Locks the tenant's experiments until the caller's transaction ends.
+     */
+    const insert = Effect.fn("ExperimentStore.insert")(function* (
+      { agentId, tenantId }: AgentScope,
+      made: NewExperiment
+    ) {
+      yield* sql`select pg_advisory_xact_lock(hashtextextended(${`experiments ${tenantId}`}, 0))`
+      const open = yield* sql`
+        select 1 from experiments where tenant_id = ${tenantId} and status in ('queued', 'running') limit ${maxOpen}`
+      if (open.length >= maxOpen) return false
+      yield* sql`
+        insert into experiments (tenant_id, id, agent_id, version, settings, settings_hash, cases_hash, baseline_id,
+          max_tokens, author)
+        values (${tenantId}, ${made.id}, ${agentId}, ${made.version}, ${settingsJson(made.settings)}::jsonb,
+          decode(${made.settingsHash}, 'hex'), decode(${made.casesHash}::text, 'hex'), ${made.baselineId},
+          ${made.maxTokens}, nullif(${authorJson(made.author)}::jsonb, 'null'))`
+      const rows = made.questions.map(({ asked, caseId, runId }) => ({
+        caseId,
+        runId,
+        asked: askedJson(asked)
+      }))
+      yield* sql`
+        insert into experiment_results (tenant_id, experiment_id, position, case_id, run_id, asked)
+        select ${tenantId}, ${made.id}, q.place - 1, q.value ->> 'caseId', q.value ->> 'runId',
+          (q.value ->> 'asked')::jsonb
+        from jsonb_array_elements(${toJsonb(rows)}::jsonb) with ordinality q (value, place)`
+      yield* sql`
+        delete from experiments where tenant_id = ${tenantId} and id in (
+          select id from experiments
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and status not in ('queued', 'running')
+            and id <> ${made.baselineId ?? ""}
+          order by id desc offset ${maxKept})`
+      return true
+    }, Effect.orDie)
+
+    /** What was asked in these turns that have ended; those that the agent does not have are left out. */
+    const turns = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: RunId, question: Schema.String }),
+        execute: () => sql`
+          select id, user_message as question from agent_runs
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and id = any(${[...ids]}::text[])
+            and status <> 'running'
+          order by id`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.turns"))
+
+    /** None when the tenant has no such experiment. */
+    const find = ({ tenantId }: TenantScope, id: ExperimentId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from experiments e ${counted} where e.tenant_id = ${tenantId} and e.id = ${id}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.find"))
+
+    /** Newest first. */
+    const page = (
+      { agentId, tenantId }: AgentScope,
+      { after, limit }: PageRequest
+    ): Effect.Effect<Page<Experiment>> =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from experiments e ${counted}
+          where e.tenant_id = ${tenantId} and e.agent_id = ${agentId}
+            and ${after === undefined ? sql`true` : sql`e.id < ${after}`}
+          order by e.id desc limit ${limit + 1}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit)),
+        Effect.withSpan("ExperimentStore.page")
+      )
+
+    /** In the order in which they were asked for, from behind `after`, each beside that of the baseline. */
+    const results = (
+      { tenantId }: TenantScope,
+      id: ExperimentId,
+      { after, limit }: { readonly after: number; readonly limit: number }
+    ): Effect.Effect<Page<ExperimentResult>> =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: ResultRow,
+        execute: () => sql`
+          select q.position, q.case_id as "caseId", q.run_id as "runId", q.asked ->> 'question' as question, q.result,
+            b.result as baseline
+          from experiment_results q
+          join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id
+          left join lateral (
+            select o.result from experiment_results o
+            where o.tenant_id = ${tenantId} and o.experiment_id = e.baseline_id
+              and o.asked ->> 'question' = q.asked ->> 'question'
+            order by o.position = q.position desc, o.position limit 1
+          ) b on true
+          where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position > ${after}
+          order by q.position limit ${limit + 1}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((found) => {
+          const rows = found.slice(0, limit)
+          return { rows, next: found.length > limit ? `${rows.at(-1)?.position}` : null }
+        }),
+        Effect.withSpan("ExperimentStore.results")
+      )
+
+    /** All that have been asked, without replies and citations, which no figure is made from. */
+    const measured = ({ tenantId }: TenantScope, id: ExperimentId) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Measured,
+        execute: () => sql`
+          select position, asked ->> 'question' as question,
+            result || '{"reply": null, "before": null, "citations": []}' as result
+          from experiment_results
+          where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.measured"))
+
+    /** The newest that was asked all of these cases with settings that a reply cannot tell from these. */
+    const latest = (
+      { agentId, tenantId }: AgentScope,
+      hashes: { readonly settingsHash: string; readonly casesHash: string }
+    ) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: ExperimentId, baselineId: Schema.NullOr(ExperimentId) }),
+        execute: () => sql`
+          select id, baseline_id as "baselineId" from experiments
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and status = 'complete'
+            and settings_hash = decode(${hashes.settingsHash}, 'hex') and cases_hash = decode(${hashes.casesHash}, 'hex')
+          order by id desc limit 1`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.latest"))
+
+    /** Begins or goes on with it: none when it has ended or is gone. */
+    const begin = ({ tenantId }: TenantScope, id: ExperimentId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Work,
+        execute: () => sql`
+          update experiments set status = 'running', started_at = coalesce(started_at, now())
+          where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running')
+          returning agent_id as "agentId", version, settings, max_tokens::text as "maxTokens",
+            case when cases_hash is null then 'turns' else 'cases' end as kind`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.begin"))
+
+    /** The next questions of one that runs; none once it is at its end, or was cancelled. */
+    const waiting = ({ tenantId }: TenantScope, id: ExperimentId, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Waiting,
+        execute: () => sql`
+          select q.position, q.run_id as "runId", q.asked from experiment_results q
+          join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'
+          where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is null
+          order by q.position limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.waiting"))
+
+    /** Kept once, and only while it runs. */
+    const record = (
+      { tenantId }: TenantScope,
+      id: ExperimentId,
+      position: number,
+      result: ExperimentOutcome
+    ) =>
+      sql`
+        update experiment_results q set result = ${resultJson(result)}::jsonb
+        from experiments e
+        where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position = ${position} and q.result is null
+          and e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("ExperimentStore.record")
+      )
+
+    /** False when it had ended before, or is gone. */
+    const end = (
+      { tenantId }: TenantScope,
+      id: ExperimentId,
+      status: "complete" | "cancelled" | "failed",
+      reason: string | null = null
+    ) =>
+      sql`
+        update experiments set status = ${status}, reason = ${reason}, ended_at = now()
+        where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running') returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("ExperimentStore.end")
+      )
+
+    /** False when the tenant has no such experiment. */
+    const remove = ({ tenantId }: TenantScope, id: ExperimentId): Effect.Effect<boolean> =>
+      sql`delete from experiments where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("ExperimentStore.remove")
+      )
+
+    return {
+      insert,
+      turns,
+      find,
+      page,
+      results,
+      measured,
+      latest,
+      begin,
+      waiting,
+      record,
+      end,
+      remove
+    } as const
+  })
+}) {}

@@ -1,0 +1,164 @@
+/** What came of an experiment: each reply beside that of the baseline, with what differs marked. */
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { Loaded } from "../../components/Page.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { differing } from "./differing.ts"
+import css from "./Experiments.module.css"
+
+const words = texts(
+  {
+    passed: "passes",
+    failed: "fails",
+    open: "not asked yet",
+    before: "Baseline",
+    after: "Now",
+    none: "no reply",
+    same: "The same reply",
+    worse: "Clearly fewer test cases pass than in the baseline.",
+    notWorse: "Not clearly worse than the baseline.",
+    rate: (share: string, low: string, high: string) => `${share} pass (95 %: ${low} to ${high})`,
+    tokens: (input: string, output: string) => `${input} tokens read, ${output} written`
+  },
+  {
+    passed: "bestanden",
+    failed: "nicht bestanden",
+    open: "noch nicht gefragt",
+    before: "Vergleich",
+    after: "Jetzt",
+    none: "keine Antwort",
+    same: "Dieselbe Antwort",
+    worse: "Deutlich weniger Testfälle werden bestanden als im Vergleich.",
+    notWorse: "Nicht deutlich schlechter als der Vergleich.",
+    rate: (share: string, low: string, high: string) => `${share} bestanden (95 %: ${low} bis ${high})`,
+    tokens: (input: string, output: string) => `${input} Token gelesen, ${output} geschrieben`
+  }
+)
+
+type Outcome = NonNullable<ExperimentResult["result"]>
+
+const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
+  const t = useText(words)
+  return <Badge tone={passed ? "good" : "bad"}>{passed ? t.passed : t.failed}</Badge>
+}
+
+/** The words that the other does not have are marked. */
+const Reply = ({
+  name,
+  other,
+  outcome
+}: {
+  readonly name: string
+  readonly outcome: Pick<Outcome, "reply" | "error">
+  readonly other: string
+}) => {
+  const t = useText(words)
+  return (
+    <div className={css["reply"]}>
+      <span className={css["name"]}>{name}</span>
+      {outcome.reply === null ? (
+        <span className={css["soft"]}>
+          {t.none}
+          {outcome.error === null ? null : <span lang="en">{`: ${outcome.error}`}</span>}
+        </span>
+      ) : (
+        <p>
+          {differing(outcome.reply, other).map(({ isNew, text }, place) =>
+            isNew ? <mark key={place}>{text}</mark> : <span key={place}>{text}</span>
+          )}
+        </p>
+      )}
+    </div>
+  )
+}
+
+const Result = ({ found: { baseline, question, result } }: { readonly found: ExperimentResult }) => {
+  const t = useText(words)
+  if (result === null)
+    return (
+      <li className={css["result"]}>
+        <strong>{question}</strong> <Badge tone="neutral">{t.open}</Badge>
+      </li>
+    )
+  // A stored turn is its own baseline.
+  const before =
+    baseline ?? (result.before === null ? null : { reply: result.before, error: null, passed: true })
+  return (
+    <li className={css["result"]}>
+      <span>
+        <strong>{question}</strong> <Verdict passed={result.passed} />
+      </span>
+      {result.problems.map((problem, place) => (
+        <span key={place} lang="en" className={css["soft"]}>
+          {problem}
+        </span>
+      ))}
+      {before !== null && before.reply === result.reply ? (
+        <span className={css["soft"]}>{t.same}</span>
+      ) : null}
+      <div className={css["beside"]}>
+        {before === null || before.reply === result.reply ? null : (
+          <Reply name={t.before} outcome={before} other={result.reply ?? ""} />
+        )}
+        <Reply name={t.after} outcome={result} other={before?.reply ?? result.reply ?? ""} />
+      </div>
+    </li>
+  )
+}
+
+export const ExperimentResults = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { number, percent } = useFormat()
+  const report = useQuery(experimentReport(id))
+  const results = useInfiniteQuery(experimentResults(id))
+  return (
+    <>
+      <Loaded query={report}>
+        {({ experiment, report: { comparison, figures } }) => (
+          <div className={css["figures"]}>
+            {comparison === null ? null : (
+              <p>
+                <strong>{comparison.regression ? t.worse : t.notWorse}</strong>
+              </p>
+            )}
+            {figures.passRate === null ? null : (
+              <p>
+                {t.rate(
+                  percent(figures.passRate.value),
+                  percent(figures.passRate.low),
+                  percent(figures.passRate.high)
+                )}
+              </p>
+            )}
+            <p className={css["soft"]}>
+              {t.tokens(number(experiment.inputTokens), number(experiment.outputTokens))}
+            </p>
+          </div>
+        )}
+      </Loaded>
+      <Loaded query={results}>
+        {({ pages }) => (
+          <ul className={css["results"]}>
+            {pages
+              .flatMap((page) => page.results)
+              .map((found) => (
+                <Result key={found.position} found={found} />
+              ))}
+          </ul>
+        )}
+      </Loaded>
+      <Actions>
+        {results.hasNextPage ? (
+          <Button onPress={() => void results.fetchNextPage()}>{common.loadMore}</Button>
+        ) : null}
+        <Button onPress={onClose}>{common.close}</Button>
+      </Actions>
+    </>
+  )
+}

@@ -1,0 +1,309 @@
+/** Experiments: the agent's test cases asked of a version, beside the version that answers now. */
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import type { Agent } from "../../api/Agents.ts"
+import {
+  cancelExperiment,
+  deleteExperiment,
+  type Experiment,
+  experiments,
+  isOpen,
+  setThreshold,
+  startExperiment,
+  threshold
+} from "../../api/Experiments.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
+import { Select, Switch, TextField } from "../../components/Field.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty, Loaded } from "../../components/Page.tsx"
+import { Progress } from "../../components/Progress.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { ExperimentResults } from "./ExperimentResults.tsx"
+import css from "./TestCases.module.css"
+
+const words = texts(
+  {
+    title: "Experiments",
+    run: "Run test cases",
+    empty: "No experiment yet",
+    emptyLead:
+      "An experiment asks all test cases of a version and shows what came of each, beside the version that answers now. No customer sees it, and no tool is called.",
+    version: "Version",
+    draft: "settings of a file",
+    newest: (version: number) => `Version ${version}, the newest`,
+    published: (version: number) => `Version ${version}, which answers now`,
+    other: "Another model",
+    otherHelp: "Left empty: that of the version.",
+    when: "When",
+    status: "Status",
+    result: "Passed",
+    actions: "Actions",
+    queued: "waits",
+    running: "under way",
+    complete: "complete",
+    cancelled: "cancelled",
+    failed: "failed",
+    of: (passed: number, total: number) => `${passed} of ${total}`,
+    show: "Show",
+    stop: "Stop",
+    removal: "Delete experiment",
+    removalOf: "What came of it is gone, and a version that relies on it has to be asked again.",
+    gate: "Before a version is published",
+    least: "Least share of test cases that pass, in percent",
+    leastHelp: "Left empty: any share.",
+    regression: "Not clearly worse than the version that answers",
+    saved: "Saved"
+  },
+  {
+    title: "Experimente",
+    run: "Testfälle stellen",
+    empty: "Noch kein Experiment",
+    emptyLead:
+      "Ein Experiment stellt einer Version alle Testfälle und zeigt, was herauskam, neben der Version, die jetzt antwortet. Kunden sehen nichts davon, und kein Werkzeug wird aufgerufen.",
+    version: "Version",
+    draft: "Einstellungen einer Datei",
+    newest: (version: number) => `Version ${version}, die neueste`,
+    published: (version: number) => `Version ${version}, die jetzt antwortet`,
+    other: "Anderes Modell",
+    otherHelp: "Leer: das der Version.",
+    when: "Wann",
+    status: "Stand",
+    result: "Bestanden",
+    actions: "Aktionen",
+    queued: "wartet",
+    running: "läuft",
+    complete: "fertig",
+    cancelled: "abgebrochen",
+    failed: "gescheitert",
+    of: (passed: number, total: number) => `${passed} von ${total}`,
+    show: "Zeigen",
+    stop: "Anhalten",
+    removal: "Experiment löschen",
+    removalOf: "Was herauskam, ist dann fort; eine Version, die darauf beruht, muss neu gefragt werden.",
+    gate: "Bevor eine Version veröffentlicht wird",
+    least: "Mindestanteil bestandener Testfälle, in Prozent",
+    leastHelp: "Leer: jeder Anteil.",
+    regression: "Nicht deutlich schlechter als die Version, die antwortet",
+    saved: "Gespeichert"
+  }
+)
+
+interface Props {
+  readonly agent: Agent
+  readonly mayChange: boolean
+}
+
+const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const { id, publishedVersion, version: newest } = agent
+  const [version, setVersion] = useState(String(newest))
+  const [model, setModel] = useState("")
+  const attempt = useMutation({
+    mutationFn: () =>
+      startExperiment(id, {
+        version: Number(version),
+        baselineVersion: publishedVersion,
+        ...(model.trim() === "" ? {} : { model })
+      }),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: experiments(id).queryKey })
+      onClose()
+    }
+  })
+  return (
+    <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
+      <Select
+        label={t.version}
+        value={version}
+        onChange={setVersion}
+        options={
+          newest === publishedVersion
+            ? [[String(newest), t.published(newest)]]
+            : [
+                [String(newest), t.newest(newest)],
+                [String(publishedVersion), t.published(publishedVersion)]
+              ]
+        }
+      />
+      <TextField label={t.other} help={t.otherHelp} value={model} onChange={setModel} />
+      <Button kind="primary" type="submit" busy={attempt.isPending}>
+        {t.run}
+      </Button>
+    </Form>
+  )
+}
+
+const ThresholdForm = ({
+  agentId,
+  minPass,
+  noRegression
+}: {
+  readonly agentId: string
+  readonly minPass: number | null
+  readonly noRegression: boolean
+}) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [least, setLeast] = useState(minPass === null ? "" : String(Math.round(minPass * 1_000) / 10))
+  const [regression, setRegression] = useState(noRegression)
+  const attempt = useMutation({
+    mutationFn: () =>
+      setThreshold(agentId, {
+        minPass: least.trim() === "" ? null : Number(least) / 100,
+        noRegression: regression
+      }),
+    onSuccess: ({ threshold: stored }) => queries.setQueryData(threshold(agentId).queryKey, stored)
+  })
+  return (
+    <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
+      <TextField
+        label={t.least}
+        help={t.leastHelp}
+        type="text"
+        inputMode="decimal"
+        pattern="\d{1,3}([.]\d)?"
+        value={least}
+        onChange={setLeast}
+      />
+      <Switch label={t.regression} isSelected={regression} onChange={setRegression} />
+      <div className={css["bar"]}>
+        <span role="status">{attempt.isSuccess ? t.saved : ""}</span>
+        <Button type="submit" busy={attempt.isPending}>
+          {common.save}
+        </Button>
+      </div>
+    </Form>
+  )
+}
+
+const State = ({ found }: { readonly found: Experiment }) => {
+  const t = useText(words)
+  const { asked, reason, status, total } = found
+  if (isOpen(found) && total > 0)
+    return <Progress label={t[status]} value={Math.round((100 * asked) / total)} />
+  return (
+    <span className={css["question"]}>
+      <span>
+        <Badge tone={status === "complete" ? "good" : "neutral"}>{t[status]}</Badge>
+      </span>
+      {reason === null ? null : (
+        <span lang="en" className={css["soft"]}>
+          {reason}
+        </span>
+      )}
+    </span>
+  )
+}
+
+const Deeds = ({
+  agentId,
+  found,
+  mayChange,
+  onShow
+}: {
+  readonly agentId: string
+  readonly found: Experiment
+  readonly mayChange: boolean
+  readonly onShow: () => void
+}) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { moment } = useFormat()
+  const queries = useQueryClient()
+  const renew = () => queries.invalidateQueries({ queryKey: experiments(agentId).queryKey })
+  const stop = useMutation({ mutationFn: () => cancelExperiment(found.id), onSettled: renew })
+  const of = moment(found.createdAt)
+  return (
+    <span className={css["deeds"]}>
+      <RowButton label={t.show} of={of} onPress={onShow} />
+      {mayChange && isOpen(found) ? (
+        <RowButton label={t.stop} of={of} busy={stop.isPending} onPress={() => stop.mutate()} />
+      ) : null}
+      {mayChange && !isOpen(found) ? (
+        <RowConfirm
+          of={of}
+          title={t.removal}
+          question={t.removalOf}
+          action={common.delete}
+          onConfirm={async () => {
+            await deleteExperiment(found.id)
+            await renew()
+          }}
+        />
+      ) : null}
+    </span>
+  )
+}
+
+const Experiments = ({ agent, mayChange }: Props) => {
+  const t = useText(words)
+  const { moment } = useFormat()
+  const [shown, setShown] = useState<string | null>(null)
+  const query = useInfiniteQuery(experiments(agent.id))
+  const asks = useQuery(threshold(agent.id))
+  const adding = useAdding({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
+  const add = mayChange ? <div className={css["bar"]}>{adding.button}</div> : null
+  return (
+    <>
+      {adding.dialog}
+      <Dialog title={t.title} isOpen={shown !== null} onClose={() => setShown(null)} wide>
+        {shown === null ? null : <ExperimentResults id={shown} onClose={() => setShown(null)} />}
+      </Dialog>
+      <Listing
+        query={query}
+        rowsOf={(page) => page.experiments}
+        bar={add}
+        empty={
+          <Empty title={t.empty} action={add}>
+            {t.emptyLead}
+          </Empty>
+        }
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
+          {
+            title: t.version,
+            cell: ({ model, version }) => (
+              <span className={css["question"]}>
+                <span>{version ?? t.draft}</span>
+                {model === null ? null : <span className={css["soft"]}>{model}</span>}
+              </span>
+            )
+          },
+          { title: t.status, cell: (found) => <State found={found} /> },
+          { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
+          {
+            title: t.actions,
+            silent: true,
+            end: true,
+            cell: (found) => (
+              <Deeds
+                agentId={agent.id}
+                found={found}
+                mayChange={mayChange}
+                onShow={() => setShown(found.id)}
+              />
+            )
+          }
+        ]}
+      />
+      {mayChange ? (
+        <section>
+          <h2>{t.gate}</h2>
+          <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} {...found} />}</Loaded>
+        </section>
+      ) : null}
+    </>
+  )
+}
+
+export default Experiments

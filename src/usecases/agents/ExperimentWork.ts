@@ -1,0 +1,110 @@
+/**
+ * Asks the questions of experiments, by jobs of the queue `experiments`. Each answer is stored before the next question, so that
+ * a job that is repeated goes on where it stopped. What answers is a replay, which can reach nothing outside.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import type { QueueJob } from "../../capabilities/JobQueue.ts"
+import { judge, type NoReply, type Reply } from "../../domain/agents/evaluation/Judge.ts"
+import { ExperimentId, type ExperimentOutcome } from "../../domain/agents/Experiment.ts"
+import type { TestCaseFields } from "../../domain/agents/TestCase.ts"
+import type { ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { shownSettings } from "../../store/agents/AgentSettings.ts"
+import { ExperimentStore, type WaitingQuestion } from "../../store/agents/Experiments.ts"
+import { Replays } from "../chat/replay/Replays.ts"
+
+const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId })
+
+/** Questions of one experiment that are asked at a time: the model is that which customers wait for. */
+const together = 2
+type Replayed = ReplayedRun & { readonly latency: number }
+
+const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
+  if (after === null) return { error: reason ?? "no reply" }
+  const { citations, failure, inputTokens: input, outputTokens: output, reply } = after
+  return reply === null
+    ? { error: failure ?? "no reply" }
+    : { text: reply, citations, latency, tokens: { input, output } }
+}
+
+const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply): ExperimentOutcome => {
+  const { line: _, question: __, ...result } = judge({ ...asked, line: 1 }, reply, [])
+  return { ...result, outcome: null, before: null }
+}
+
+const judged = (asked: TestCaseFields, replayed: Replayed) => judgedAs(asked, replyOf(replayed))
+
+const changed = "The reply or what it cites is another one."
+
+/** A stored turn passes when it is answered as it was. */
+const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome => {
+  const { before, outcome, reason } = replayed
+  const problems = outcome === "same" ? [] : [reason ?? changed]
+  return {
+    ...judged(asked, replayed),
+    passed: outcome === "same",
+    problems,
+    outcome,
+    before: before.reply
+  }
+}
+
+export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/agents/ExperimentWork", {
+  effect: Effect.gen(function* () {
+    const store = yield* ExperimentStore
+    const replays = yield* Replays
+
+    type Asking = Effect.Effect.Success<ReturnType<typeof replays.asking>>
+
+    const outcomeOf = (asking: Asking, kind: "cases" | "turns", { asked, runId }: WaitingQuestion) => {
+      if (kind === "cases" || runId === null)
+        return Effect.map(asking.question(asked.question, runId), (replayed) => judged(asked, replayed))
+      return Effect.map(asking.turn(runId), (replayed) =>
+        replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
+      )
+    }
+
+    /** Handler of queue `experiments`. One that has ended, or is gone, is left alone. */
+    const process = Effect.fn("ExperimentWork.process")(function* (job: QueueJob) {
+      const { experimentId: id, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const scope = { tenantId }
+      const begun = yield* store.begin(scope, id)
+      if (Option.isNone(begun)) return
+      const { agentId, kind, maxTokens, settings, version } = begun.value
+      const asking = yield* replays.asking(
+        { tenantId, agentId },
+        { version: version ?? 1, settings: shownSettings(settings) }
+      )
+      const before = yield* store.find(scope, id)
+      const spent = yield* Ref.make(
+        Option.match(before, { onNone: () => 0, onSome: (at) => at.inputTokens + at.outputTokens })
+      )
+      const ask = Effect.fn(function* (question: WaitingQuestion) {
+        const outcome = yield* outcomeOf(asking, kind, question)
+        yield* store.record(scope, id, question.position, outcome)
+        yield* Ref.update(spent, (sum) => sum + (outcome.inputTokens ?? 0) + (outcome.outputTokens ?? 0))
+      })
+      for (;;) {
+        const questions = yield* store.waiting(scope, id, together)
+        if (questions.length === 0) break
+        if ((yield* Ref.get(spent)) >= maxTokens) {
+          yield* store.end(scope, id, "failed", "The tokens that it may take are used up.")
+          return
+        }
+        yield* Effect.forEach(questions, ask, { concurrency: together, discard: true })
+      }
+      yield* store.end(scope, id, "complete")
+    })
+
+    /** The last worker has died. */
+    const abandoned = Effect.fn("ExperimentWork.abandoned")(function* (job: QueueJob) {
+      const { experimentId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      yield* store.end({ tenantId }, experimentId, "failed", "The processes that asked it have stopped.")
+    })
+
+    return { process, abandoned } as const
+  })
+}) {}

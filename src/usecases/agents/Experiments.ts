@@ -1,0 +1,227 @@
+/** Experiments: started by people and programs, asked by `ExperimentWork`, compared with each other. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { JobQueue } from "../../capabilities/JobQueue.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { Actor } from "../../domain/accounts/Audit.ts"
+import {
+  defaultMaxTokens,
+  type Experiment,
+  type ExperimentId,
+  type ExperimentReport,
+  newExperimentId,
+  type StartExperiment
+} from "../../domain/agents/Experiment.ts"
+import { maxTestCases, type TestCaseFields } from "../../domain/agents/TestCase.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import type { AgentId, RunId } from "../../domain/Ids.ts"
+import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
+import { ExperimentStore, maxOpen, type NewQuestion } from "../../store/agents/Experiments.ts"
+import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { initial } from "./Agents.ts"
+import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+
+/** Characters of a question that stand in for those of a message without any. */
+const withoutWords = "…"
+const maxQuestionLength = 32_000
+
+const missing = () => new NotFound({ message: "There is no such experiment." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+const missingVersion = () => new NotFound({ message: "The agent has no such version." })
+const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
+const nothingToAsk = () =>
+  new ValidationError({
+    message: "The agent has no test cases. Add some, or name the turns that are to be asked again.",
+    details: {}
+  })
+const tooMany = () =>
+  new Conflict({
+    message: `${maxOpen} experiments of this organisation wait or run. Wait for one of them, or cancel it.`
+  })
+const unavailable = () =>
+  new ServiceUnavailable({ message: "The experiment cannot be queued now. Try again later." })
+
+const hasEnded = ({ status }: Experiment) => status !== "queued" && status !== "running"
+
+/** Of experiments of one kind alone: a turn is compared with what it was, a case with what is expected. */
+interface Questions {
+  readonly casesHash: string | null
+  readonly questions: ReadonlyArray<NewQuestion>
+}
+
+export class Experiments extends Effect.Service<Experiments>()("usecases/agents/Experiments", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* ExperimentStore
+    const agents = yield* AgentStore
+    const cases = yield* TestCaseStore
+    const queue = yield* JobQueue
+
+    const versionOf = Effect.fn("Experiments.versionOf")(function* (
+      { agentId, tenantId }: AgentScope,
+      version: number
+    ) {
+      const found = yield* agents.recorded({ tenantId }, agentId, version)
+      return Option.isNone(found) ? yield* missingVersion() : { version, settings: found.value }
+    })
+
+    const chosen = (
+      scope: AgentScope,
+      { settings, version }: StartExperiment,
+      { name, publishedVersion }: { readonly name: string; readonly publishedVersion: number }
+    ): Effect.Effect<{ readonly version: number | null; readonly settings: AgentSettings }, NotFound> =>
+      settings === undefined
+        ? versionOf(scope, version ?? publishedVersion)
+        : Effect.succeed({ version: null, settings: initial({ name, ...settings }) })
+
+    /** Those of a file take the place of all that were not made from turns, which stand in no file. */
+    const ofCases = Effect.fn("Experiments.ofCases")(function* (
+      scope: AgentScope,
+      given: ReadonlyArray<TestCaseFields> | undefined
+    ) {
+      const { rows } = yield* cases.page(scope, { limit: maxTestCases })
+      const kept = given === undefined ? rows : rows.filter(({ runId }) => runId !== null)
+      const questions: ReadonlyArray<NewQuestion> = [
+        ...kept.map((one) => ({ caseId: one.id, runId: one.runId, asked: fieldsOf(one) })),
+        ...(given ?? []).map((asked) => ({ caseId: null, runId: null, asked }))
+      ]
+      if (questions.length === 0) return yield* nothingToAsk()
+      const found: Questions = { casesHash: casesHash(questions.map(({ asked }) => asked)), questions }
+      return found
+    })
+
+    const ofTurns = Effect.fn("Experiments.ofTurns")(function* (
+      scope: AgentScope,
+      runIds: ReadonlyArray<RunId>
+    ) {
+      const wanted = new Set(runIds)
+      const found = yield* store.turns(scope, [...wanted])
+      if (found.length < wanted.size) return yield* missingRun()
+      const questions = found.map(({ id, question }): NewQuestion => {
+        const text = question.trim().slice(0, maxQuestionLength).toWellFormed()
+        return {
+          caseId: null,
+          runId: id,
+          asked: { question: text === "" ? withoutWords : text, expectSources: [], expectFacts: [] }
+        }
+      })
+      const asked: Questions = { casesHash: null, questions }
+      return asked
+    })
+
+    const get = Effect.fn("Experiments.get")(function* (scope: TenantScope, id: ExperimentId) {
+      const found = yield* store.find(scope, id)
+      return Option.isNone(found) ? yield* missing() : found.value
+    })
+
+    const enqueued = Effect.fn("Experiments.enqueued")(function* (
+      scope: AgentScope,
+      { settings, version }: { readonly version: number | null; readonly settings: AgentSettings },
+      asked: Questions,
+      rest: {
+        readonly baselineId: ExperimentId | null
+        readonly maxTokens: number
+        readonly author: Actor | null
+      }
+    ) {
+      const id = yield* newExperimentId
+      const made = { ...asked, ...rest, id, version, settings, settingsHash: settingsHash(settings) }
+      if (!(yield* store.insert(scope, made))) return yield* tooMany()
+      const { tenantId } = scope
+      yield* queue.enqueue(
+        "experiments",
+        { tenantId, experimentId: id },
+        { serialKey: tenantId, owner: tenantId }
+      )
+      return id
+    })
+
+    /**
+     * Stores and queues it, behind that of the version that it is compared with, where one is named. CONFLICT when the tenant
+     * has too many that wait or run. `author` is null for what the service starts itself.
+     */
+    const start = Effect.fn("Experiments.start")(
+      function* (
+        { tenantId }: TenantScope,
+        agentId: AgentId,
+        request: StartExperiment,
+        author: Actor | null
+      ) {
+        const scope = { tenantId, agentId }
+        const agent = yield* agents.find(scope, agentId)
+        if (Option.isNone(agent)) return yield* missingAgent()
+        const { baselineVersion, maxTokens = defaultMaxTokens, model } = request
+        const { settings, version } = yield* chosen(scope, request, agent.value)
+        const asked = yield* request.runIds === undefined
+          ? ofCases(scope, request.cases)
+          : ofTurns(scope, request.runIds)
+        const rest = { maxTokens, author }
+        const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
+        if (given !== null && given.agentId !== agentId) return yield* missing()
+        const baselineId =
+          baselineVersion === undefined
+            ? (given?.id ?? null)
+            : yield* enqueued(scope, yield* versionOf(scope, baselineVersion), asked, {
+                ...rest,
+                baselineId: null
+              })
+        const answering = { version, settings: model === undefined ? settings : { ...settings, model } }
+        return yield* get(scope, yield* enqueued(scope, answering, asked, { ...rest, baselineId }))
+      },
+      sql.withTransaction,
+      Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+    )
+
+    /** Newest first. */
+    const list = Effect.fn("Experiments.list")(function* (
+      { tenantId }: TenantScope,
+      agentId: AgentId,
+      page: PageRequest
+    ) {
+      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
+      return yield* store.page({ tenantId, agentId }, page)
+    })
+
+    /** With its figures so far; compared with its baseline once both have ended. */
+    const report = Effect.fn("Experiments.report")(function* (scope: TenantScope, id: ExperimentId) {
+      const experiment = yield* get(scope, id)
+      const measured = reportOf(yield* store.measured(scope, id))
+      const baseline =
+        experiment.baselineId === null ? Option.none() : yield* store.find(scope, experiment.baselineId)
+      const comparison =
+        Option.isSome(baseline) && hasEnded(baseline.value) && hasEnded(experiment)
+          ? comparisonOf(reportOf(yield* store.measured(scope, baseline.value.id)), measured)
+          : null
+      const { errors, failed, figures, latencyMs, tokens } = measured
+      const told: ExperimentReport = { failed, errors, figures, latencyMs, tokens, comparison }
+      return { experiment, report: told }
+    })
+
+    const results = Effect.fn("Experiments.results")(function* (
+      scope: TenantScope,
+      id: ExperimentId,
+      page: { readonly after: number; readonly limit: number }
+    ) {
+      yield* get(scope, id)
+      return yield* store.results(scope, id, page)
+    })
+
+    /** What has been asked stays. CONFLICT when it has ended. */
+    const cancel = Effect.fn("Experiments.cancel")(function* (scope: TenantScope, id: ExperimentId) {
+      yield* get(scope, id)
+      if (!(yield* store.end(scope, id, "cancelled")))
+        return yield* new Conflict({ message: "The experiment has ended." })
+      return yield* get(scope, id)
+    })
+
+    const remove = Effect.fn("Experiments.remove")(function* (scope: TenantScope, id: ExperimentId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    return { start, list, report, results, cancel, remove } as const
+  })
+}) {}

@@ -1,0 +1,141 @@
+/** Keeps a version from being published that has not passed the agent's test cases, where the agent asks for that. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { PublishThreshold } from "../../domain/agents/Experiment.ts"
+import { maxTestCases } from "../../domain/agents/TestCase.ts"
+import { Conflict, NotFound } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
+import { ExperimentStore } from "../../store/agents/Experiments.ts"
+import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
+import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
+
+/** Cases that a refusal names. */
+const maxNamed = 20
+
+const missing = () => new NotFound({ message: "There is no such agent." })
+
+const refused = (reason: string, details: Readonly<Record<string, unknown>> = {}) =>
+  new Conflict({
+    message: `${reason} To publish it all the same, ask with force=true.`,
+    details: { gate: true, ...details }
+  })
+
+const notAsked = () =>
+  refused(
+    "These settings have not been asked the agent's current test cases. Run an experiment with them first."
+  )
+
+const noBaseline = (version: number) =>
+  refused(
+    `The published version has not been asked the agent's current test cases. Run an experiment with baselineVersion ${version} first.`
+  )
+
+const percent = (share: number) => `${Math.round(share * 1_000) / 10} %`
+
+export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/PublishGate", {
+  dependencies: [ExperimentStore.Default, PublishThresholdStore.Default, TestCaseStore.Default],
+  effect: Effect.gen(function* () {
+    const agents = yield* AgentStore
+    const cases = yield* TestCaseStore
+    const experiments = yield* ExperimentStore
+    const thresholds = yield* PublishThresholdStore
+
+    const find = Effect.fn("PublishGate.find")(function* (scope: TenantScope, agentId: AgentId) {
+      if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missing()
+      return yield* thresholds.find({ tenantId: scope.tenantId, agentId })
+    })
+
+    const set = ({ tenantId }: TenantScope, agentId: AgentId, threshold: PublishThreshold) =>
+      Effect.flatMap(
+        thresholds.set({ tenantId, agentId }, threshold),
+        Option.match({ onNone: missing, onSome: (found) => Effect.succeed(found) })
+      )
+
+    const measuredOf = (scope: AgentScope, settings: string, asked: string) =>
+      Effect.gen(function* () {
+        const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: asked })
+        if (Option.isNone(found)) return Option.none()
+        return Option.some(reportOf(yield* experiments.measured(scope, found.value.id)))
+      })
+
+    const against = Effect.fn("PublishGate.against")(function* (
+      scope: AgentScope,
+      { minPass, noRegression }: PublishThreshold,
+      settings: AgentSettings,
+      publishedBefore: number | null
+    ) {
+      const { rows } = yield* cases.page(scope, { limit: maxTestCases })
+      if (rows.length === 0) return
+      const asked = casesHash(rows.map(fieldsOf))
+      const wanted = settingsHash(settings)
+      const found = yield* measuredOf(scope, wanted, asked)
+      if (Option.isNone(found)) return yield* notAsked()
+      const report = found.value
+      if (minPass !== null && report.passed < minPass * rows.length) {
+        const failing = report.results.filter(({ passed }) => !passed).map(({ question }) => question)
+        return yield* refused(
+          `${report.passed} of ${rows.length} test cases passed, and ${percent(minPass)} have to.`,
+          { failing: failing.slice(0, maxNamed) }
+        )
+      }
+      const published = yield* agents.find(scope, scope.agentId)
+      if (!noRegression || Option.isNone(published)) return
+      const publishedVersion = publishedBefore ?? published.value.publishedVersion
+      const before = yield* agents.recorded(scope, scope.agentId, publishedVersion)
+      if (Option.isNone(before) || settingsHash(before.value) === wanted) return
+      const baseline = yield* measuredOf(scope, settingsHash(before.value), asked)
+      if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
+      const { broken, regression } = comparisonOf(baseline.value, report)
+      if (regression)
+        return yield* refused("Clearly fewer test cases pass than with the published version.", {
+          failing: broken.slice(0, maxNamed)
+        })
+    })
+
+    /**
+     * CONFLICT when `settings` do not reach what the agent asks for: `details.failing` has the questions of the cases that
+     * fail. An agent without a threshold or without cases asks for nothing.
+     */
+    const check = Effect.fn("PublishGate.check")(function* <E>(
+      { tenantId }: TenantScope,
+      agentId: AgentId,
+      settings: Effect.Effect<AgentSettings, E>,
+      publishedBefore: number | null = null
+    ) {
+      const scope = { tenantId, agentId }
+      const threshold = yield* thresholds.find(scope)
+      if (threshold.minPass === null && !threshold.noRegression) return
+      yield* against(scope, threshold, yield* settings, publishedBefore)
+    })
+
+    /**
+     * {@link check} of a version that the agent has. `publishedBefore` is the version that it takes the place of, where that
+     * is no longer the published one.
+     */
+    const checkVersion = (
+      scope: TenantScope,
+      agentId: AgentId,
+      version: number,
+      publishedBefore: number | null = null
+    ) =>
+      check(
+        scope,
+        agentId,
+        Effect.flatMap(
+          agents.recorded(scope, agentId, version),
+          Option.match({
+            onNone: () => new NotFound({ message: "The agent has no such version." }),
+            onSome: (settings) => Effect.succeed(settings)
+          })
+        ),
+        publishedBefore
+      )
+
+    return { find, set, check, checkVersion } as const
+  })
+}) {}

@@ -1,0 +1,483 @@
+/** Experiments: asked by jobs, kept case by case, compared with each other, and what a publish is refused for. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, expectTypeOf, it as test } from "vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Ref from "effect/Ref"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { AuditLog } from "../../../src/capabilities/AuditLog.ts"
+import type { JobQueue, QueueJob } from "../../../src/capabilities/JobQueue.ts"
+import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
+import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
+import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
+import type { Mailer } from "../../../src/capabilities/Mailer.ts"
+import type { ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
+import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
+import type { Realtime } from "../../../src/capabilities/Realtime.ts"
+import type { ToolSource } from "../../../src/capabilities/ToolSource.ts"
+import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
+import { type ExperimentId, StartExperiment } from "../../../src/domain/agents/Experiment.ts"
+import { TestCaseFields } from "../../../src/domain/agents/TestCase.ts"
+import { JsonObject } from "../../../src/domain/Text.ts"
+import { QueueJobId } from "../../../src/domain/Ids.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
+import { ExperimentStore } from "../../../src/store/agents/Experiments.ts"
+import { PublishThresholdStore } from "../../../src/store/agents/PublishThresholds.ts"
+import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
+import { RecordedRunStore } from "../../../src/store/chat/RecordedRuns.ts"
+import type { Turns } from "../../../src/store/chat/Turns.ts"
+import { Agents } from "../../../src/usecases/agents/Agents.ts"
+import { AgentVersions } from "../../../src/usecases/agents/AgentVersions.ts"
+import { Experiments } from "../../../src/usecases/agents/Experiments.ts"
+import { ExperimentWork } from "../../../src/usecases/agents/ExperimentWork.ts"
+import { PublishGate } from "../../../src/usecases/agents/PublishGate.ts"
+import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
+import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { Replays } from "../../../src/usecases/chat/replay/Replays.ts"
+import type { ChannelSender } from "../../../src/usecases/channels/ChannelSender.ts"
+import type { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
+import * as Fixtures from "../../Fixtures.ts"
+import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { chunk, type Reply, request, says, Script, turnLayer } from "../chat/TurnHarness.ts"
+
+const live = Layer.mergeAll(
+  Experiments.Default,
+  ExperimentWork.Default,
+  Agents.Default.pipe(Layer.provide(layerArtifacts)),
+  AgentVersions.Default,
+  PublishGate.Default,
+  TestCases.Default
+).pipe(
+  Layer.provideMerge(Replays.Default),
+  Layer.provideMerge(turnLayer()),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      AgentStore.Default,
+      AgentVersionStore.Default,
+      ExperimentStore.Default,
+      PublishThresholdStore.Default,
+      RecordedRunStore.Default,
+      TestCaseStore.Default,
+      QueueTable.layerTable,
+      layerSql.pipe(Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })))
+    )
+  )
+)
+
+const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.zipRight(reset, Effect.provide(effect, live))
+
+const startRequest = Schema.decodeUnknownSync(StartExperiment)
+const caseOf = Schema.decodeUnknownSync(TestCaseFields)
+
+const addCases = (scope: AgentScope, ...given: ReadonlyArray<unknown>) =>
+  Effect.flatMap(TestCases, (cases) =>
+    Effect.forEach(given, (one) => cases.create(scope, scope.agentId, caseOf(one)))
+  )
+
+const start = (scope: AgentScope, body: unknown = {}) =>
+  Effect.flatMap(Experiments, (experiments) =>
+    experiments.start(scope, scope.agentId, startRequest(body), null)
+  )
+
+const Jobs = Schema.Array(Schema.Struct({ id: QueueJobId, payload: JsonObject }))
+
+/** The jobs that wait, oldest first, as a worker gets them; they count as done. */
+const jobs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* Schema.decodeUnknown(Jobs)(
+    yield* sql`select id, payload from queue_jobs where queue = 'experiments' and state = 'waiting' order by seq`
+  )
+  yield* sql`update queue_jobs set state = 'completed' where queue = 'experiments'`
+  return rows.map((row): QueueJob => ({ ...row, queue: "experiments", attempt: 1, lastAttempt: false }))
+})
+
+const work = Effect.flatMap(jobs, (waiting) =>
+  Effect.flatMap(ExperimentWork, ({ process }) => Effect.forEach(waiting, process, { discard: true }))
+)
+
+const ran = (scope: AgentScope, body: unknown = {}) =>
+  Effect.gen(function* () {
+    const { id } = yield* start(scope, body)
+    yield* work
+    return yield* (yield* Experiments).report(scope, id)
+  })
+
+const resultsOf = (scope: AgentScope, id: ExperimentId) =>
+  Effect.flatMap(Experiments, (experiments) => experiments.results(scope, id, { after: -1, limit: 100 }))
+
+/** Everything that is stored of turns, people, usage and tools. */
+const untouched = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const tables = yield* sql<{ readonly name: string }>`
+    select quote_ident(tablename) as name from pg_tables
+    where schemaname = 'public' and tablename not in ('instances', 'queue_jobs')
+      and tablename not like 'experiment%' order by 1`
+  return yield* Effect.forEach(tables, ({ name }) =>
+    sql.unsafe<{ readonly text: string }>(`select to_jsonb(t)::text as text from ${name} t order by 1`)
+  )
+})
+
+const steps = {
+  question: "How do I reset it?",
+  expectSources: ["Handbook"],
+  expectFacts: ["hold the button"]
+}
+const both = { ...steps, expectFacts: ["pull the plug", "hold the button"] }
+
+/** Follows the instructions: both steps, unless they ask for the first alone. The model `worse` knows nothing of it. */
+const follows: Reply = (asked) => {
+  const isShort = JSON.stringify(asked.prompt).includes("the first step alone")
+  if (asked.model === "worse") return says("It works by itself.")(asked)
+  if (asked.passages.length === 0) return says("I did not find that.")(asked)
+  return says(isShort ? "Pull the plug. [1]" : "Pull the plug, hold the button. [1]")(asked)
+}
+
+const eight = (expected: object) =>
+  Array.from({ length: 8 }, (_, place) => ({ ...expected, question: `How do I reset it, way ${place}?` }))
+
+/** With its first version, which the fixture of agents leaves out. */
+const agent = Effect.gen(function* () {
+  const caller = yield* Fixtures.agent()
+  const { id } = yield* (yield* Agents).create(caller, { name: "Helper" })
+  return { ...caller, agentId: id }
+})
+
+const prepared = (...cases: ReadonlyArray<unknown>) =>
+  Effect.gen(function* () {
+    const scope = yield* agent
+    const script = yield* Script
+    yield* Ref.set(script.chunks, [chunk(1)])
+    yield* Ref.set(script.reply, follows)
+    const made = yield* addCases(scope, ...cases)
+    return { scope, script, made }
+  })
+
+const draft = (scope: AgentScope, instructions: string) =>
+  Effect.flatMap(Agents, (agents) => agents.patch(scope, scope.agentId, { instructions, publish: false }))
+
+const publish = (scope: AgentScope, version: number, force = false) =>
+  Effect.flatMap(AgentVersions, (versions) => versions.publish(scope, scope.agentId, version, force))
+
+const threshold = (scope: AgentScope, minPass: number | null, noRegression: boolean) =>
+  Effect.flatMap(PublishGate, (gate) => gate.set(scope, scope.agentId, { minPass, noRegression }))
+
+eachEngineLive("An experiment", (it) => {
+  it.scoped("keeps what came of each case, and nothing of a turn", () =>
+    Effect.gen(function* () {
+      const { made, scope } = yield* prepared(both, { question: "Who won?", expectRefusal: true })
+      const before = yield* untouched
+      const started = yield* start(scope, { maxTokens: 500 })
+      expect(started).toMatchObject({ status: "queued", kind: "cases", total: 2, asked: 0, version: 1 })
+      yield* work
+      const { experiment, report } = yield* (yield* Experiments).report(scope, started.id)
+      expect(experiment).toMatchObject({
+        status: "complete",
+        reason: null,
+        total: 2,
+        asked: 2,
+        passed: 1,
+        inputTokens: 22,
+        outputTokens: 2
+      })
+      expect(report).toMatchObject({
+        failed: 1,
+        errors: 0,
+        figures: { passRate: { value: 0.5, of: 2 }, sourceCited: { value: 1, of: 1 }, refusal: { value: 0 } },
+        comparison: null
+      })
+      const { next, rows } = yield* resultsOf(scope, started.id)
+      expect(next).toBe(null)
+      expect(rows).toMatchObject([
+        {
+          position: 0,
+          caseId: made[0]?.id,
+          question: both.question,
+          result: { passed: true, facts: true, reply: "Pull the plug, hold the button. [1]", outcome: null },
+          baseline: null
+        },
+        { position: 1, result: { passed: false, problems: ["answered, and was expected to refuse"] } }
+      ])
+      expect(rows[0]?.result?.citations).toEqual([
+        { sourceName: "Handbook", title: "Chapter 1", url: "https://example.test/1" }
+      ])
+      expect(rows[0]?.result?.latencyMs).toBeGreaterThanOrEqual(0)
+      expect(yield* untouched).toEqual(before)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "goes on behind the last case that is stored when its worker was ended, and asks none twice",
+    () =>
+      Effect.gen(function* () {
+        const { scope, script } = yield* prepared(...eight(both))
+        const blocked = yield* Deferred.make<void>()
+        const asked = yield* Ref.make(0)
+        yield* Ref.set(script.reply, (from) =>
+          Stream.unwrap(
+            Effect.gen(function* () {
+              const count = yield* Ref.updateAndGet(asked, (before) => before + 1)
+              if (count > 4) yield* Effect.zipRight(Deferred.succeed(blocked, undefined), Effect.never)
+              return follows(from)
+            })
+          )
+        )
+        const { id } = yield* start(scope)
+        const [job] = yield* jobs
+        if (job === undefined) return expect(job).toBeDefined()
+        const { process } = yield* ExperimentWork
+        const worker = yield* Effect.fork(process(job))
+        yield* Deferred.await(blocked)
+        yield* Fiber.interrupt(worker)
+        const { find } = yield* ExperimentStore
+        expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({ status: "running", asked: 4 })
+        yield* Ref.set(script.requests, [])
+        yield* Ref.set(script.reply, follows)
+        yield* process(job)
+        expect(Option.getOrThrow(yield* find(scope, id))).toMatchObject({
+          status: "complete",
+          asked: 8,
+          passed: 8
+        })
+        expect(yield* Ref.get(script.requests)).toHaveLength(4)
+        // Once more, as after a worker that died before it could say that it was done.
+        yield* process(job)
+        expect(yield* Ref.get(script.requests)).toHaveLength(4)
+      }).pipe(onFreshData)
+  )
+
+  it.scoped("stops where it was cancelled or its tokens are used up, and keeps what was asked", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared(...eight(both))
+      const spent = yield* ran(scope, { maxTokens: 30 })
+      expect(spent.experiment).toMatchObject({ status: "failed", asked: 4 })
+      expect(spent.experiment.reason).toMatch(/tokens/u)
+      const experiments = yield* Experiments
+      const { id } = yield* start(scope)
+      yield* Ref.set(script.reply, (asked) =>
+        Stream.unwrap(Effect.as(Effect.ignore(experiments.cancel(scope, id)), follows(asked)))
+      )
+      yield* work
+      const { experiment } = yield* experiments.report(scope, id)
+      expect(experiment).toMatchObject({ status: "cancelled", asked: 0 })
+      expect(yield* Effect.exit(experiments.cancel(scope, id))).toSatisfy(Exit.isFailure)
+      yield* experiments.remove(scope, id)
+      expect((yield* experiments.list(scope, scope.agentId, { limit: 9 })).rows).toMatchObject([
+        { id: spent.experiment.id }
+      ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is of one's own agent, has something to ask, and waits with nine others at most", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared()
+      const other = yield* agent
+      expect(yield* Effect.flip(start(scope))).toMatchObject({ _tag: "VALIDATION_ERROR" })
+      yield* addCases(scope, both)
+      expect(yield* Effect.flip(start({ ...scope, tenantId: other.tenantId }))).toMatchObject({
+        _tag: "NOT_FOUND"
+      })
+      expect(yield* Effect.flip(start(scope, { version: 9 }))).toMatchObject({ _tag: "NOT_FOUND" })
+      expect(yield* Effect.flip(start(scope, { runIds: ["run_9"] }))).toMatchObject({ _tag: "NOT_FOUND" })
+      yield* Effect.forEach(Array.from({ length: 5 }), () => start(scope, { baselineVersion: 1 }))
+      expect(yield* Effect.flip(start(scope))).toMatchObject({ _tag: "CONFLICT" })
+      const [first] = (yield* (yield* Experiments).list(scope, scope.agentId, { limit: 1 })).rows
+      if (first === undefined) return expect(first).toBeDefined()
+      expect(yield* Effect.flip((yield* Experiments).report(other, first.id))).toMatchObject({
+        _tag: "NOT_FOUND"
+      })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("of stored turns tells which are answered as they were", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared()
+      const chat = yield* ChatTurn
+      const asked = yield* Effect.forEach(["How do I reset it?", "And then?"], (message) =>
+        chat.complete(scope, request({ message, includeRealtimeToken: false }))
+      )
+      const runIds = asked.map(({ runId }) => runId)
+      const same = yield* ran(scope, { runIds })
+      expect(same.experiment).toMatchObject({ kind: "turns", total: 2, passed: 2 })
+      yield* Ref.set(script.reply, says("Something else."))
+      const other = yield* ran(scope, { runIds, baseline: same.experiment.id })
+      expect(other.experiment).toMatchObject({ passed: 0 })
+      const { rows } = yield* resultsOf(scope, other.experiment.id)
+      expect(rows[0]).toMatchObject({
+        runId: runIds[0],
+        result: {
+          outcome: "changed",
+          before: "Pull the plug, hold the button. [1]",
+          reply: "Something else."
+        },
+        baseline: { outcome: "same" }
+      })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("calls no tool: a case of a turn has what was recorded, and any other call fails the case", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared(both)
+      const call: ModelPart = { _tag: "ToolCall", id: "call_1", name: "refund", input: {}, rawInput: "" }
+      const finish = { _tag: "Finish", reason: "tool-calls", inputTokens: 1, outputTokens: 1 } as const
+      yield* Ref.set(script.reply, () => Stream.fromIterable([call, finish]))
+      const { experiment } = yield* ran(scope)
+      const { rows } = yield* resultsOf(scope, experiment.id)
+      expect(rows[0]?.result).toMatchObject({ passed: false, error: expect.stringMatching(/refund/u) })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("loses a case that is deleted and what was asked by a person that is erased", () =>
+    Effect.gen(function* () {
+      const { made, scope } = yield* prepared(both)
+      const sql = yield* SqlClient.SqlClient
+      const { runId } = yield* (yield* ChatTurn).complete(
+        scope,
+        request({ message: "My number is canary-7, how do I reset it?", includeRealtimeToken: false })
+      )
+      const id = String(runId)
+      yield* sql`
+        insert into test_cases (id, tenant_id, agent_id, question, expect_sources, expect_facts, origin, run_id)
+        values ('tcs_z', ${scope.tenantId}, ${scope.agentId}, 'canary-7?', '[]', '[]', 'run', ${id})`
+      const ofCases = yield* ran(scope)
+      const ofTurns = yield* ran(scope, { runIds: [id] })
+      expect([ofCases.experiment.total, ofTurns.experiment.total]).toEqual([2, 1])
+      const found = sql`select 1 from experiment_results where asked::text || result::text like '%canary-7%'`
+      expect(yield* found).toHaveLength(2)
+      yield* sql`delete from end_users`
+      expect(yield* found).toEqual([])
+      const [first] = made
+      if (first === undefined) return expect(first).toBeDefined()
+      yield* (yield* TestCases).remove(scope, first.id)
+      expect(yield* sql`select 1 from experiment_results`).toEqual([])
+    }).pipe(onFreshData)
+  )
+})
+
+eachEngineLive("A planted regression is found at the first run", (it) => {
+  const compared = (scope: AgentScope, body: object) =>
+    Effect.map(ran(scope, { baselineVersion: 1, ...body }), ({ report }) => report.comparison)
+
+  it.scoped("of an instruction that drops the second step", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(...eight(both))
+      const { version } = yield* draft(scope, "Give the first step alone.")
+      const comparison = yield* compared(scope, { version })
+      expect(comparison).toMatchObject({ compared: 8, regression: true })
+      expect(comparison?.broken).toHaveLength(8)
+      const settings = { instructions: "Give the first step alone." }
+      expect(yield* compared(scope, { settings })).toMatchObject({ regression: true })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("of a page that was deleted", () =>
+    Effect.gen(function* () {
+      const { scope, script } = yield* prepared(...eight(both))
+      const before = yield* ran(scope)
+      yield* Ref.set(script.chunks, [])
+      const after = yield* ran(scope, { baseline: before.experiment.id })
+      expect(after.report.comparison).toMatchObject({ regression: true })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("of a worse model", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(...eight(both))
+      expect(yield* compared(scope, { model: "worse" })).toMatchObject({ regression: true })
+      expect(yield* compared(scope, {})).toMatchObject({ regression: false, broken: [], mended: [] })
+    }).pipe(onFreshData)
+  )
+})
+
+eachEngineLive("A version is published", (it) => {
+  const refusal = (scope: AgentScope, version: number) => Effect.flip(publish(scope, version))
+
+  it.scoped("as before where nothing is asked of it", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(both)
+      const { version } = yield* draft(scope, "Give the first step alone.")
+      expect(yield* publish(scope, version)).toMatchObject({ publishedVersion: 2 })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("only when enough of the current cases pass, or by force", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(...eight(both))
+      yield* threshold(scope, 0.9, false)
+      const { version: worse } = yield* draft(scope, "Give the first step alone.")
+      expect(yield* refusal(scope, worse)).toMatchObject({
+        _tag: "CONFLICT",
+        message: expect.stringMatching(/not been asked.*force=true/u)
+      })
+      yield* ran(scope, { version: worse })
+      const refused = yield* refusal(scope, worse)
+      expect(refused).toMatchObject({
+        message: expect.stringMatching(/^0 of 8 test cases passed, and 90 %/u)
+      })
+      expect(refused._tag === "CONFLICT" && refused.details?.["failing"]).toHaveLength(8)
+      const { patch } = yield* Agents
+      const change = { instructions: "Give the first step alone." }
+      expect(yield* Effect.flip(patch(scope, scope.agentId, change))).toMatchObject({ _tag: "CONFLICT" })
+      const { split } = yield* AgentVersions
+      expect(yield* Effect.flip(split(scope, scope.agentId, { version: worse, share: 1 }))).toMatchObject({
+        _tag: "CONFLICT"
+      })
+      const { version: good } = yield* draft(scope, "Give all steps.")
+      yield* ran(scope, { version: good })
+      expect(yield* publish(scope, good)).toMatchObject({ publishedVersion: good })
+      // Another case: what was measured no longer says enough.
+      yield* addCases(scope, both)
+      expect(yield* refusal(scope, good)).toMatchObject({ _tag: "CONFLICT" })
+      // A reply cannot tell the difference.
+      yield* ran(scope, { version: good })
+      expect(yield* patch(scope, scope.agentId, { greeting: "Hello" })).toMatchObject({ greeting: "Hello" })
+      expect(yield* publish(scope, worse, true)).toMatchObject({ publishedVersion: worse })
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("only when it is not clearly worse than what is published", () =>
+    Effect.gen(function* () {
+      const { scope } = yield* prepared(...eight(both))
+      yield* threshold(scope, null, true)
+      const { version: worse } = yield* draft(scope, "Give the first step alone.")
+      yield* ran(scope, { version: worse })
+      expect(yield* refusal(scope, worse)).toMatchObject({
+        message: expect.stringMatching(/baselineVersion 1/u)
+      })
+      yield* ran(scope, { version: worse, baselineVersion: 1 })
+      const refused = yield* refusal(scope, worse)
+      expect(refused).toMatchObject({ message: expect.stringMatching(/Clearly fewer/u) })
+      expect(refused._tag === "CONFLICT" && refused.details?.["failing"]).toHaveLength(8)
+      const { version: good } = yield* draft(scope, "Give all steps.")
+      yield* ran(scope, { version: good })
+      expect(yield* publish(scope, good)).toMatchObject({ publishedVersion: good })
+    }).pipe(onFreshData)
+  )
+})
+
+test("What asks the questions is given nothing that could act on the world", () => {
+  type Needs =
+    Layer.Layer.Context<typeof ExperimentWork.Default> | Layer.Layer.Context<typeof Replays.Default>
+  type Acting =
+    | AuditLog
+    | ChannelSender
+    | ChatTools
+    | JobQueue
+    | Mailer
+    | OutboundHttp
+    | Realtime
+    | ToolSource
+    | Turns
+    | SqlClient.SqlClient
+  expectTypeOf<Extract<Needs, Acting>>().toEqualTypeOf<never>()
+  expectTypeOf<Layer.Layer.Context<typeof ExperimentWork.Default>>().toEqualTypeOf<
+    ExperimentStore | Replays
+  >()
+})
