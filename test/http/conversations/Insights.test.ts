@@ -13,6 +13,7 @@ import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
 import type { ChatTurnResult } from "../../../src/domain/chat/ChatTurn.ts"
+import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
 import { ConversationId, MessageId, TenantId, UserId } from "../../../src/domain/Ids.ts"
 import { SessionAuth } from "../../../src/http/Auth.ts"
 import { InsightsApi } from "../../../src/http/hosted/conversations/InsightsApi.ts"
@@ -105,9 +106,10 @@ const rate = ({ conversationId }: Pick<ChatTurnResult, "conversationId">, rating
   Effect.gen(function* () {
     const id = ConversationId.make(conversationId ?? "")
     const sql = yield* SqlClient.SqlClient
-    const [message] = yield* sql<{ readonly id: string }>`
-      select id from messages where conversation_id = ${id} and role = 'assistant'`
+    const [message] = yield* sql<TenantScope & { readonly id: string }>`
+      select id, tenant_id as "tenantId" from messages where conversation_id = ${id} and role = 'assistant'`
     const messageId = MessageId.make(message?.id ?? "")
+    const scope = { tenantId: TenantId.make(message?.tenantId ?? "") }
     expect(yield* (yield* WidgetMessageStore).rate(scope, id, { messageId, rating })).toBe(true)
   })
 

@@ -133,9 +133,10 @@ layer(served(), live)("The realtime socket", (it) => {
 
   it.scoped("accepts and closes with 4401 whoever has no valid token", () =>
     Effect.gen(function* () {
-      const { id } = yield* Realtime.conversation
+      const { id, tenantId: owner } = yield* Realtime.conversation
       const box = yield* SecretBox
-      const text = JSON.stringify({ conversationId: id, expires: 9_999_999_999_999 })
+      const expires = 9_999_999_999_999
+      const text = JSON.stringify({ conversationId: id, expires, owner })
       const token = yield* tokenFor(id)
       const bad = [
         "",
@@ -144,12 +145,12 @@ layer(served(), live)("The realtime socket", (it) => {
         `x${token}`,
         yield* box.sign("cursor", text),
         yield* box.sign("realtime", "{}"),
-        yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires: 1_000 })),
+        yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires: 1_000, owner })),
+        // Of no tenant, or another than the conversation's.
+        yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires })),
+        yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires, owner: "ten_other" })),
         // The conversation is gone, or never was.
-        yield* box.sign(
-          "realtime",
-          JSON.stringify({ conversationId: "cnv_none", expires: 9_999_999_999_999 })
-        )
+        yield* box.sign("realtime", JSON.stringify({ conversationId: "cnv_none", expires, owner }))
       ]
       for (const one of bad) {
         const client = yield* Realtime.connect(`?token=${encodeURIComponent(one)}`)
@@ -163,10 +164,10 @@ layer(served(), live)("The realtime socket", (it) => {
 
   it.scoped("closes with 4401 when the token expires while it is open", () =>
     Effect.gen(function* () {
-      const { id } = yield* Realtime.conversation
+      const { id, tenantId: owner } = yield* Realtime.conversation
       const box = yield* SecretBox
       const expires = Date.now() + 400
-      const token = yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires }))
+      const token = yield* box.sign("realtime", JSON.stringify({ conversationId: id, expires, owner }))
       const client = yield* Realtime.connect(`?token=${token}`)
       expect(yield* client.opened).toBe(true)
       expect(yield* client.closed).toBe(4401)

@@ -19,7 +19,7 @@ import {
 } from "../../../src/capabilities/OutboundHttp.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
-import type { EventType } from "../../../src/domain/events/Webhook.ts"
+import type { EventType, WebhookId } from "../../../src/domain/events/Webhook.ts"
 import { type ConversationId, MessageId, newId, QueueJobId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
@@ -28,7 +28,7 @@ import { OutgoingMailStore } from "../../../src/store/accounts/OutgoingMails.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
-import { type DeliveryKey, WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
+import { WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../../src/store/events/WebhookEndpoints.ts"
 import { WebhookListenerStore } from "../../../src/store/events/WebhookListeners.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
@@ -447,7 +447,11 @@ eachEngineLive("Events out", (it) => {
         yield* turn(scope)
         const store = yield* WebhookDeliveryStore
         const [job] = yield* jobs
-        const key = job?.payload as DeliveryKey
+        const { endpointId, eventId } = job?.payload as {
+          readonly eventId: string
+          readonly endpointId: WebhookId
+        }
+        const key = { tenantId: scope.tenantId, eventId, endpointId }
         // Taken, and then the process died.
         yield* store.take(key)
         expect((yield* deliveries)[0]).toMatchObject({ status: "pending", attempts: 0 })
