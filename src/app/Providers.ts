@@ -3,8 +3,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
+import * as AnthropicMessages from "../capabilities/ModelRuntime/AnthropicMessages.ts"
 import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
 import { measured } from "../capabilities/ModelRuntime/Measured.ts"
+import { priced } from "../capabilities/ModelRuntime/Priced.ts"
+import type { ProviderApi } from "../capabilities/ModelRuntime/ProviderApi.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"
 import { routed } from "../capabilities/ModelRuntime/Routed.ts"
@@ -13,9 +16,19 @@ import type { ModelProvider, Settings } from "./config/Settings.ts"
 
 export const exchange = StreamingPostUndici.layer.pipe(Layer.provide(ProviderHttp.layerDispatcher))
 
-const one = ({ api, apiKey, baseUrl, contextWindow }: ModelProvider, defaultModel: string) =>
-  (api === "responses" ? Responses.layer : ChatCompletions.layer)({
+/** What speaks each interface. */
+const layers: Record<ProviderApi, typeof ChatCompletions.layer> = {
+  responses: Responses.layer,
+  "chat-completions": ChatCompletions.layer,
+  azure: ChatCompletions.layer,
+  anthropic: AnthropicMessages.layer
+}
+
+const one = ({ api, apiKey, apiVersion, baseUrl, contextWindow }: ModelProvider, defaultModel: string) =>
+  layers[api]({
+    api,
     apiKey,
+    apiVersion,
     baseUrl,
     contextWindow,
     defaultModel
@@ -24,7 +37,11 @@ const one = ({ api, apiKey, baseUrl, contextWindow }: ModelProvider, defaultMode
 /** What answers chats: the one provider that there is, or all of them by their names. */
 export const chatRuntime = (
   model: NonNullable<Settings["model"]>,
-  { fallbackModels: fallbacks, providers }: Pick<Settings, "fallbackModels" | "providers">
+  {
+    fallbackModels: fallbacks,
+    modelPrices,
+    providers
+  }: Pick<Settings, "fallbackModels" | "modelPrices" | "providers">
 ) => {
   const { chatModel: defaultModel, provider: base } = model
   return Layer.scoped(
@@ -32,7 +49,7 @@ export const chatRuntime = (
     Effect.gen(function* () {
       const built = (name: string, provider: ModelProvider) =>
         Effect.map(Layer.build(one(provider, defaultModel)), (context) =>
-          measured(name, Context.get(context, ModelRuntime))
+          measured(name, priced(name, provider.baseUrl, modelPrices, Context.get(context, ModelRuntime)))
         )
       const first = yield* built(base, model)
       if (providers.size === 0) return first

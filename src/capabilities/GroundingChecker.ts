@@ -1,6 +1,7 @@
 /** Whether the passages that a reply cites say what the reply says. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { Bill } from "../domain/billing/Cost.ts"
 import type { Supported } from "../domain/chat/ChatTurn.ts"
 
 /** A passage that a statement cites. */
@@ -33,6 +34,8 @@ export interface Checked {
   /** Of a model that was asked; else 0. */
   readonly inputTokens: number
   readonly outputTokens: number
+  /** What models that were asked cost. */
+  readonly bills?: ReadonlyArray<Bill>
 }
 
 export class GroundingChecker extends Context.Tag("capabilities/GroundingChecker")<

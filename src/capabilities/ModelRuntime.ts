@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import { ProviderProblem } from "../domain/chat/AgentRun.ts"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
+import type { Bill } from "../domain/billing/Cost.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 /** A tool as the model is told of it; `parameters` is JSON Schema known only at run time. */
@@ -60,8 +61,15 @@ export type ModelPart =
   | {
       readonly _tag: "Finish"
       readonly reason: FinishReason
+      /** Cached ones included. */
       readonly inputTokens: number
+      /** Those of the input that the provider had read before and bills for less. */
+      readonly cachedInputTokens?: number
       readonly outputTokens: number
+      /** True where the provider did not count the tokens. */
+      readonly isEstimated?: boolean
+      /** What the call costs, where the runtime knows. */
+      readonly bill?: Bill
     }
 
 /** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
@@ -102,6 +110,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
     readonly acceptsImages: boolean
     /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
     readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
+    /** The name under which calls of the model (null: the default one) are counted; its own where this is left out. */
+    readonly billedAs?: (model: string | null) => string
     /** The parts of the reply, in order. Parts that came together are one chunk. */
     readonly reply: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }

@@ -150,9 +150,11 @@ describe("spoke doctor", () => {
         SPOKE_PROVIDERS: JSON.stringify({
           other: { baseUrl: other.url, apiKeyEnv: "KEY_OTHER" },
           third: { baseUrl: third.url },
+          claude: { baseUrl: other.url, apiKeyEnv: "KEY_OTHER", api: "anthropic" },
+          azure: { baseUrl: third.url, apiKeyEnv: "KEY_OTHER", api: "azure", apiVersion: "2024-10-21" },
           gone: { baseUrl: `http://${nowhere}/v1` }
         }),
-        SPOKE_FALLBACK_MODELS: "other/big,third/spare"
+        SPOKE_FALLBACK_MODELS: "other/big,third/spare,claude/opus,azure/a-deployment"
       }
       const models = { status: 200, body: { data: [{ id: "small" }, { id: "big" }] } }
       for (const stub of [main, other, third]) stub.otherwise = models
@@ -161,7 +163,15 @@ describe("spoke doctor", () => {
       expect(found.of("model other")).toBe(`ok: answers at ${other.url} (chat-completions)`)
       expect(found.of("model third")).toMatch(/^warning: the provider does not list spare/u)
       expect(found.of("model gone")).toMatch(/^problem: the provider does not answer/u)
-      expect(other.requests[0]?.headers.authorization).toBe("Bearer canary-other")
+      expect(
+        other.requests.map(({ headers }) => headers.authorization ?? headers["x-api-key"]).toSorted()
+      ).toEqual(["Bearer canary-other", "canary-other"])
+      expect(found.of("model claude")).toMatch(/^warning: the provider does not list opus/u)
+      // Azure lists models, not deployments.
+      expect(found.of("model azure")).toBe(`ok: answers at ${third.url} (azure)`)
+      expect(
+        third.requests.flatMap(({ headers, path }) => (headers["api-key"] === undefined ? [] : [path]))
+      ).toEqual(["/models?api-version=2024-10-21"])
       other.otherwise = { status: 401 }
       third.otherwise = { status: 404 }
       const refused = yield* findings(given)

@@ -2,14 +2,20 @@
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { fromRecord } from "../../src/app/config/Config.ts"
+import { chatRuntime, exchange } from "../../src/app/Providers.ts"
+import { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
 import { createSpoke, type Spoke } from "../../src/index.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
+import { requestOf } from "../capabilities/ModelRuntime/Harness.ts"
 
 const read = (environment: Readonly<Record<string, string>>) =>
   Effect.runPromise(Effect.either(fromRecord(environment, false)))
@@ -48,6 +54,28 @@ describe("SPOKE_PROVIDERS", () => {
     expect(JSON.stringify(settings.providers.get("gemini"))).not.toContain("sk-2")
     expect(settings.fallbackModels).toEqual(["gemini/flash", "ollama/llama3.2"])
     expect(settings.model?.provider).toBe("openai")
+  })
+
+  it("speaks Anthropic's interface and Azure's dated one, which needs its version", async () => {
+    const claude = { baseUrl: "https://api.anthropic.com/v1", api: "anthropic" }
+    const azure = { baseUrl: "https://x.openai.azure.com/openai", api: "azure", apiVersion: "2024-10-21" }
+    const { providers } = await settingsOf({
+      OPENAI_API_KEY: "sk-1",
+      SPOKE_PROVIDERS: JSON.stringify({ azure, claude })
+    })
+    expect([...providers.values()].map(({ api, apiVersion }) => [api, apiVersion])).toEqual([
+      ["azure", "2024-10-21"],
+      ["anthropic", undefined]
+    ])
+    const { apiVersion: _, ...unversioned } = azure
+    for (const wrong of [
+      unversioned,
+      { ...claude, apiVersion: "2024-10-21" },
+      { ...azure, apiVersion: "a&b=c" }
+    ])
+      expect(
+        await problemsOf({ OPENAI_API_KEY: "sk", SPOKE_PROVIDERS: JSON.stringify({ wrong }) })
+      ).toHaveLength(1)
   })
 
   it("has the default model too, where there is no OPENAI_API_KEY", async () => {
@@ -96,7 +124,12 @@ describe("Several providers", () => {
       openai: { apiKey: "sk-one", baseUrl: one.url, embeddingModel: "offline" },
       env: {
         KEY_TWO: "sk-two",
-        SPOKE_PROVIDERS: JSON.stringify({ two: { baseUrl: two.url, apiKeyEnv: "KEY_TWO" } }),
+        SPOKE_PROVIDERS: JSON.stringify({
+          two: { baseUrl: two.url, apiKeyEnv: "KEY_TWO" },
+          claude: { baseUrl: two.url, apiKeyEnv: "KEY_TWO", api: "anthropic" },
+          azure: { baseUrl: two.url, apiKeyEnv: "KEY_TWO", api: "azure", apiVersion: "2024-10-21" },
+          ollama: { baseUrl: two.url }
+        }),
         SPOKE_FALLBACK_MODELS: "two/spare"
       }
     })
@@ -125,6 +158,53 @@ describe("Several providers", () => {
     expect(two.requests[0]?.headers.authorization).toBe("Bearer sk-two")
     expect(await ask(undefined)).toBe("The stub says hello.")
     expect(one.requests[0]?.headers.authorization).toBe("Bearer sk-one")
+  })
+
+  it("are spoken to in their own words: Anthropic, Azure OpenAI's deployments, Ollama without a key", async () => {
+    for (const model of ["claude/opus", "azure/my deployment", "ollama/llama3.2"])
+      expect(await ask(model)).toBe("The stub says hello.")
+    expect(
+      two.requests.map(({ body, headers, path }) => [
+        path,
+        body.model,
+        headers["x-api-key"] ?? headers["api-key"] ?? headers.authorization
+      ])
+    ).toEqual([
+      ["/messages", "opus", "sk-two"],
+      ["/deployments/my%20deployment/chat/completions?api-version=2024-10-21", "my deployment", "sk-two"],
+      ["/chat/completions", "llama3.2", "Bearer none"]
+    ])
+  })
+
+  it("cost what their prices say, and an unknown sum where they have none", async () => {
+    const settings = await settingsOf({
+      OPENAI_API_KEY: "sk",
+      OPENAI_BASE_URL: one.url,
+      SPOKE_CHAT_MODEL: "small",
+      SPOKE_PROVIDERS: JSON.stringify({
+        claude: { baseUrl: two.url, api: "anthropic" },
+        spare: { baseUrl: two.url }
+      }),
+      SPOKE_FALLBACK_MODELS: "spare/m",
+      SPOKE_MODEL_PRICES: JSON.stringify([
+        { model: "claude/*", input: 1, output: 2 },
+        { model: "openai/*", input: 3, output: 4 }
+      ])
+    })
+    if (settings.model === null) throw new Error("There is no model")
+    const built = Layer.build(chatRuntime(settings.model, settings).pipe(Layer.provide(exchange)))
+    const runtime = Context.get(await Effect.runPromise(Scope.extend(built, scope)), ModelRuntime)
+    const billOf = async (model: string | null) => {
+      const parts = await Effect.runPromise(Stream.runCollect(runtime.reply(requestOf({ model }))))
+      return [...parts].flatMap((part) => (part._tag === "Finish" ? [part.bill] : []))
+    }
+    // The stub counts 7 tokens of input and 4 of output.
+    expect(await billOf("claude/opus")).toMatchObject([{ model: "claude/opus", cost: 7_000 + 8_000 }])
+    expect(await billOf(null)).toMatchObject([{ model: "openai/small", cost: 21_000 + 16_000 }])
+    // What another one answers instead costs what that one asks.
+    one.otherwise = { status: 503 }
+    expect(await billOf("small")).toMatchObject([{ model: "spare/m", cost: null }])
+    expect(runtime.billedAs?.("claude/opus")).toBe("claude/opus")
   })
 
   it("answer once where one breaks off after its first token, and instead of one that is away", async () => {

@@ -1,4 +1,4 @@
-/** What both interfaces of a provider promise of a whole answer. */
+/** What all interfaces of a provider promise of a whole answer. */
 import * as Prompt from "@effect/ai/Prompt"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -64,7 +64,10 @@ for (const [name, make, path] of suites) {
         expect(parts.at(-1)).toEqual({ _tag: "Finish", reason: "stop", inputTokens: 11, outputTokens: 4 })
         const [sent] = requests
         expect(sent?.path).toBe(path)
-        expect(sent?.headers.authorization).toBe(`Bearer ${key}`)
+        expect(path === "/messages" ? sent?.headers["x-api-key"] : sent?.headers.authorization).toBe(
+          path === "/messages" ? key : `Bearer ${key}`
+        )
+        expect(sent?.headers["anthropic-version"]).toBe(path === "/messages" ? "2023-06-01" : undefined)
         expect(sent?.body).toMatchObject({ model: "stub-model", stream: true })
         expect(
           Object.keys(sent?.headers ?? {}).filter((header) => /^(b3|traceparent|x-b3)/.test(header))
@@ -85,7 +88,13 @@ for (const [name, make, path] of suites) {
         const { script } = yield* stub
         script.push({ text: "One two three four.", usage: null })
         const finish = (yield* collect()).at(-1)
-        expect(finish).toEqual({ _tag: "Finish", reason: "stop", inputTokens: 5, outputTokens: 5 })
+        expect(finish).toEqual({
+          _tag: "Finish",
+          reason: "stop",
+          inputTokens: 5,
+          outputTokens: 5,
+          isEstimated: true
+        })
       })
     )
 
@@ -103,6 +112,10 @@ for (const [name, make, path] of suites) {
         const { requests } = yield* stub
         yield* collect(requestOf({ tools: [weather] }))
         const [tool] = requests[0]?.body.tools ?? []
+        if (path === "/messages") {
+          const { description, name, parameters } = weather
+          return expect(tool).toEqual({ name, description, input_schema: parameters })
+        }
         expect(tool.type).toBe("function")
         expect(path === "/responses" ? tool : tool.function).toMatchObject({ ...weather, strict: false })
       })
@@ -142,11 +155,17 @@ for (const [name, make, path] of suites) {
       Effect.gen(function* () {
         const { script } = yield* stub
         const bytes = new TextEncoder().encode(
-          path === "/responses"
-            ? ': ping\r\n\r\ndata: {"type":"response.output_text.delta","delta":"né👋"}\r\n\r\n' +
+          path === "/messages"
+            ? ': ping\r\n\r\ndata: {"type":"message_start","message":{"usage":{"input_tokens":1}}}\r\n\r\n' +
+                'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"né👋"}}\r\n\r\n' +
+                'event: message_delta\r\ndata: {"type":"message_delta",\r\n' +
+                'data: "delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}\r\n\r\n' +
+                'data: {"type":"message_stop"}\r\n\r\n'
+            : path === "/responses"
+              ? ': ping\r\n\r\ndata: {"type":"response.output_text.delta","delta":"né👋"}\r\n\r\n' +
                 'event: response.completed\r\ndata: {"type":"response.completed",\r\n' +
                 'data: "response":{"output":[],"usage":{"input_tokens":1,"output_tokens":2}}}\r\n\r\n'
-            : ': ping\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"né👋"}}]}\r\n\r\n' +
+              : ': ping\r\n\r\ndata: {"choices":[{"index":0,"delta":{"content":"né👋"}}]}\r\n\r\n' +
                 'data: {"choices":[{"index":0,"delta":{},\r\ndata: "finish_reason":"stop"}],' +
                 '"usage":{"prompt_tokens":1,"completion_tokens":2}}\r\n\r\ndata: [DONE]\r\n\r\n'
         )
@@ -165,13 +184,17 @@ for (const [name, make, path] of suites) {
         const call = { name: "we\u0000ather", arguments: '{"ci\\u0000ty":["a\\u0000b","\\ud800"]}' }
         script.push({ text: "nul\u0000 lone\ud800", calls: [call] })
         const split = (delta: string) =>
-          path === "/responses"
-            ? { type: "response.output_text.delta", delta }
-            : { choices: [{ delta: { content: delta } }] }
+          path === "/messages"
+            ? { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: delta } }
+            : path === "/responses"
+              ? { type: "response.output_text.delta", delta }
+              : { choices: [{ delta: { content: delta } }] }
         const finish =
-          path === "/responses"
-            ? { type: "response.completed", response: {} }
-            : { choices: [{ delta: {}, finish_reason: "stop" }] }
+          path === "/messages"
+            ? { type: "message_delta", delta: { stop_reason: "end_turn" } }
+            : path === "/responses"
+              ? { type: "response.completed", response: {} }
+              : { choices: [{ delta: {}, finish_reason: "stop" }] }
         script.push({
           raw: [split("a\ud83d"), split("\udc4b"), split("\ud83d"), finish].map(
             (event) => `data: ${JSON.stringify(event)}\n\n`
@@ -197,7 +220,22 @@ for (const [name, make, path] of suites) {
         const question = { role: "user", content: "What is the weather in Oslo?" }
         const system = { role: "system", content: "Be brief." }
         const refused = "The arguments are not an object."
-        if (path === "/responses") {
+        if (path === "/messages") {
+          const use = (id: string, input: object) => ({ type: "tool_use", id, name: "weather", input })
+          const result = (id: string, content: string) => ({ type: "tool_result", tool_use_id: id, content })
+          expect([body.system, body.max_tokens]).toEqual(["Be brief.", 16_384])
+          expect(body.messages).toEqual([
+            { role: "user", content: [{ type: "text", text: "What is the weather in Oslo?" }] },
+            {
+              role: "assistant",
+              content: [{ type: "text", text: "I look." }, use("c1", { city: "Oslo" }), use("c2", {})]
+            },
+            {
+              role: "user",
+              content: [result("c1", '{"degrees":3}'), { ...result("c2", refused), is_error: true }]
+            }
+          ])
+        } else if (path === "/responses") {
           expect(body.store).toBe(false)
           expect(body.input).toEqual([
             system,
@@ -246,6 +284,16 @@ for (const [name, make, path] of suites) {
         ])
         yield* collect(requestOf({ prompt }))
         const body = requests[0]?.body
+        if (path === "/messages") {
+          const inline = (media_type: string) => ({ type: "base64", media_type, data: "AQID" })
+          return expect(body.messages[0].content).toEqual([
+            { type: "text", text: "See" },
+            { type: "image", source: inline("image/png") },
+            { type: "image", source: { type: "url", url: "https://example.com/a.jpg" } },
+            { type: "document", title: "plan.pdf", source: inline("application/pdf") },
+            { type: "text", text: "note.txt:\nnaïve" }
+          ])
+        }
         const png = "data:image/png;base64,AQID"
         const pdf = { filename: "plan.pdf", file_data: "data:application/pdf;base64,AQID" }
         expect((path === "/responses" ? body.input : body.messages)[0].content).toEqual(

@@ -299,6 +299,7 @@ const useCases = Layer.unwrapEffect(
           conversationId: null,
           messageId: null,
           agentVersion: 1,
+          cost: null,
           startedAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
           completedAt: null,
           events: [],
@@ -365,7 +366,14 @@ const useCases = Layer.unwrapEffect(
     }
     const report = UsageReport.make({
       ofAgent: (scope) => Effect.as(note("usage", scope), used),
-      ofTenant: () => Effect.succeed({ ...used, agents: [], days: [] })
+      ofTenant: () =>
+        Effect.succeed({
+          ...used,
+          cost: { nanoUsd: 0, unpricedCalls: 0 },
+          models: [],
+          agents: [],
+          days: []
+        })
     })
     return Layer.mergeAll(
       Layer.succeed(Sources, sources),

@@ -92,6 +92,13 @@ const send = async (response: ServerResponse, reply: StubReply, frames: Frames):
   if (!response.writableEnded) response.end()
 }
 
+/** Azure's dated interface has the deployment in its address, and speaks as the other one. */
+const wireOf = (path: string) => {
+  if (path === "/responses" || path === "/chat/completions" || path === "/messages") return interfaces[path]
+  const azure = /^\/deployments\/[^/?]+\/chat\/completions\?api-version=/u
+  return azure.test(path) ? interfaces["/chat/completions"] : null
+}
+
 const respond = async (
   stub: ModelStub,
   request: IncomingMessage,
@@ -115,8 +122,7 @@ const respond = async (
     return response.end()
   }
   if (record.path === "/embeddings") return json(response, 200, embeddings(record.body, stub.dimensions))
-  const wire =
-    record.path === "/responses" || record.path === "/chat/completions" ? interfaces[record.path] : null
+  const wire = wireOf(record.path)
   if (wire === null) return json(response, 404, errorBody(404))
   if (record.body.stream !== true) return json(response, 200, wire.whole(answer))
   response.writeHead(200, { "content-type": "text/event-stream; charset=utf-8" })

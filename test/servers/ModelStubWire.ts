@@ -176,7 +176,58 @@ const responsesFrames = (reply: StubReply): Frames => {
   }
 }
 
+const anthropicStop = { stop: "end_turn", length: "max_tokens", content_filter: "refusal" } as const
+
+const anthropicFrames = (reply: StubReply): Frames => {
+  const frame = (type: string, fields: object) => `event: ${type}\n${dataFrame({ type, ...fields })}`
+  const { calls = [], finish = "stop", text = "" } = reply
+  const usage = usageOf(reply)
+  const block = (index: number, content_block: object, deltas: ReadonlyArray<object>) => [
+    frame("content_block_start", { index, content_block }),
+    ...deltas.map((delta) => frame("content_block_delta", { index, delta })),
+    frame("content_block_stop", { index })
+  ]
+  const thinking = block(0, { type: "thinking", thinking: "", signature: "" }, [
+    { type: "thinking_delta", thinking: "Let me see." },
+    { type: "signature_delta", signature: "c2ln" }
+  ])
+  const texts = tokensOf(text).map((delta) =>
+    frame("content_block_delta", { index: 1, delta: { type: "text_delta", text: delta } })
+  )
+  const uses = calls.flatMap((call, place) =>
+    block(
+      place + 2,
+      { type: "tool_use", id: `call_stub_${place}`, name: call.name, input: {} },
+      halves(call.arguments).map((partial_json) => ({ type: "input_json_delta", partial_json }))
+    )
+  )
+  const input = usage === null ? {} : { usage: { input_tokens: usage.input, output_tokens: 1 } }
+  const output = usage === null ? {} : { usage: { output_tokens: usage.output } }
+  return {
+    begin: [
+      frame("message_start", {
+        message: { id: "msg_stub", type: "message", role: "assistant", content: [], ...input }
+      }),
+      ...thinking,
+      frame("ping", {}),
+      ...(text === ""
+        ? []
+        : [frame("content_block_start", { index: 1, content_block: { type: "text", text: "" } })])
+    ],
+    middle: [...texts, ...uses],
+    end: [
+      frame("message_delta", {
+        delta: { stop_reason: calls.length > 0 ? "tool_use" : anthropicStop[finish], stop_sequence: null },
+        ...output
+      }),
+      frame("message_stop", {})
+    ],
+    error: frame("error", { error: { type: "overloaded_error", message: "injected" } })
+  }
+}
+
 export const interfaces = {
+  "/messages": { frames: anthropicFrames, whole: () => ({}) },
   "/chat/completions": { frames: chatFrames, whole: chatWhole },
   "/responses": { frames: responsesFrames, whole: responsesWhole }
 } as const

@@ -65,6 +65,7 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   experiments: tenant,
   experiment_results: tenant,
   publish_thresholds: tenant,
+  model_usage: tenant,
   sources: tenant,
   sso_connections: tenant,
   sso_domains: tenant,

@@ -34,6 +34,7 @@ import {
   Value
 } from "./ConfigValues.ts"
 import { brokenConstraints, offline } from "./ConfigConstraints.ts"
+import { ModelPrices } from "./ModelPrices.ts"
 import * as ModelProviders from "./ModelProviders.ts"
 import { InvalidConfig } from "./InvalidConfig.ts"
 import { withFiles } from "./SecretFiles.ts"
@@ -106,7 +107,7 @@ export const Variables = Schema.Struct({
     choice("responses", "chat-completions"),
     "Which of the provider's interfaces to use: responses for OpenAI's own address, else chat-completions."
   ),
-  SPOKE_CHAT_MODEL: variable(Value, "Model of agents that name none; gpt-4.1-mini by default."),
+  SPOKE_CHAT_MODEL: variable(Value, "Model of agents that name none; gpt-6-luna by default."),
   SPOKE_CONTEXT_WINDOW: variable(
     count(1_000, 10_000_000),
     "Tokens that fit the chat model; 128000 by default."
@@ -118,6 +119,10 @@ export const Variables = Schema.Struct({
   SPOKE_FALLBACK_MODELS: variable(
     ModelProviders.Models,
     "Models, separated by commas, that answer where an agent's own model cannot; none by default."
+  ),
+  SPOKE_MODEL_PRICES: variable(
+    ModelPrices,
+    "JSON list of prices of models, US dollars for a million tokens; the providers' lists by default."
   ),
   SPOKE_EMBEDDING_MODEL: variable(
     Value,
@@ -268,7 +273,7 @@ const modelOf = (given: Variables, providers: Settings["providers"]): Settings["
     apiKey: given.OPENAI_API_KEY,
     baseUrl,
     api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
-    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-4.1-mini",
+    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-6-luna",
     contextWindow
   }
 }
@@ -326,6 +331,7 @@ const settingsOf = (
     model: modelOf(given, providers),
     providers,
     fallbackModels: given.SPOKE_FALLBACK_MODELS ?? [],
+    modelPrices: given.SPOKE_MODEL_PRICES ?? [],
     embedding: embeddingOf(given),
     rerank: rerankOf(given),
     grounding: groundingOf(given),

@@ -11,21 +11,27 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
 
-const Provider = Schema.Struct({
+const Fields = Schema.Struct({
   /** Such as `http://127.0.0.1:11434/v1`. */
   baseUrl: httpUrl,
   /** Name of the variable that holds the key; left out for a provider that wants none. */
   apiKeyEnv: optional(Schema.String.pipe(Schema.pattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
-  api: optional(Schema.Literal("responses", "chat-completions")),
+  api: optional(Schema.Literal("responses", "chat-completions", "azure", "anthropic")),
+  /** Of `azure` alone, which needs it. */
+  apiVersion: optional(Schema.String.pipe(Schema.pattern(/^[\w.-]{1,64}$/u))),
   contextWindow: optional(Schema.Int.pipe(Schema.between(1_000, 10_000_000)))
 })
+
+const Provider = Fields.pipe(
+  Schema.filter(({ api, apiVersion }) => (api === "azure") === (apiVersion !== undefined))
+)
 
 const Table = Schema.parseJson(Schema.Record({ key: Name, value: Provider }))
 
 type Given = ReadonlyMap<string, typeof Provider.Type>
 
 export const Providers = parsed(
-  "JSON from names (a-z, 0-9 and -) to objects of baseUrl, apiKeyEnv, api and contextWindow",
+  "JSON from names (a-z, 0-9 and -) to objects of baseUrl, apiKeyEnv, api, apiVersion (with azure alone) and contextWindow",
   (text) =>
     Option.map(
       Schema.decodeOption(Table, { onExcessProperty: "error" })(text),
@@ -45,13 +51,14 @@ export const providersOf = (
   environment: Environment
 ): ReadonlyMap<string, ModelProvider> =>
   new Map(
-    [...given].map(([name, { api = "chat-completions", apiKeyEnv, baseUrl, contextWindow }]) => [
+    [...given].map(([name, { api = "chat-completions", apiKeyEnv, apiVersion, baseUrl, contextWindow }]) => [
       name,
       {
         // A provider without a key is sent one that is none: every client sends something.
         apiKey: Redacted.make((apiKeyEnv === undefined ? undefined : environment[apiKeyEnv]) ?? "none"),
         baseUrl,
         api,
+        apiVersion,
         contextWindow: contextWindow ?? defaultContextWindow
       }
     ])

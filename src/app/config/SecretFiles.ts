@@ -23,7 +23,10 @@ export const inFiles = [
   "OTEL_EXPORTER_OTLP_HEADERS"
 ] as const
 
-export const fileVariables: ReadonlyArray<string> = inFiles.map((name) => `${name}_FILE`)
+/** No secret, but long. */
+const lists = ["SPOKE_MODEL_PRICES"] as const
+
+export const fileVariables: ReadonlyArray<string> = [...inFiles, ...lists].map((name) => `${name}_FILE`)
 
 /** Larger than any secret. */
 const maxFileBytes = 65_536
@@ -40,7 +43,7 @@ const textOf = (file: string): string | null => {
 export const withFiles = (environment: Readonly<Record<string, string | undefined>>) => {
   const given: Record<string, string | undefined> = { ...environment }
   const problems: Array<{ readonly variable: string; readonly message: string }> = []
-  for (const name of inFiles) {
+  for (const name of [...inFiles, ...lists]) {
     const variable = `${name}_FILE`
     const file = environment[variable]
     if (file === undefined) continue

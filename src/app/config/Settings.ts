@@ -3,6 +3,8 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import type { ListedPrice } from "../../capabilities/ModelRuntime/PriceList.ts"
+import type { ProviderApi } from "../../capabilities/ModelRuntime/ProviderApi.ts"
 import type { AllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
 import type { Plans } from "../../domain/billing/Billing.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
@@ -10,11 +12,13 @@ import type { ServerOptions } from "../../store/database/Clients.ts"
 import type { ChannelSettings } from "../../usecases/channels/ChannelSettings.ts"
 import type { Telemetry } from "../telemetry/Telemetry.ts"
 
-/** An OpenAI-compatible address, and how it is spoken to. */
+/** The address of a provider, and how it is spoken to. */
 export interface ModelProvider {
   readonly apiKey: Redacted.Redacted
   readonly baseUrl: string
-  readonly api: "responses" | "chat-completions"
+  readonly api: ProviderApi
+  /** Of Azure's dated interface alone. */
+  readonly apiVersion?: string | undefined
   readonly contextWindow: number
 }
 
@@ -63,6 +67,8 @@ export interface Settings {
   readonly providers: ReadonlyMap<string, ModelProvider>
   /** Models that are asked where an agent's own cannot answer. */
   readonly fallbackModels: ReadonlyArray<string>
+  /** Of models as `provider/model`, before the lists of the providers. */
+  readonly modelPrices: ReadonlyArray<ListedPrice>
   /** Null: the built-in model. */
   readonly embedding: { readonly model: string; readonly dimensions: number } | null
   /** Null: search results stay in the order of their scores. */

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import type { Bill } from "../../domain/billing/Cost.ts"
 import { Supported } from "../../domain/chat/ChatTurn.ts"
 import { type Checked, type Claim, GroundingChecker, type Verdict } from "../GroundingChecker.ts"
 import { type ModelError, ModelRuntime, type ModelPart } from "../ModelRuntime.ts"
@@ -82,15 +83,21 @@ interface Reply {
   readonly text: string
   readonly inputTokens: number
   readonly outputTokens: number
+  readonly bill: Bill | null
 }
 
-const nothing: Reply = { text: "", inputTokens: 0, outputTokens: 0 }
+const nothing: Reply = { text: "", inputTokens: 0, outputTokens: 0, bill: null }
 
 const gathered = (reply: Reply, part: ModelPart): Reply => {
   if (part._tag === "TextDelta")
     return { ...reply, text: (reply.text + part.delta).slice(0, maxAnswerLength) }
   if (part._tag === "Finish")
-    return { ...reply, inputTokens: part.inputTokens, outputTokens: part.outputTokens }
+    return {
+      ...reply,
+      inputTokens: part.inputTokens,
+      outputTokens: part.outputTokens,
+      bill: part.bill ?? null
+    }
   return reply
 }
 
@@ -108,10 +115,19 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
         })
       )
 
+    /** Of a call that did not tell what it used. */
+    const unpriced: Bill = {
+      model: runtime.billedAs?.(null) ?? runtime.defaultModel,
+      inputTokens: 0,
+      cachedInputTokens: 0,
+      outputTokens: 0,
+      cost: null
+    }
+
     const check = Effect.fn("GroundingChecker.model")(function* (claims: ReadonlyArray<Claim>) {
       const words = yield* Words.check(claims)
       if (claims.length === 0 || runtime.readsPassages) return words
-      const { inputTokens, outputTokens, text } = yield* ask(claims)
+      const { bill, inputTokens, outputTokens, text } = yield* ask(claims)
       const told = yield* Schema.decode(Answer)(jsonOf(text)).pipe(
         Effect.mapError(() => new Unusable({ message: "its answer cannot be read" })),
         Effect.catchTag("Unusable", (failure) => Effect.as(warned(failure), []))
@@ -122,14 +138,20 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
         const one = byStatement.get(place + 1)
         return one === undefined ? own : verdictOf(claim, own, one)
       })
-      const checked: Checked = { verdicts, inputTokens, outputTokens }
+      const bills = [bill ?? { ...unpriced, inputTokens, outputTokens }]
+      const checked: Checked = { verdicts, inputTokens, outputTokens, bills }
       return checked
     })
 
     return GroundingChecker.of({
       name: "model",
       check: (claims) =>
-        Effect.catchAll(check(claims), (failure) => Effect.zipRight(warned(failure), Words.check(claims)))
+        Effect.catchAll(check(claims), (failure) =>
+          Effect.zipRight(
+            warned(failure),
+            Effect.map(Words.check(claims), (checked): Checked => ({ ...checked, bills: [unpriced] }))
+          )
+        )
     })
   })
 

@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { estimateTokens } from "../../domain/Tokens.ts"
 import { typeId } from "../../domain/Ids.ts"
 import { StreamingPost } from "../StreamingPost.ts"
 import {
@@ -17,13 +16,14 @@ import {
 import { readableBy, refusal } from "./Attachments.ts"
 import { accepts, chatMessages } from "./ChatMessages.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
+import { versioned } from "./ProviderApi.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
 import * as Structured from "./Structured.ts"
-import { estimatePrompt } from "./Tokens.ts"
+import { usageOf } from "./Tokens.ts"
 import { type CallPiece, ToolCalls } from "./ToolCalls.ts"
-import { countOf, isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+import { isAbsent, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
 
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
@@ -82,12 +82,18 @@ class ChatDecoder implements Decoder {
     if (this.#reason === null) return Failure.truncated()
     this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))
+    const details = this.#usage?.prompt_tokens_details
     const stopped = this.#reason === "stop" && !this.#calls.isEmpty
     parts.push({
       _tag: "Finish",
       reason: stopped ? "tool-calls" : (reasons[this.#reason] ?? "other"),
-      inputTokens: countOf(this.#usage?.prompt_tokens) ?? estimatePrompt(this.#request),
-      outputTokens: countOf(this.#usage?.completion_tokens) ?? estimateTokens(this.#text.text)
+      ...usageOf(
+        this.#request,
+        this.#text.text,
+        this.#usage?.prompt_tokens,
+        this.#usage?.completion_tokens,
+        isObject(details) ? details.cached_tokens : null
+      )
     })
     this.isFinished = true
     return null
@@ -136,6 +142,12 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   })
 })
 
+/** Azure's dated interface has a place for each deployment. */
+const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: string): string =>
+  api === "azure"
+    ? versioned(`/deployments/${encodeURIComponent(model)}/chat/completions`, apiVersion)
+    : "/chat/completions"
+
 /** Streams straight from the provider; options say what is waited for how long. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
   Layer.effect(
@@ -152,7 +164,8 @@ export const layer = (options: ProviderStream.ProviderOptions) =>
           if (refused !== null) return Stream.fail(refused)
           return Structured.orByInstruction(request, (asked) => {
             const body = bodyOf(asked, options.defaultModel)
-            return ProviderStream.parts(exchange, options, "/chat/completions", body, new ChatDecoder(asked))
+            const path = pathOf(options, body.model)
+            return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked))
           })
         })
     }))

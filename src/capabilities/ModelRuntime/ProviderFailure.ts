@@ -11,15 +11,23 @@ import { isObject, parseObject } from "./WireJson.ts"
 
 /** Codes that tell an operator what to do. Any other text of a provider may hold what was sent to it. */
 const knownCodes = new Set([
+  "api_error",
+  "authentication_error",
+  "billing_error",
   "billing_hard_limit_reached",
   "content_filter",
   "context_length_exceeded",
   "insufficient_quota",
   "invalid_api_key",
   "invalid_image",
+  "invalid_request_error",
   "model_not_found",
+  "not_found_error",
   "overloaded_error",
+  "permission_error",
+  "rate_limit_error",
   "rate_limit_exceeded",
+  "request_too_large",
   "server_error",
   "unsupported_parameter",
   "unsupported_value"

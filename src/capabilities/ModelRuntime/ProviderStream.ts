@@ -4,15 +4,20 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type { Answered, StreamingPostService } from "../StreamingPost.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import { type Decoder, partsOf } from "./ProviderAnswer.ts"
+import { keyHeaders, type ProviderApi } from "./ProviderApi.ts"
 import * as Failure from "./ProviderFailure.ts"
 
 export interface ProviderOptions {
   readonly apiKey: Redacted.Redacted
+  /** How the key is sent; as `Bearer` by default. */
+  readonly api?: ProviderApi
+  /** Of Azure OpenAI's dated interface, which has the model in its address: such as `2024-10-21`. */
+  readonly apiVersion?: string | undefined
   /** Such as `https://api.openai.com/v1`. */
   readonly baseUrl: string
   /** The model used when an agent names none. */
@@ -72,7 +77,7 @@ export const parts = (
   const posted = {
     url: `${options.baseUrl.replace(/\/+$/, "")}${path}`,
     headers: {
-      authorization: `Bearer ${Redacted.value(options.apiKey)}`,
+      ...keyHeaders(options.api ?? "chat-completions", options.apiKey),
       accept: "text/event-stream"
     },
     body: JSON.stringify(body),

@@ -2,7 +2,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { estimateTokens } from "../../domain/Tokens.ts"
 import { StreamingPost } from "../StreamingPost.ts"
 import {
   type FinishReason,
@@ -20,9 +19,9 @@ import * as ProviderStream from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
 import { responsesInput } from "./ResponsesInput.ts"
 import * as Structured from "./Structured.ts"
-import { estimatePrompt } from "./Tokens.ts"
+import { usageOf } from "./Tokens.ts"
 import { toolCall } from "./ToolCalls.ts"
-import { countOf, isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
+import { isObject, itemsOf, parseObject, type WireObject } from "./WireJson.ts"
 
 const incompleteReasons: Readonly<Record<string, FinishReason>> = {
   max_output_tokens: "length",
@@ -98,11 +97,17 @@ class ResponsesDecoder implements Decoder {
       if (failure !== null) return failure
     }
     const usage: WireObject = isObject(response.usage) ? response.usage : {}
+    const details = usage.input_tokens_details
     parts.push({
       _tag: "Finish",
       reason: this.#reasonOf(response),
-      inputTokens: countOf(usage.input_tokens) ?? estimatePrompt(this.#request),
-      outputTokens: countOf(usage.output_tokens) ?? estimateTokens(this.#text.text)
+      ...usageOf(
+        this.#request,
+        this.#text.text,
+        usage.input_tokens,
+        usage.output_tokens,
+        isObject(details) ? details.cached_tokens : null
+      )
     })
     this.isFinished = true
     return null

@@ -101,6 +101,10 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
       const target = targetOf(model ?? defaultModel)
       return target.runtime.readable(target.model)
     },
+    billedAs: (model) => {
+      const target = targetOf(model ?? defaultModel)
+      return target.runtime.billedAs?.(target.model) ?? `${target.provider}/${target.model}`
+    },
     reply: (request) =>
       Stream.unwrap(
         Effect.map(monotonicMillis, (now) => {

@@ -1,6 +1,7 @@
 /** Token counts for providers that report none, and for the runtime that has no model. */
 import { estimateTokens } from "../../domain/Tokens.ts"
 import type { ModelRequest } from "../ModelRuntime.ts"
+import { countOf } from "./WireJson.ts"
 
 /** What a request's text comes to; attachments are not guessed. */
 export const estimatePrompt = ({ prompt }: ModelRequest): number => {
@@ -10,4 +11,23 @@ export const estimatePrompt = ({ prompt }: ModelRequest): number => {
     else for (const part of content) if (part.type === "text") tokens += estimateTokens(part.text)
   }
   return tokens
+}
+
+/** What the provider says that it counted, and an estimate of what it does not say. */
+export const usageOf = (
+  request: ModelRequest,
+  reply: string,
+  input: unknown,
+  output: unknown,
+  cachedInput: unknown
+) => {
+  const inputTokens = countOf(input)
+  const outputTokens = countOf(output)
+  const cachedInputTokens = countOf(cachedInput)
+  return {
+    inputTokens: inputTokens ?? estimatePrompt(request),
+    outputTokens: outputTokens ?? estimateTokens(reply),
+    ...(cachedInputTokens === null || cachedInputTokens === 0 ? {} : { cachedInputTokens }),
+    ...(inputTokens === null || outputTokens === null ? { isEstimated: true } : {})
+  }
 }

@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { Period } from "../agents/Agent.ts"
 import { AgentId } from "../Ids.ts"
+import { Cost } from "./Cost.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
@@ -25,7 +26,8 @@ export const AgentUsage = Schema.Struct({
   turns: Count,
   ingestionJobs: Count,
   sources: Count,
-  tokens: TokenCount
+  tokens: TokenCount,
+  cost: Cost
 })
 export type AgentUsage = typeof AgentUsage.Type
 
@@ -33,13 +35,27 @@ export type AgentUsage = typeof AgentUsage.Type
 export const DayUsage = Schema.Struct({
   date: Schema.String.annotations({ description: "YYYY-MM-DD, UTC" }),
   turns: Count,
-  tokens: TokenCount
+  tokens: TokenCount,
+  /** Of all stored turns that began on the day, those that failed included. */
+  cost: Cost
 })
 export type DayUsage = typeof DayUsage.Type
 
-/** `data` of `GET /api/usage`: the tenant's totals, each agent's part, and the days of the period that had turns. */
+/** What was asked of one model in the period, by turns that failed too. */
+export const ModelUsage = Schema.Struct({
+  model: Schema.String.annotations({ description: "provider/model" }),
+  calls: Count,
+  /** Of the input, `cachedInput` is a part. */
+  tokens: Schema.Struct({ ...TokenCount.fields, cachedInput: Count }),
+  cost: Cost
+})
+export type ModelUsage = typeof ModelUsage.Type
+
+/** `data` of `GET /api/usage`: the tenant's totals, each model's and each agent's part, and the days of the period that had turns. */
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
+  cost: Cost,
+  models: Schema.Array(ModelUsage),
   agents: Schema.Array(AgentUsage),
   days: Schema.Array(DayUsage)
 })

@@ -1,5 +1,6 @@
 /** The execution trace of one turn. */
 import * as Schema from "effect/Schema"
+import { Cost } from "../billing/Cost.ts"
 import { ChunkId, ConversationId, DocumentId, MessageId, RunId, SourceId } from "../Ids.ts"
 
 export const RunStatus = Schema.Literal("running", "complete", "failed")
@@ -94,6 +95,8 @@ export const RunTrace = Schema.Struct({
   messageId: Schema.NullOr(MessageId),
   /** Of the agent: whose settings the turn used. Null for runs from before there were versions. */
   agentVersion: Schema.NullOr(Schema.Int),
+  /** Null until the run has ended, and for runs from before costs were kept. */
+  cost: Schema.NullOr(Cost),
   startedAt: Schema.DateTimeUtc,
   completedAt: Schema.NullOr(Schema.DateTimeUtc),
   events: Schema.Array(RunEvent),

@@ -1,14 +1,16 @@
 /** What has been used of the period that counts now. Counters alone: a deleted source takes nothing back. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Cost } from "../../domain/billing/Cost.ts"
 import { AgentId, leastId } from "../../domain/Ids.ts"
-import type { AgentUsage, DayUsage, Usage } from "../../domain/billing/Usage.ts"
+import type { AgentUsage, DayUsage, ModelUsage, Usage } from "../../domain/billing/Usage.ts"
 
 const Row = Schema.Struct({
   start: Schema.DateTimeUtcFromDate,
@@ -31,14 +33,25 @@ const AgentRow = Schema.Struct({
   ingestionJobs: Schema.Number,
   sources: Schema.Number,
   input: Schema.Number,
-  output: Schema.Number
+  output: Schema.Number,
+  cost: Cost
+})
+
+const ModelRow = Schema.Struct({
+  model: Schema.String,
+  calls: Schema.Number,
+  input: Schema.Number,
+  cachedInput: Schema.Number,
+  output: Schema.Number,
+  cost: Cost
 })
 
 const DayRow = Schema.Struct({
   date: Schema.String,
   turns: Schema.Number,
   input: Schema.Number,
-  output: Schema.Number
+  output: Schema.Number,
+  cost: Cost
 })
 
 const toUsage = ({ start, end, ...row }: typeof Row.Type): Usage => ({
@@ -58,6 +71,13 @@ const withTokens = <A extends { readonly input: number; readonly output: number 
 export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usage", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+
+    /** A sum is null where none of its calls has a price. */
+    const costOf = (known: Fragment, unpriced: Fragment, calls: Fragment) => sql`
+      json_build_object(
+        'nanoUsd', case when coalesce(${unpriced}, 0) < coalesce(${calls}, 0) or coalesce(${calls}, 0) = 0
+          then coalesce(${known}, 0)::bigint end,
+        'unpricedCalls', coalesce(${unpriced}, 0)::bigint)`
 
     const period = sql`
       p.period_start as "start", p.period_end as "end", s.turns_limit::float8 as "turnsLimit",
@@ -103,10 +123,25 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
       execute: ({ tenantId, start }) => sql`
         select a.id as "agentId", a.name, ${counters},
           (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
-          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
+          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output, m.cost
         from agents a
         left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = ${start}::timestamptz
+        cross join lateral (
+          select ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost from model_usage
+          where tenant_id = a.tenant_id and agent_id = a.id and period_start = ${start}::timestamptz
+        ) m
         where a.tenant_id = ${tenantId} order by a.id`
+    })
+
+    const selectModels = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
+      Result: ModelRow,
+      execute: ({ tenantId, start }) => sql`
+        select model, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
+          sum(cached_input_tokens)::float8 as "cachedInput", sum(output_tokens)::float8 as output,
+          ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
+        from model_usage where tenant_id = ${tenantId} and period_start = ${start}::timestamptz
+        group by model order by sum(cost_nano) desc, model`
     })
 
     const selectDays = SqlSchema.findAll({
@@ -118,12 +153,20 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
       }),
       Result: DayRow,
       execute: ({ tenantId, first, start, end }) => sql`
-        select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date, count(*)::float8 as turns,
-          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
+        select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date,
+          count(*) filter (where r.status = 'complete')::float8 as turns,
+          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
+          ${costOf(
+            sql`sum(r.cost_nano)`,
+            // One call at least, of a run from before costs were kept.
+            sql`sum(coalesce(r.unpriced_calls, 1))`,
+            sql`sum(coalesce(r.unpriced_calls, 1)) + count(r.cost_nano)`
+          )} as cost
         from agents a
-        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${first} and r.status = 'complete'
+        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${first}
+          and (r.status = 'complete' or r.unpriced_calls > 0 or r.cost_nano > 0)
           and r.started_at >= ${start}::timestamptz and r.started_at < ${end}::timestamptz
-        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
+        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
         where a.tenant_id = ${tenantId} group by 1 order by 1`
     })
 
@@ -151,6 +194,19 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.byAgent")
       )
 
+    /** Each model's part of the period that begins at `start`, the one that costs most first. */
+    const byModel = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
+      selectModels({ tenantId, start }).pipe(
+        Effect.orDie,
+        Effect.map((rows) =>
+          rows.map(({ cachedInput, input, output, ...row }): ModelUsage => ({
+            ...row,
+            tokens: { input, cachedInput, output }
+          }))
+        ),
+        Effect.withSpan("UsageStore.byModel")
+      )
+
     /** The days of the period that had answered turns, in order. */
     const byDay = ({ tenantId }: TenantScope, { start, end }: Usage["period"]) =>
       selectDays({ tenantId, first: leastId("run", start), start, end }).pipe(
@@ -159,6 +215,6 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.byDay")
       )
 
-    return { ofAgent, ofTenant, byAgent, byDay } as const
+    return { ofAgent, ofTenant, byAgent, byModel, byDay } as const
   })
 }) {}

@@ -80,6 +80,8 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         execute: () => sql`
           select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
             r.agent_version as "agentVersion",
+            case when r.unpriced_calls is not null then
+              json_build_object('nanoUsd', r.cost_nano, 'unpricedCalls', r.unpriced_calls) end as cost,
             r.started_at as "startedAt", r.completed_at as "completedAt",
             (${eventsAfter(page.after, page.limit + 1)}) as events, (${passagesOf(sql)}) as passages
           from agent_runs r where ${mine(scope, id)}`

@@ -4,6 +4,7 @@ import type * as Statement from "@effect/sql/Statement"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { RunEvent, type RunPassage } from "../../domain/chat/AgentRun.ts"
+import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
@@ -29,6 +30,8 @@ export interface Settlement {
   readonly counted: boolean
   readonly inputTokens: number
   readonly outputTokens: number
+  /** What models were asked. */
+  readonly bills?: ReadonlyArray<Bill>
   /** Null when the turn failed: then only the user's message joins the conversation. */
   readonly reply: {
     readonly id: MessageId
@@ -136,7 +139,8 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
     inputTokens: Math.min(given.inputTokens, maxTokens),
     outputTokens: Math.min(given.outputTokens, maxTokens)
   }
-  const { summary = emptySummary, handoff, passages = [], reply, takenOver = false } = settlement
+  const { bills = [], summary = emptySummary, handoff, passages = [], reply, takenOver = false } = settlement
+  const cost = sumOf(bills)
   return sql`
         with run as (
           select id, agent_id, tenant_id, conversation_id, ticket, epoch, period_start, credited, user_message_id,
@@ -159,7 +163,8 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
           update agent_runs r set status = ${reply === null ? "failed" : "complete"}, completed_at = now(),
             message_id = ${reply?.id ?? sql`r.user_message_id`}, unanswered = ${summary.unanswered}::boolean,
             stopped = ${summary.stopped}::boolean, first_text_ms = ${summary.firstTextMs}::int,
-            handed_over = ${handoff !== undefined || takenOver}::boolean
+            handed_over = ${handoff !== undefined || takenOver}::boolean,
+            cost_nano = ${cost.nanoUsd}::bigint, unpriced_calls = ${cost.unpricedCalls}::int
           from settled where r.tenant_id = settled.tenant_id and r.id = settled.id
         ),
         ${said(sql, settlement)},
@@ -172,7 +177,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
         ),
         ${keptPassages(sql, passages)}
         ${settledEvents(sql, settlement)},
-        ${settlement.counted ? sql`counted as (${counters(sql, reply === null ? nothingSaid : settlement)})` : released(sql, sql`settled`)}
+        ${settlement.counted ? counters(sql, reply === null ? nothingSaid : settlement, bills) : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
 }
 
@@ -197,10 +202,13 @@ export const settleEmptyStatement = (
   { tenantId }: { readonly tenantId: string },
   condition: Statement.Fragment,
   label: string,
-  counted: boolean
+  counted: boolean,
+  bills: ReadonlyArray<Bill> = []
 ) => sql<{ readonly id: string }>`
   with settled as (
-    update agent_runs r set status = 'failed', completed_at = now(), message_id = null
+    update agent_runs r set status = 'failed', completed_at = now(), message_id = null,
+      cost_nano = ${bills.length === 0 ? null : sumOf(bills).nanoUsd}::bigint,
+      unpriced_calls = ${bills.length === 0 ? null : sumOf(bills).unpricedCalls}::int
     where r.tenant_id = ${tenantId} and r.status = 'running' and ${condition}
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
@@ -217,19 +225,73 @@ export const settleEmptyStatement = (
     from settled
   ),
   ${reported(sql, endedEmpty(sql, sql`settled`))},
-  ${counted ? sql`counted as (${counters(sql, nothingSaid)})` : released(sql, sql`settled`)}
+  ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
   select id from settled`
 
 /** Of a turn without a message of the agent's: usage counts the tokens of its messages alone. */
 export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
-/** Adds the turn and its tokens to what the agent has used; reads `settled`. */
+const encodeBills = jsonbOf(
+  Schema.Array(
+    Schema.Struct({
+      model: Schema.String,
+      calls: Schema.Int,
+      unpriced: Schema.Int,
+      input: Schema.Int,
+      cached: Schema.Int,
+      output: Schema.Int,
+      cost: Schema.Int
+    })
+  )
+)
+
+/** By model, in the order of their names: two turns lock the same rows in the same order. */
+const byModel = (bills: ReadonlyArray<Bill>) =>
+  [...new Set(bills.map(({ model }) => model))].toSorted().map((model) => {
+    const own = bills.filter((bill) => bill.model === model)
+    const sum = (of: (bill: Bill) => number) => own.reduce((total, bill) => total + of(bill), 0)
+    return {
+      model,
+      calls: own.length,
+      unpriced: sumOf(own).unpricedCalls,
+      input: sum(({ inputTokens }) => inputTokens),
+      cached: sum(({ cachedInputTokens }) => cachedInputTokens),
+      output: sum(({ outputTokens }) => outputTokens),
+      cost: sumOf(own).nanoUsd ?? 0
+    }
+  })
+
+/** What was asked of models; after the agent's own counters, whose row all turns of the agent lock first. */
+const asked = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
+  , modelled as (
+    insert into model_usage as used (
+      tenant_id, agent_id, period_start, model, calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens,
+      cost_nano
+    )
+    select settled.tenant_id, settled.agent_id, settled.period_start, b.model, b.calls, b.unpriced, b.input, b.cached, b.output,
+      b.cost
+    from settled, counted, jsonb_to_recordset(${encodeBills(byModel(bills))}::jsonb)
+      as b (model text, calls int, unpriced int, input bigint, cached bigint, output bigint, cost bigint)
+    order by b.model
+    on conflict (tenant_id, agent_id, period_start, model) do update set calls = used.calls + excluded.calls,
+      unpriced_calls = used.unpriced_calls + excluded.unpriced_calls,
+      input_tokens = used.input_tokens + excluded.input_tokens,
+      cached_input_tokens = used.cached_input_tokens + excluded.cached_input_tokens,
+      output_tokens = used.output_tokens + excluded.output_tokens, cost_nano = used.cost_nano + excluded.cost_nano
+  )`
+
+/** The CTEs that add the turn, its tokens and its cost to what the agent has used; they read `settled`. */
 export const counters = (
   sql: SqlClient.SqlClient,
-  tokens: { readonly inputTokens: number; readonly outputTokens: number }
+  tokens: { readonly inputTokens: number; readonly outputTokens: number },
+  bills: ReadonlyArray<Bill>
 ) => sql`
-  insert into agent_usage as used (tenant_id, agent_id, period_start, turns, input_tokens, output_tokens)
-  select tenant_id, agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from settled
-  on conflict (tenant_id, agent_id, period_start) do update set turns = used.turns + 1,
-    input_tokens = used.input_tokens + excluded.input_tokens,
-    output_tokens = used.output_tokens + excluded.output_tokens`
+  counted as (
+    insert into agent_usage as used (tenant_id, agent_id, period_start, turns, input_tokens, output_tokens)
+    select tenant_id, agent_id, period_start, 1, ${tokens.inputTokens}::int, ${tokens.outputTokens}::int from settled
+    on conflict (tenant_id, agent_id, period_start) do update set turns = used.turns + 1,
+      input_tokens = used.input_tokens + excluded.input_tokens,
+      output_tokens = used.output_tokens + excluded.output_tokens
+    returning agent_id
+  )
+  ${bills.length === 0 ? sql`` : asked(sql, bills)}`

@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import type { Bill } from "../../domain/billing/Cost.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import type { ChatId } from "../../domain/chat/UiChat.ts"
@@ -335,18 +336,22 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     const settleEmpty = CheapSpans.fn("Turns.settleEmpty")(function* (
       scope: AgentScope,
       runId: RunId,
-      counted: boolean
+      counted: boolean,
+      bills: ReadonlyArray<Bill> = []
     ) {
       const mine = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted))
+      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills))
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
-    const count = (scope: AgentScope, periodStart: Date) =>
+    const count = (scope: AgentScope, periodStart: Date, bills: ReadonlyArray<Bill> = []) =>
       sql`
         with settled as (
-          select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${periodStart}::timestamptz as period_start)
-        ${counters(sql, nothingSaid)}`.pipe(Effect.orDie, Effect.asVoid, CheapSpans.span("Turns.count"))
+          select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id,
+            ${periodStart}::timestamptz as period_start
+        ),
+        ${counters(sql, nothingSaid, bills)}
+        select 1`.pipe(Effect.orDie, Effect.asVoid, CheapSpans.span("Turns.count"))
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
     const release = (

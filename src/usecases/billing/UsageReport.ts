@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { sumOfAll } from "../../domain/billing/Cost.ts"
 import { InternalError } from "../../domain/Errors.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
 
@@ -20,14 +21,16 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       return yield* lost()
     })
 
-    /** The tenant's totals, each agent's part, and the days. */
+    /** The tenant's totals, each model's and each agent's part, and the days. */
     const ofTenant = Effect.fn("UsageReport.ofTenant")(function* (scope: TenantScope) {
       const found = yield* store.ofTenant(scope)
       if (Option.isNone(found)) return yield* lost()
       const totals = found.value
       const agents = yield* store.byAgent(scope, totals.period.start)
       const days = yield* store.byDay(scope, totals.period)
-      return { ...totals, agents, days }
+      const models = yield* store.byModel(scope, totals.period.start)
+      const cost = sumOfAll(models.map((model) => model.cost))
+      return { ...totals, cost, models, agents, days }
     })
 
     return { ofAgent, ofTenant } as const

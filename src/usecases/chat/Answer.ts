@@ -200,6 +200,17 @@ const write = CheapSpans.fn("Answer.write")(function* (
   return { ...written, text: telling.text }
 }, Effect.scoped)
 
+/** What the checker finds of a reply; a model that it asks is a cost of the turn. */
+const checked = (
+  { checker }: TurnServices,
+  turn: Turn,
+  reply: string,
+  citations: ReadonlyArray<Citation>
+): Effect.Effect<Grounding.Grounding> =>
+  Effect.tap(Grounding.checked(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
+    Effect.sync(() => turn.bills.push(...bills))
+  )
+
 /** What is said in the place of a reply that the sources do not support; a human is asked where one can be. */
 const instead = (turn: Turn): string => {
   const { admission, request } = turn
@@ -216,14 +227,14 @@ const maxWithheldLength = 8_000
  * reply that is withheld has been told.
  */
 const settled = CheapSpans.fn("Answer.settled")(function* (
-  { checker, runtime }: TurnServices,
+  services: TurnServices,
   turn: Turn,
   telling: Citations.Telling,
   held: ReadonlyArray<TurnPart> | null
 ) {
-  const grounding = yield* runtime.readsPassages
+  const grounding = yield* services.runtime.readsPassages
     ? Effect.succeed(Grounding.unchecked(telling.cited))
-    : Grounding.checked(MaskedTurn.checker(turn, checker), telling.text, telling.cited)
+    : checked(services, turn, telling.text, telling.cited)
   const isReplaced = held !== null && grounding.isUnsupported
   const text = isReplaced ? instead(turn) : telling.text
   const parts: ReadonlyArray<TurnPart> = isReplaced ? [{ _tag: "TextDelta", delta: text }] : (held ?? [])
@@ -241,7 +252,7 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
 
 /** The model's reply as an object that fits `schema`, with what its texts cite. */
 const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
-  { checker }: TurnServices,
+  services: TurnServices,
   turn: Turn,
   telling: Citations.Telling,
   tools: TurnTools,
@@ -267,7 +278,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
     )
   }
   const { marked, numbers, reply } = read.right
-  const grounding = yield* Grounding.checked(MaskedTurn.checker(turn, checker), marked, telling.of(numbers))
+  const grounding = yield* checked(services, turn, marked, telling.of(numbers))
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }

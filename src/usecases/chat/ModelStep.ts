@@ -10,6 +10,7 @@ import {
   type ModelRuntimeService,
   problemOf
 } from "../../capabilities/ModelRuntime.ts"
+import type { Bill } from "../../domain/billing/Cost.ts"
 import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -20,7 +21,11 @@ export interface StepResult {
   readonly reason: FinishReason
   readonly inputTokens: number
   readonly outputTokens: number
+  readonly bill: Bill | undefined
 }
+
+/** How a call may fail, as it is documented. */
+export type StepFailure = RuntimeTimeout | TurnFailed
 
 export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
 
@@ -99,7 +104,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
   yield* Effect.catchAll(repeatable ? persistently(round) : round, (error) => documented(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
-  const { reason, inputTokens, outputTokens } = ended
-  const result: StepResult = { text, calls, reason, inputTokens, outputTokens }
+  const { bill, reason, inputTokens, outputTokens } = ended
+  const result: StepResult = { text, calls, reason, inputTokens, outputTokens, bill }
   return result
 })

@@ -35,13 +35,16 @@ export const makeSettleTurn = Effect.gen(function* () {
     // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
     if (!turn.request.persist || admission.ticket === null) {
       turn.settled = true
-      yield* turn.counted ? turns.count(scope, admission.periodStart) : turns.release(scope, admission)
+      yield* turn.counted
+        ? turns.count(scope, admission.periodStart, turn.bills)
+        : turns.release(scope, admission)
       yield* TurnMetrics.count(turn, outcome.end, tokens)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }
     const settlement: Settlement = {
       runId: opening.runId,
       counted: turn.counted,
+      bills: turn.bills,
       ...tokens,
       reply: outcome.reply,
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
@@ -122,10 +125,10 @@ export const makeSettleTurn = Effect.gen(function* () {
    * left out, so that no content keeps a conversation waiting.
    */
   const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
-    const { counted, opening, scope } = turn
+    const { bills, counted, opening, scope } = turn
     const events = turn.trace.unstored()
     const empty = Effect.gen(function* () {
-      yield* turns.settleEmpty(scope, opening.runId, counted)
+      yield* turns.settleEmpty(scope, opening.runId, counted, bills)
       turn.settled = true
       yield* TurnMetrics.count(turn, end, nothingSaid)
       yield* feed.changed(turn.conversationId, opening.runId)

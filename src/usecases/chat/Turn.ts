@@ -6,6 +6,7 @@ import type * as Exit from "effect/Exit"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { ProviderProblem, RunPassage } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import type { Bill } from "../../domain/billing/Cost.ts"
 import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
@@ -54,6 +55,8 @@ export interface Turn {
   acted: boolean
   /** What the model was shown of the sources so far. */
   readonly shown: Array<RunPassage>
+  /** What models were asked so far: one that has not answered yet stands last, without a price. */
+  readonly bills: Array<Bill>
   /** For reports. */
   readonly summary: TurnSummary
   /** Why the model asked for a human; null until it has. */
@@ -86,6 +89,7 @@ export const newTurnState = (masking: StartedTurn["masking"]) => ({
   settled: false,
   acted: false,
   shown: [],
+  bills: [],
   summary: newSummary(),
   handoff: null,
   takenOver: false,

@@ -1,4 +1,4 @@
-/** A provider stub, a runtime that speaks to it, and what the suites of both interfaces ask it. */
+/** A provider stub, a runtime that speaks to it, and what the suites of all interfaces ask it. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import { exchange } from "../../../src/app/Providers.ts"
 import type { StreamingPost } from "../../../src/capabilities/StreamingPost.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
+import * as AnthropicMessages from "../../../src/capabilities/ModelRuntime/AnthropicMessages.ts"
 import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCompletions.ts"
 import type { ProviderOptions } from "../../../src/capabilities/ModelRuntime/ProviderStream.ts"
 import * as Responses from "../../../src/capabilities/ModelRuntime/Responses.ts"
@@ -77,5 +78,6 @@ export const weather: ModelRequest["tools"][number] = {
 
 export const suites = [
   ["ChatCompletions", ChatCompletions.layer, "/chat/completions"],
-  ["Responses", Responses.layer, "/responses"]
+  ["Responses", Responses.layer, "/responses"],
+  ["AnthropicMessages", AnthropicMessages.layer, "/messages"]
 ] as const

@@ -60,6 +60,8 @@ const awkward = `
   insert into run_passages (tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score)
     select r.tenant_id, r.id, 99, p.hash, 'src_1', 'doc_1', 'chk_1', 0.1 from agent_runs r
     join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
+  insert into model_usage (tenant_id, agent_id, period_start, model, calls, cost_nano)
+    select tenant_id, id, 'infinity', 'é/漢 😀', 9007199254740993, 9007199254740993 from agents limit 1;
   insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)
     select tenant_id, '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
   insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, group_roles, creates_people)

@@ -1,5 +1,6 @@
 import { expect } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Statement from "@effect/sql/Statement"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,6 +11,7 @@ import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
+import type { Bill } from "../../../src/domain/billing/Cost.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -29,7 +31,11 @@ const setPeriod = (scope: ReadScope, start: string, end: string) =>
   )
 
 /** A turn from its reservation to its settlement; null when the quota refused it. */
-const turn = (scope: ReadScope, tokens = { inputTokens: 10, outputTokens: 3 }) =>
+const turn = (
+  scope: ReadScope,
+  tokens = { inputTokens: 10, outputTokens: 3 },
+  bills: ReadonlyArray<Bill> = []
+) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const runId = yield* newId.run
@@ -50,7 +56,7 @@ const turn = (scope: ReadScope, tokens = { inputTokens: 10, outputTokens: 3 }) =
     })
     if (!admission.reserved) return null
     const reply = { id: MessageId.make(yield* newId.message), content: "Hello", citations: [] }
-    yield* turns.settle(scope, { runId, counted: true, ...tokens, reply, events: [] })
+    yield* turns.settle(scope, { runId, counted: true, ...tokens, bills, reply, events: [] })
     return runId
   })
 
@@ -82,7 +88,61 @@ eachEngineLive("usage", (it) => {
       expect(tenant).toMatchObject({ turns: { used: 3, limit: 7 }, tokens: { input: 120, output: 46 } })
       expect(tenant.agents.map(({ turns }) => turns)).toEqual([2, 1])
       const today = DateTime.formatIsoDateUtc(yield* DateTime.now)
-      expect(tenant.days).toEqual([{ date: today, turns: 3, tokens: { input: 120, output: 46 } }])
+      expect(tenant.days).toEqual([
+        {
+          date: today,
+          turns: 3,
+          tokens: { input: 120, output: 46 },
+          cost: { nanoUsd: 0, unpricedCalls: 0 }
+        }
+      ])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("adds up what models cost by agent, model and day, and says how much of it is not known", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
+      const other = yield* secondAgent(scope)
+      const bill = (model: string, cost: number | null): Bill => ({
+        model,
+        inputTokens: 10,
+        cachedInputTokens: 4,
+        outputTokens: 3,
+        cost
+      })
+      yield* turn(scope, undefined, [bill("b/dear", 7_000), bill("a/cheap", 5), bill("b/dear", 3_000)])
+      yield* turn(scope, undefined, [bill("a/cheap", 1), bill("c/unknown", null)])
+      yield* turn(other, undefined, [bill("c/unknown", null)])
+      const tenant = yield* (yield* UsageReport).ofTenant(scope)
+      expect(tenant.cost).toEqual({ nanoUsd: 10_006, unpricedCalls: 2 })
+      expect(tenant.agents.map(({ cost }) => cost)).toEqual([
+        { nanoUsd: 10_006, unpricedCalls: 1 },
+        { nanoUsd: null, unpricedCalls: 1 }
+      ])
+      const used = (calls: number) => ({ input: 10 * calls, cachedInput: 4 * calls, output: 3 * calls })
+      expect(tenant.models).toEqual([
+        { model: "b/dear", calls: 2, tokens: used(2), cost: { nanoUsd: 10_000, unpricedCalls: 0 } },
+        { model: "a/cheap", calls: 2, tokens: used(2), cost: { nanoUsd: 6, unpricedCalls: 0 } },
+        { model: "c/unknown", calls: 2, tokens: used(2), cost: { nanoUsd: null, unpricedCalls: 2 } }
+      ])
+      expect(tenant.days.map(({ cost }) => cost)).toEqual([{ nanoUsd: 10_006, unpricedCalls: 2 }])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("takes no statement more for what models cost", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
+      const statements = (bills: ReadonlyArray<Bill>) => {
+        let count = 0
+        const counting = Statement.withTransformer((statement) => Effect.sync(() => (count++, statement)))
+        return Effect.map(counting(turn(scope, undefined, bills)), () => count)
+      }
+      const bill: Bill = { model: "a/b", inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, cost: 1 }
+      expect([yield* statements([]), yield* statements([bill]), yield* statements([bill, bill])]).toEqual([
+        2, 2, 2
+      ])
     }).pipe(Effect.provide(Live))
   )
 

@@ -92,6 +92,7 @@ eachEngineLive("A run's trace", (it) => {
         "agentVersion",
         "completedAt",
         "conversationId",
+        "cost",
         "events",
         "hasMore",
         "id",

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import * as GroundingHttp from "../../../capabilities/GroundingChecker/Http.ts"
 import { Embedder } from "../../../capabilities/Embedder.ts"
 import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
+import { keyHeaders, versioned } from "../../../capabilities/ModelRuntime/ProviderApi.ts"
 import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
 import type { Settings } from "../../config/Config.ts"
@@ -70,6 +71,12 @@ const isListed = (model: string, answer: unknown): boolean =>
       data.length === 0 || data.some(({ id }) => id.split(":")[0] === model || id === model)
   })
 
+/** Asks for the provider's models, in the words of its interface. */
+const modelsOf = ({ api, apiKey, apiVersion, baseUrl }: ModelProvider) =>
+  HttpClientRequest.get(versioned(`${baseUrl}/models`, apiVersion)).pipe(
+    HttpClientRequest.setHeaders(keyHeaders(api, apiKey))
+  )
+
 const listed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.map((answer) => isListed(chatModel, answer)),
@@ -81,17 +88,15 @@ export const checkModel = ({ model, providers }: Settings) =>
     if (model === null)
       return ok("model", "none: replies are extracts. Set OPENAI_API_KEY to have them written.")
     const client = yield* HttpClient.HttpClient
-    const request = HttpClientRequest.get(`${model.baseUrl}/models`).pipe(
-      HttpClientRequest.bearerToken(Redacted.value(model.apiKey))
-    )
-    const response = yield* client.execute(request)
+    const response = yield* client.execute(modelsOf(model))
     const { status } = response
     if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
     if (status >= 500) return problem("model", `the provider answers ${status}`)
     const prefix = `${model.provider}/`
     const own = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
     const isElsewhere = providers.has(own.split("/", 1)[0] ?? "")
-    if (status === 200 && !isElsewhere && !(yield* listed(own, response)))
+    // Azure lists models, and is asked for deployments.
+    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* listed(own, response)))
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(
@@ -100,23 +105,18 @@ export const checkModel = ({ model, providers }: Settings) =>
   )
 
 /** One of the other providers, and the models of the configuration that name it. */
-const checkProvider = (
-  name: string,
-  { api, apiKey, baseUrl }: ModelProvider,
-  models: ReadonlyArray<string>
-) =>
+const checkProvider = (name: string, provider: ModelProvider, models: ReadonlyArray<string>) =>
   Effect.gen(function* () {
+    const { api, baseUrl } = provider
     const check = `model ${name}`
     const client = yield* HttpClient.HttpClient
-    const request = HttpClientRequest.get(`${baseUrl}/models`).pipe(
-      HttpClientRequest.bearerToken(Redacted.value(apiKey))
-    )
-    const response = yield* client.execute(request)
+    const response = yield* client.execute(modelsOf(provider))
     const { status } = response
     if (status === 401 || status === 403)
       return problem(check, "the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS")
     if (status >= 500) return problem(check, `the provider answers ${status}`)
-    const known = status === 200 ? yield* response.json.pipe(Effect.orElseSucceed(() => null)) : null
+    const known =
+      status === 200 && api !== "azure" ? yield* response.json.pipe(Effect.orElseSucceed(() => null)) : null
     const absent = models.filter((model) => !isListed(model, known))
     return absent.length > 0
       ? warning(

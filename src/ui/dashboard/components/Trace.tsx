@@ -1,5 +1,11 @@
 /** What happened in a turn, event by event, while it happens. */
-import type { RunEvent as DeclaredEvent, RunEventType, RunPassage } from "../../../domain/chat/AgentRun.ts"
+import type {
+  RunEvent as DeclaredEvent,
+  RunEventType,
+  RunPassage,
+  RunTrace
+} from "../../../domain/chat/AgentRun.ts"
+import { useFormat } from "../text/Format.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge, type Tone } from "./Badge.tsx"
@@ -43,6 +49,8 @@ const words = texts(
     details: "Details",
     shown: "What the model was shown",
     version: (version: number) => `Version ${version} of the agent`,
+    cost: (sum: string) => `Model cost ${sum}`,
+    unpriced: "Model cost unknown",
     running: "running",
     complete: "done",
     failed: "failed",
@@ -54,6 +62,8 @@ const words = texts(
     details: "Einzelheiten",
     shown: "Was das Modell gesehen hat",
     version: (version: number) => `Version ${version} des Agenten`,
+    cost: (sum: string) => `Modellkosten ${sum}`,
+    unpriced: "Modellkosten unbekannt",
     running: "läuft",
     complete: "fertig",
     failed: "fehlgeschlagen",
@@ -72,6 +82,8 @@ interface Props {
   readonly events: ReadonlyArray<RunEvent>
   /** Of the agent; null where it is not known. */
   readonly version?: number | null
+  /** Of the models; null where it is not known. */
+  readonly cost?: (typeof RunTrace.Encoded)["cost"]
   /** What the model was shown of the sources, as it was then. */
   readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>
 }
@@ -101,7 +113,8 @@ const Passages = ({ passages }: Required<Pick<Props, "passages">>) => {
   )
 }
 
-export const Trace = ({ events, passages = [], version = null }: Props) => {
+export const Trace = ({ cost = null, events, passages = [], version = null }: Props) => {
+  const { money } = useFormat()
   const t = useText(words)
   const why = useFailure()
   const reasonOf = (event: RunEvent) => {
@@ -112,6 +125,11 @@ export const Trace = ({ events, passages = [], version = null }: Props) => {
     <section className={css["trace"]} aria-label={t.title}>
       <h2>{t.title}</h2>
       {version === null ? null : <p className={css["soft"]}>{t.version(version)}</p>}
+      {cost === null ? null : (
+        <p className={css["soft"]}>
+          {cost.nanoUsd === null || cost.unpricedCalls > 0 ? t.unpriced : t.cost(money(cost.nanoUsd))}
+        </p>
+      )}
       {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
       <ol className={css["events"]}>
         {events.map((event, place) => (

@@ -19,6 +19,13 @@ export const useFormat = () => {
     number: (value: number) => new Intl.NumberFormat(locale).format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
+    /** Billionths of a US dollar; of less than a dollar as many digits as say something. */
+    money: (nanoUsd: number) =>
+      new Intl.NumberFormat(locale, {
+        style: "currency",
+        currency: "USD",
+        ...(nanoUsd === 0 || nanoUsd >= 1e9 ? {} : { maximumSignificantDigits: 3 })
+      }).format(nanoUsd / 1e9),
     /** With date and time. */
     moment: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),

@@ -1,6 +1,7 @@
 /** Whether the sources say what a reply says, and what becomes of a reply that they do not support. */
 import type { Context } from "effect"
 import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
+import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { Citation, Supported } from "../../../domain/chat/ChatTurn.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { claimsOf, type MarkedClaim } from "./Claims.ts"
@@ -14,6 +15,8 @@ export interface Grounding {
   readonly payload: Readonly<Record<string, unknown>> | null
   readonly inputTokens: number
   readonly outputTokens: number
+  /** What models that were asked cost. */
+  readonly bills: ReadonlyArray<Bill>
 }
 
 interface Judged {
@@ -48,7 +51,8 @@ export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
   isUnsupported: false,
   payload: null,
   inputTokens: 0,
-  outputTokens: 0
+  outputTokens: 0,
+  bills: []
 })
 
 /** Checks every statement of `reply` that cites one of `citations`. */
@@ -60,7 +64,12 @@ export const checked = CheapSpans.fn("Grounding.checked")(function* (
   const passages = new Map(citations.map(({ index, text, title }) => [index, { index, title, text }]))
   const claims = citations.length === 0 ? [] : claimsOf(reply, new Set(passages.keys()))
   if (claims.length === 0) return unchecked(citations)
-  const { inputTokens, outputTokens, verdicts } = yield* checker.check(
+  const {
+    bills = [],
+    inputTokens,
+    outputTokens,
+    verdicts
+  } = yield* checker.check(
     claims.map(({ numbers, text }) => ({
       text,
       passages: numbers.flatMap((number) => passages.get(number) ?? [])
@@ -84,7 +93,8 @@ export const checked = CheapSpans.fn("Grounding.checked")(function* (
       }))
     },
     inputTokens,
-    outputTokens
+    outputTokens,
+    bills
   }
   return grounding
 })

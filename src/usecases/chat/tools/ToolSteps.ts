@@ -5,6 +5,7 @@
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type { ModelRequest, ModelRuntimeService } from "../../../capabilities/ModelRuntime.ts"
+import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
@@ -107,6 +108,46 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
   ])
 }
 
+/** Why providers bill nothing: they did not begin to answer. */
+const unbilled: ReadonlySet<ProviderProblem> = new Set([
+  "key_refused",
+  "quota_spent",
+  "rate_limited",
+  "model_unknown",
+  "request_refused",
+  "unreachable"
+])
+
+/** One call of a model, with what it costs; what is not known to cost nothing is of an unknown cost. */
+const billed = (
+  runtime: ModelRuntimeService,
+  turn: Turn,
+  { model }: ModelRequest,
+  calling: Effect.Effect<ModelStep.StepResult, ModelStep.StepFailure>
+) => {
+  if (runtime.readsPassages) return calling
+  const { bills } = turn
+  const billOf = (inputTokens: number, outputTokens: number): Bill => ({
+    model: turn.answeringModel ?? runtime.billedAs?.(model) ?? model ?? runtime.defaultModel,
+    inputTokens,
+    cachedInputTokens: 0,
+    outputTokens,
+    cost: null
+  })
+  return Effect.suspend(() => {
+    turn.providerProblem = null
+    bills.push(billOf(0, 0))
+    return Effect.tapBoth(calling, {
+      onSuccess: ({ bill, inputTokens, outputTokens }) =>
+        Effect.sync(() => void bills.splice(-1, 1, bill ?? billOf(inputTokens, outputTokens))),
+      onFailure: () =>
+        Effect.sync(() => {
+          if (turn.providerProblem !== null && unbilled.has(turn.providerProblem)) bills.pop()
+        })
+    })
+  })
+}
+
 /** One round, with secrets removed from its text before it is emitted; `own` is the text as the model may be reminded of it. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
@@ -132,7 +173,8 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onAnswering = (model: string) => {
     turn.answeringModel = model
   }
-  const result = yield* ModelStep.run(runtime, request, push, onProblem, onAnswering, repeatable)
+  const calling = ModelStep.run(runtime, request, push, onProblem, onAnswering, repeatable)
+  const result = yield* billed(runtime, turn, request, calling)
   yield* Effect.suspend(() =>
     show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
   )

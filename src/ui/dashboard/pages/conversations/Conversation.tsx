@@ -131,10 +131,10 @@ const Run = ({ caseOf, live, runId }: RunProps) => {
   if (runId === null) return live.length === 0 ? null : <Trace events={live} />
   return (
     <Loaded query={query}>
-      {({ agentVersion, events, passages }) => (
+      {({ agentVersion, cost, events, passages }) => (
         <>
           {caseOf === null ? null : <SaveCase key={runId} agentId={caseOf} runId={runId} />}
-          <Trace events={events} passages={passages} version={agentVersion} />
+          <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
         </>
       )}
     </Loaded>

@@ -4,6 +4,7 @@ import type { DayUsage, Usage } from "../../api/Usage.ts"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { CostText } from "./CostText.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
 
@@ -66,7 +67,8 @@ const Days = ({ days, period }: Props) => {
               title: t.tokens,
               end: true,
               cell: ({ tokens }) => number(tokens.input + tokens.output)
-            }
+            },
+            { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
           ]}
         />
       </details>

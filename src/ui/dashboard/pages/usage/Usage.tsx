@@ -7,6 +7,7 @@ import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { CostText } from "./CostText.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
 
@@ -39,8 +40,8 @@ const Meter = ({ title, used, limit }: MeterProps) => {
 
 const Totals = ({ report }: { readonly report: Report }) => {
   const t = useText(words)
-  const { number } = useFormat()
-  const { ingestionJobs, sources, tokens, turns } = report
+  const { money, number } = useFormat()
+  const { cost, ingestionJobs, sources, tokens, turns } = report
   return (
     <div className={css["totals"]}>
       <Card>
@@ -58,6 +59,15 @@ const Totals = ({ report }: { readonly report: Report }) => {
           <span className={css["term"]}>{t.tokens}</span>
           <span className={css["figure"]}>{number(tokens.input + tokens.output)}</span>
           <span className={css["term"]}>{t.split(number(tokens.input), number(tokens.output))}</span>
+        </div>
+      </Card>
+      <Card>
+        <div className={css["meter"]}>
+          <span className={css["term"]}>{t.cost}</span>
+          <span className={css["figure"]}>{cost.nanoUsd === null ? t.unknown : money(cost.nanoUsd)}</span>
+          {cost.unpricedCalls === 0 || cost.nanoUsd === null ? null : (
+            <span className={css["term"]}>{t.unpriced(cost.unpricedCalls)}</span>
+          )}
         </div>
       </Card>
     </div>
@@ -97,9 +107,27 @@ const Usage = () => {
                   title: t.tokens,
                   end: true,
                   cell: ({ tokens }) => number(tokens.input + tokens.output)
-                }
+                },
+                { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
               ]}
             />
+            {report.models.length === 0 ? null : (
+              <Table
+                label={t.models}
+                rows={report.models}
+                keyOf={({ model }) => model}
+                columns={[
+                  { title: t.model, cell: ({ model }) => model },
+                  { title: t.calls, end: true, cell: ({ calls }) => number(calls) },
+                  {
+                    title: t.tokens,
+                    end: true,
+                    cell: ({ tokens }) => number(tokens.input + tokens.output)
+                  },
+                  { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+                ]}
+              />
+            )}
           </>
         )}
       </Loaded>

@@ -1,0 +1,80 @@
+/** A prompt as `system` and `messages` of Anthropic's `/messages`. */
+import type * as Prompt from "@effect/ai/Prompt"
+import { attachmentOf } from "./Attachments.ts"
+import { outputOf } from "./ChatMessages.ts"
+
+type Wire = Readonly<Record<string, unknown>>
+
+interface Message {
+  readonly role: "user" | "assistant"
+  readonly content: ReadonlyArray<Wire>
+}
+
+/** Empty texts are refused. */
+const text = (value: string): ReadonlyArray<Wire> =>
+  value.trim() === "" ? [] : [{ type: "text", text: value }]
+
+/** Bytes inline, or the address where the provider is to read them. */
+const sourceOf = (url: string): Wire => {
+  const inline = /^data:([^;,]*);base64,/u.exec(url)
+  return inline === null
+    ? { type: "url", url }
+    : { type: "base64", media_type: inline[1], data: url.slice(inline[0].length) }
+}
+
+const userPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
+  if (part.type === "text") return text(part.text)
+  const attachment = attachmentOf(part)
+  if (attachment === null) return []
+  if (attachment.kind === "text") return text(attachment.text)
+  if (attachment.kind === "image") return [{ type: "image", source: sourceOf(attachment.url) }]
+  return [{ type: "document", title: attachment.name, source: sourceOf(attachment.url) }]
+}
+
+const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Wire> => {
+  if (part.type === "text") return text(part.text)
+  if (part.type !== "tool-call" || part.providerExecuted) return []
+  const { id, name, params } = part
+  const input = typeof params === "object" && params !== null && !Array.isArray(params) ? params : {}
+  return [{ type: "tool_use", id, name, input }]
+}
+
+const toolResult = (part: Prompt.ToolResultPart): Wire => ({
+  type: "tool_result",
+  tool_use_id: part.id,
+  content: outputOf(part),
+  ...(part.isFailure ? { is_error: true } : {})
+})
+
+const messageOf = (message: Prompt.Message): Message | null => {
+  switch (message.role) {
+    case "system":
+      return null
+    case "user":
+      return { role: "user", content: message.content.flatMap(userPart) }
+    case "assistant":
+      return { role: "assistant", content: message.content.flatMap(assistantPart) }
+    case "tool":
+      return { role: "user", content: message.content.map(toolResult) }
+  }
+}
+
+/** A conversation begins with its user; a history that was cut may not. */
+const cutOff: Message = {
+  role: "user",
+  content: [{ type: "text", text: "(Earlier messages are left out.)" }]
+}
+
+export const anthropicInput = ({ content }: Prompt.Prompt) => {
+  const system = content
+    .flatMap((message) => (message.role === "system" ? [message.content] : []))
+    .join("\n\n")
+  const messages = content.flatMap((message) => {
+    const own = messageOf(message)
+    return own === null || own.content.length === 0 ? [] : [own]
+  })
+  return {
+    ...(system.trim() === "" ? {} : { system }),
+    messages: messages[0]?.role === "assistant" ? [cutOff, ...messages] : messages
+  }
+}

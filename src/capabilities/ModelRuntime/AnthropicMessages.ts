@@ -1,0 +1,193 @@
+/**
+ * Anthropic's `POST /messages`, streamed. Written like the other two interfaces and not with `@effect/ai-anthropic` 0.27, which fits
+ * the Effect that is pinned: that one brings a tokenizer compiled to WebAssembly, decodes each event by a schema, which costs more than
+ * the token that is in it, and has none of our deadlines and errors.
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { typeId } from "../../domain/Ids.ts"
+import { StreamingPost } from "../StreamingPost.ts"
+import {
+  type FinishReason,
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime,
+  type ModelRuntimeService,
+  type ToolDeclaration
+} from "../ModelRuntime.ts"
+import { anthropicInput } from "./AnthropicInput.ts"
+import { readableBy, refusal } from "./Attachments.ts"
+import type { Decoder } from "./ProviderAnswer.ts"
+import * as Failure from "./ProviderFailure.ts"
+import * as ProviderStream from "./ProviderStream.ts"
+import { ReplyText } from "./ReplyText.ts"
+import { usageOf } from "./Tokens.ts"
+import { ToolCalls } from "./ToolCalls.ts"
+import { countOf, isObject, parseObject, type WireObject } from "./WireJson.ts"
+
+/** Most tokens of one reply, its thinking included: the interface wants a number, and all current models write as many. */
+const maxOutputTokens = 16_384
+
+const reasons: Readonly<Record<string, FinishReason>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  tool_use: "tool-calls",
+  refusal: "content-filter"
+}
+
+/** What was read, the parts of it that came from the cache or went there included: the provider counts them apart. */
+const inputOf = (usage: WireObject): number | null => {
+  const fresh = countOf(usage.input_tokens)
+  if (fresh === null) return null
+  return (
+    fresh + (countOf(usage.cache_read_input_tokens) ?? 0) + (countOf(usage.cache_creation_input_tokens) ?? 0)
+  )
+}
+
+class AnthropicDecoder implements Decoder {
+  readonly #request: ModelRequest
+  readonly #calls = new ToolCalls()
+  readonly #text = new ReplyText()
+  /** Places of the calls among the blocks of the reply. */
+  readonly #called = new Set<number>()
+  #input: WireObject = {}
+  #output: unknown = null
+  #reason: string | null = null
+  isFinished = false
+
+  constructor(request: ModelRequest) {
+    this.#request = request
+  }
+
+  read(data: string, parts: Array<ModelPart>): ModelError | null {
+    const event = parseObject(data)
+    if (event === null) return Failure.malformed("a frame is not JSON")
+    switch (event.type) {
+      case "message_start":
+        return this.#start(event.message)
+      case "content_block_start":
+        return this.#block(event.index, event.content_block, parts)
+      case "content_block_delta":
+        return this.#delta(event.index, event.delta, parts)
+      case "message_delta":
+        return this.#change(event)
+      case "message_stop":
+        return this.end(parts)
+      case "error":
+        return Failure.brokenOff(event.error)
+      default:
+        // Pings, the ends of blocks, and what the interface is given later; one without a type is of another interface.
+        return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
+    }
+  }
+
+  end(parts: Array<ModelPart>): ModelError | null {
+    if (this.#reason === null) return Failure.truncated()
+    this.#text.end(parts)
+    parts.push(...this.#calls.finished(() => typeId("call", 0)))
+    parts.push({
+      _tag: "Finish",
+      reason: this.#calls.isEmpty ? (reasons[this.#reason] ?? "other") : "tool-calls",
+      ...usageOf(
+        this.#request,
+        this.#text.text,
+        inputOf(this.#input),
+        this.#output,
+        this.#input.cache_read_input_tokens
+      )
+    })
+    this.isFinished = true
+    return null
+  }
+
+  #start(message: unknown): ModelError | null {
+    if (!isObject(message)) return Failure.malformed("the start has a wrong shape")
+    if (isObject(message.usage)) this.#input = message.usage
+    return null
+  }
+
+  #block(index: unknown, block: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (!isObject(block) || typeof index !== "number") return Failure.malformed("a block has a wrong shape")
+    if (block.type === "text") return this.#say(block.text ?? "", parts)
+    // Thinking, and what the provider's own tools do, is no part of a reply.
+    if (block.type !== "tool_use") return null
+    const { id, input, name } = block
+    if (typeof id !== "string" || typeof name !== "string") {
+      return Failure.malformed("a tool call has a wrong shape")
+    }
+    this.#called.add(index)
+    // The arguments come in pieces; some servers send them whole, here.
+    const isWhole = isObject(input) && Object.keys(input).length > 0
+    return this.#call({ slot: index, id, name, rawInput: isWhole ? JSON.stringify(input) : "" })
+  }
+
+  #delta(index: unknown, delta: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (!isObject(delta) || typeof index !== "number") return Failure.malformed("a delta has a wrong shape")
+    if (delta.type === "text_delta") return this.#say(delta.text, parts)
+    if (delta.type !== "input_json_delta" || !this.#called.has(index)) return null
+    const { partial_json: rawInput } = delta
+    if (typeof rawInput !== "string") return Failure.malformed("a tool call has a wrong shape")
+    return this.#call({ slot: index, id: "", name: "", rawInput })
+  }
+
+  #say(text: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
+    if (text === "") return null
+    return this.#text.add(text, parts) ? null : Failure.malformed("the reply is too long")
+  }
+
+  #call(piece: Parameters<ToolCalls["add"]>[0]): ModelError | null {
+    return this.#calls.add(piece) ? null : Failure.malformed("its tool calls are too many or too long")
+  }
+
+  #change({ delta, usage }: WireObject): ModelError | null {
+    if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
+    if (typeof delta.stop_reason === "string") this.#reason = delta.stop_reason
+    if (isObject(usage)) {
+      // Counts of the whole message so far; those of the input need not be repeated.
+      this.#output = usage.output_tokens
+      if (countOf(usage.input_tokens) !== null) this.#input = { ...this.#input, ...usage }
+    }
+    return null
+  }
+}
+
+const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
+  name,
+  description,
+  input_schema: parameters
+})
+
+// A `responseSchema` is asked for by the prompt, and the reply is checked against it.
+const bodyOf = (request: ModelRequest, defaultModel: string) => ({
+  model: request.model ?? defaultModel,
+  max_tokens: maxOutputTokens,
+  ...anthropicInput(request.prompt),
+  stream: true,
+  ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
+})
+
+/** Streams straight from the provider; options say what is waited for how long. */
+export const layer = (options: ProviderStream.ProviderOptions) =>
+  Layer.effect(
+    ModelRuntime,
+    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
+      defaultModel: options.defaultModel,
+      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
+      readsPassages: false,
+      acceptsImages: true,
+      readable: (model: string | null) => readableBy(model ?? options.defaultModel),
+      reply: (request) =>
+        Stream.suspend(() => {
+          const refused = refusal(request.prompt, () => true)
+          if (refused !== null) return Stream.fail(refused)
+          const body = bodyOf(request, options.defaultModel)
+          const decoder = new AnthropicDecoder(request)
+          return ProviderStream.parts(exchange, { ...options, api: "anthropic" }, "/messages", body, decoder)
+        })
+    }))
+  )

@@ -1,0 +1,94 @@
+/**
+ * What providers list for their models, in US dollars for a million tokens. docs/usage.md says where each list was read and what of
+ * it could not be checked. What is not listed has no price: a guess would be taken for a bill.
+ */
+
+export interface ListedPrice {
+  /** A model, or the beginning of its name with `*` at the end. */
+  readonly model: string
+  readonly input: number
+  readonly cachedInput: number
+  readonly output: number
+  /** For the whole request, where its input is longer. */
+  readonly long?: {
+    readonly above: number
+    readonly input: number
+    readonly cachedInput: number
+    readonly output: number
+  }
+}
+
+export interface PriceList {
+  /** The list's address. */
+  readonly name: string
+  /** The day for which its prices were checked. */
+  readonly asOf: string
+  readonly prices: ReadonlyArray<ListedPrice>
+}
+
+const flat = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
+  model,
+  input,
+  cachedInput,
+  output
+})
+
+/** Twice for the input and half as much again for the output where the input is longer than 272,000 tokens. */
+const tiered = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
+  ...flat(model, input, cachedInput, output),
+  long: { above: 272_000, input: input * 2, cachedInput: cachedInput * 2, output: output * 1.5 }
+})
+
+const openai: PriceList = {
+  name: "https://developers.openai.com/api/docs/pricing",
+  asOf: "2026-10-27",
+  prices: [
+    tiered("gpt-6.1-sol", 2, 0.1, 10),
+    tiered("gpt-6.1-terra", 1, 0.05, 5),
+    tiered("gpt-6-astra", 10, 1, 50),
+    tiered("gpt-6-sol", 2, 0.2, 10),
+    tiered("gpt-6-luna", 0.1, 0.01, 0.5),
+    tiered("gpt-5.6-sol", 4, 0.4, 20),
+    tiered("gpt-5.6-terra", 2, 0.2, 12),
+    tiered("gpt-5.6-luna", 0.2, 0.02, 1.2),
+    tiered("gpt-5.5", 5, 0.5, 30),
+    tiered("gpt-5.4", 2.5, 0.25, 15),
+    flat("gpt-5.4-mini", 0.75, 0.075, 4.5),
+    flat("gpt-5.4-nano", 0.2, 0.02, 1.25),
+    flat("gpt-5.2", 1.75, 0.175, 14),
+    flat("gpt-5.1", 1.25, 0.125, 10),
+    flat("gpt-4.1", 2, 0.5, 8),
+    flat("gpt-4.1-mini", 0.4, 0.1, 1.6),
+    flat("gpt-4o", 2.5, 1.25, 10),
+    flat("gpt-4o-mini", 0.15, 0.075, 0.6)
+  ]
+}
+
+const anthropic: PriceList = {
+  name: "https://platform.claude.com/docs/en/about-claude/pricing",
+  asOf: "2026-10-24",
+  prices: [
+    flat("claude-fable-5-1", 10, 0.25, 50),
+    flat("claude-fable-5", 10, 1, 50),
+    flat("claude-opus-5-5", 4, 0.2, 20),
+    flat("claude-opus-5", 5, 0.5, 25),
+    flat("claude-opus-4-8", 5, 0.5, 25),
+    flat("claude-opus-4-7", 5, 0.5, 25),
+    flat("claude-opus-4-6", 5, 0.5, 25),
+    flat("claude-opus-4-5", 5, 0.5, 25),
+    flat("claude-sonnet-5-5", 2, 0.1, 10),
+    flat("claude-sonnet-5", 2, 0.2, 10),
+    flat("claude-sonnet-4-6", 3, 0.3, 15),
+    {
+      ...flat("claude-haiku-5-5", 0.1, 0.01, 0.5),
+      long: { above: 100_000, input: 0.5, cachedInput: 0.05, output: 2.5 }
+    },
+    flat("claude-haiku-4-5", 1, 0.1, 5)
+  ]
+}
+
+/** By the host of the provider's address: another one that serves models of the same names has prices of its own. */
+export const priceLists: ReadonlyMap<string, PriceList> = new Map([
+  ["api.openai.com", openai],
+  ["api.anthropic.com", anthropic]
+])

@@ -1,0 +1,44 @@
+/** What models cost, in billionths of a US dollar: whole numbers, so that sums are exact. */
+import * as Schema from "effect/Schema"
+
+/** What one call of a model used. */
+export interface Bill {
+  /** `provider/model` as configured. */
+  readonly model: string
+  /** Cached ones included. */
+  readonly inputTokens: number
+  readonly cachedInputTokens: number
+  readonly outputTokens: number
+  /** Null where the price is not known, or the provider did not say what was used. */
+  readonly cost: number | null
+}
+
+const Count = Schema.Int.pipe(Schema.nonNegative())
+
+export const Cost = Schema.Struct({
+  nanoUsd: Schema.NullOr(Count).annotations({
+    description:
+      "Billionths of a US dollar, without the calls whose price is not known; null when those are all"
+  }),
+  unpricedCalls: Count.annotations({ description: "Calls of models whose price is not known" })
+}).annotations({ identifier: "Cost" })
+export type Cost = typeof Cost.Type
+
+/** What calls cost together; nothing costs 0. */
+export const sumOf = (bills: ReadonlyArray<Pick<Bill, "cost">>): Cost => {
+  const priced = bills.flatMap(({ cost }) => (cost === null ? [] : [cost]))
+  const unpricedCalls = bills.length - priced.length
+  return {
+    nanoUsd: priced.length === 0 && unpricedCalls > 0 ? null : priced.reduce((sum, cost) => sum + cost, 0),
+    unpricedCalls
+  }
+}
+
+/** Sums added up: null where none of them knows a price, and one does not know its own. */
+export const sumOfAll = (costs: ReadonlyArray<Cost>): Cost => {
+  const known = costs.flatMap(({ nanoUsd }) => (nanoUsd === null ? [] : [nanoUsd]))
+  return {
+    nanoUsd: known.length === 0 && costs.length > 0 ? null : known.reduce((sum, nanoUsd) => sum + nanoUsd, 0),
+    unpricedCalls: costs.reduce((sum, { unpricedCalls }) => sum + unpricedCalls, 0)
+  }
+}
