@@ -33,6 +33,14 @@ import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
+import {
+  InboxItemsHandlers,
+  ManagedInboxItemsHandlers
+} from "../http/hosted/conversations/InboxItemsHandlers.ts"
+import {
+  InboxWorkHandlers,
+  ManagedInboxWorkHandlers
+} from "../http/hosted/conversations/InboxWorkHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
@@ -94,6 +102,8 @@ const hosted = Layer.mergeAll(
   SessionsHandlers,
   SourcesHandlers,
   InboxViewHandlers,
+  InboxWorkHandlers,
+  InboxItemsHandlers,
   InsightsHandlers,
   TakeoverHandlers,
   StartHandlers,
@@ -120,6 +130,8 @@ const managed = Layer.mergeAll(
   ManagedTakeoverHandlers,
   ManagedEndUsersHandlers,
   ManagedConversationsHandlers,
+  ManagedInboxWorkHandlers,
+  ManagedInboxItemsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
   ManagedRetentionHandlers,

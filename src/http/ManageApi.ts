@@ -6,6 +6,8 @@ import { ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ManagedInboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
+import { ManagedInboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
 import { ManagedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
@@ -35,6 +37,8 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedTakeoverApi)
   .add(ManagedEndUsersApi)
   .add(ManagedConversationsApi)
+  .add(ManagedInboxWorkApi)
+  .add(ManagedInboxItemsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
   .add(ManagedRetentionApi)

@@ -17,6 +17,10 @@ export type Kind =
   | "RunId"
   | "EndUserId"
   | "UserId"
+  | "LabelId"
+  | "SavedViewId"
+  | "CannedReplyId"
+  | "EntryId"
   | "SessionId"
   | "attachment"
   | "artifact"
@@ -178,6 +182,10 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const { messages } = (await byKey("GET", `/api/sdk/messages?sessionId=${sessionId}`)).data
   const { conversation } = (await byKey("GET", `/api/sdk/conversation?sessionId=${sessionId}`)).data
   const [file = ""] = /[^/]+(?=\?|$)/.exec(messages[0].media[0].url) ?? []
+  const { label } = await own("/api/inbox/labels", { name: mark, tone: "good" })
+  const { view } = await own("/api/inbox/views", { name: mark, filter: { q: mark } })
+  const { reply } = await own("/api/inbox/replies", { shortcut: mark, content: mark })
+  const { entry } = await own(`/api/conversations/${conversationId}/notes`, { content: mark })
   const user = await makeUser(spoke, owner, `${mark}@people.example`, "viewer")
   const ids = {
     AgentId: agentId,
@@ -194,6 +202,10 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     RunId: runId,
     EndUserId: endUserId,
     UserId: user.id,
+    LabelId: label.id,
+    SavedViewId: view.id,
+    CannedReplyId: reply.id,
+    EntryId: entry.id,
     SessionId: sessionId,
     attachment: file,
     artifact: `sha256:${file}`,

@@ -1,5 +1,5 @@
 /** What every page stands in: navigation, language, scheme, who is signed in. */
-import { useQueryClient } from "@tanstack/react-query"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
 import {
   Archive,
   BookOpen,
@@ -19,11 +19,13 @@ import {
 } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
+import { unreadCount } from "./api/Inbox.ts"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Avatar } from "./components/Avatar.tsx"
 import { Button } from "./components/Button.tsx"
 import { Confirm } from "./components/Dialog.tsx"
 import { Select } from "./components/Field.tsx"
+import { countInWindow } from "./components/title.ts"
 import { dropDrafts, useKeptDrafts } from "./forms/keptDrafts.ts"
 import { useScheme } from "./Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
@@ -34,6 +36,7 @@ const words = texts(
   {
     skip: "Skip to content",
     navigation: "Main navigation",
+    unread: (count: string) => `${count} unread`,
     start: "Start",
     agents: "Agents",
     conversations: "Conversations",
@@ -59,6 +62,7 @@ const words = texts(
   {
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
+    unread: (count: string) => `${count} ungelesen`,
     start: "Erste Schritte",
     agents: "Agenten",
     conversations: "Gespräche",
@@ -88,12 +92,28 @@ const languageOptions = Object.entries(languages).flatMap(([key, name]) =>
   isLanguage(key) ? [[key, name] as const] : []
 )
 
+/** Counts stop at this number. */
+const maxShown = 99
+
+const Unread = ({ count }: { readonly count: number }) => {
+  const t = useText(words)
+  const shown = count > maxShown ? `${maxShown}+` : String(count)
+  return (
+    <span className={css["count"]}>
+      <span aria-hidden>{shown}</span>
+      <span className="visually-hidden">{t.unread(shown)}</span>
+    </span>
+  )
+}
+
 export const Shell = ({ user, children }: { readonly user: User; readonly children: ReactNode }) => {
   const t = useText(words)
   const { language, choose } = useLanguage()
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
   const [location] = useLocation()
+  const { data: unread = 0 } = useQuery(unreadCount)
+  useEffect(() => countInWindow(unread), [unread])
   const kept = useKeptDrafts(user.id)
   const leave = () =>
     signOut().finally(() => {
@@ -160,6 +180,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
                   >
                     <Icon aria-hidden size={17} strokeWidth={1.75} />
                     {name}
+                    {path === "/conversations" && unread > 0 ? <Unread count={unread} /> : null}
                   </Link>
                 </li>
               ))}

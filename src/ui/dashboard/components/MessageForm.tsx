@@ -58,6 +58,8 @@ export interface MessageFormProps {
   readonly placeholder: string
   /** What is to be known before it is sent. */
   readonly note?: string
+  /** Whether files may go along; they may by default. */
+  readonly attaching?: boolean
   /** Whether files may go without a word. */
   readonly wordless?: boolean
   /** In place of the way to send, while there is none: what is written stays. */
@@ -68,6 +70,7 @@ export interface MessageFormProps {
 }
 
 export const MessageForm = ({
+  attaching = true,
   busy,
   children,
   draft: { name, title },
@@ -128,7 +131,7 @@ export const MessageForm = ({
         onKeyDown={onKeyDown}
         onPaste={(event) => {
           const pasted = [...event.clipboardData.files]
-          if (pasted.length === 0) return
+          if (pasted.length === 0 || !attaching) return
           event.preventDefault()
           add(pasted)
         }}
@@ -151,7 +154,7 @@ export const MessageForm = ({
               currentTarget.value = ""
             }}
           />
-          <Button onPress={() => picker.current?.click()}>{t.attach}</Button>
+          {attaching ? <Button onPress={() => picker.current?.click()}>{t.attach}</Button> : null}
           {children}
           {busy ?? (
             <Button kind="primary" type="submit">

@@ -1,0 +1,109 @@
+/** The inbox: the list of conversations, the one that is read, and whom it is with. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useCallback, useEffect, useState } from "react"
+import { agents } from "../../api/Agents.ts"
+import { inboxItems } from "../../api/Inbox.ts"
+import type { User } from "../../api/Session.ts"
+import { useArrival } from "../../components/Page.tsx"
+import { nameWindow } from "../../components/title.ts"
+import { Toasts } from "../../components/Toast.tsx"
+import { KeptDrafts } from "../../forms/DraftNotes.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { ConversationList } from "./ConversationList.tsx"
+import { Filters } from "./Filters.tsx"
+import css from "./Inbox.module.css"
+import { useLive } from "./live.ts"
+import { PersonPane } from "./PersonPane.tsx"
+import { Thread } from "./Thread.tsx"
+import { useFilter } from "./useFilter.ts"
+import { words as shared } from "./words.ts"
+
+const words = texts(
+  { choose: "Choose a conversation to read it." },
+  { choose: "Wählen Sie ein Gespräch, um es zu lesen." }
+)
+
+interface OneProps {
+  readonly id: string
+  readonly user: User
+  readonly search: string
+}
+
+const One = ({ id, search, user }: OneProps) => {
+  const queries = useQueryClient()
+  const onChange = useCallback(
+    () => void queries.invalidateQueries({ queryKey: ["conversations", "one", id] }),
+    [queries, id]
+  )
+  const live = useLive(id, onChange)
+  const [runId, setRunId] = useState<string | null>(null)
+  const [isOpen, setOpen] = useState(false)
+  const onTrace = (run: string | null) => {
+    setRunId(run)
+    if (run !== null) setOpen(true)
+  }
+  const shared = { id, isOpen, live, onTrace, runId, search, user }
+  return (
+    <>
+      <Thread {...shared} onDetails={() => setOpen(!isOpen)} />
+      <PersonPane
+        {...shared}
+        onClose={() => {
+          setOpen(false)
+          setRunId(null)
+        }}
+      />
+    </>
+  )
+}
+
+const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const main = useArrival()
+  const { filter, search, setFilter } = useFilter()
+  const { data: items } = useQuery(inboxItems)
+  const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
+  useEffect(() => {
+    if (id === null) nameWindow(names.title)
+  }, [id, names.title])
+  const Heading = id === null ? "h1" : "h2"
+  return (
+    <main
+      ref={main}
+      id="content"
+      tabIndex={-1}
+      className={css["inbox"]}
+      aria-label={names.title}
+      data-fullscreen={id === null ? undefined : ""}
+    >
+      <section className={css["list"]} aria-label={names.title}>
+        <Heading className={css["title"]}>{names.title}</Heading>
+        <Filters
+          filter={filter}
+          onChange={setFilter}
+          agents={known}
+          labels={items?.labels ?? []}
+          views={items?.views ?? []}
+          user={user}
+        />
+        <KeptDrafts />
+        <ConversationList
+          filter={filter}
+          search={search}
+          current={id}
+          labels={items?.labels ?? []}
+          onClear={() => setFilter({})}
+        />
+      </section>
+      {id === null ? (
+        <p className={css["choose"]}>{t.choose}</p>
+      ) : (
+        <One key={id} id={id} user={user} search={search} />
+      )}
+      <Toasts />
+    </main>
+  )
+}
+
+export default Inbox
