@@ -80,10 +80,7 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await page.getByText(/Not connected/).waitFor({ state: "detached" })
     await ask("And how do I stop it?")
     // Sooner than the page would look by itself.
-    await page
-      .getByRole("article")
-      .getByText("And how do I stop it?")
-      .waitFor({ timeout: 4_000 })
+    await page.getByRole("article").getByText("And how do I stop it?").waitFor({ timeout: 4_000 })
     await page.getByRole("article", { name: "Agent" }).nth(1).waitFor({ timeout: 4_000 })
   })
 

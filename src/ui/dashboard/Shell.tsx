@@ -25,7 +25,9 @@ import { Avatar } from "./components/Avatar.tsx"
 import { Button } from "./components/Button.tsx"
 import { Confirm } from "./components/Dialog.tsx"
 import { Select } from "./components/Field.tsx"
+import { useNotifications } from "./components/notifications.ts"
 import { countInWindow } from "./components/title.ts"
+import { useShortcuts } from "./components/useShortcuts.ts"
 import { dropDrafts, useKeptDrafts } from "./forms/keptDrafts.ts"
 import { useScheme } from "./Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
@@ -37,6 +39,8 @@ const words = texts(
     skip: "Skip to content",
     navigation: "Main navigation",
     unread: (count: string) => `${count} unread`,
+    waiting: (count: number) =>
+      count === 1 ? "A conversation waits for you." : `${count} conversations wait for you.`,
     start: "Start",
     agents: "Agents",
     conversations: "Conversations",
@@ -63,6 +67,8 @@ const words = texts(
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
     unread: (count: string) => `${count} ungelesen`,
+    waiting: (count: number) =>
+      count === 1 ? "Ein Gespräch wartet auf Sie." : `${count} Gespräche warten auf Sie.`,
     start: "Erste Schritte",
     agents: "Agenten",
     conversations: "Gespräche",
@@ -111,8 +117,11 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   const { language, choose } = useLanguage()
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
-  const [location] = useLocation()
-  const { data: unread = 0 } = useQuery(unreadCount)
+  const [location, navigate] = useLocation()
+  useShortcuts({ "g i": () => navigate("/conversations") })
+  const { data: counted } = useQuery(unreadCount)
+  const unread = counted ?? 0
+  useNotifications(counted, t.waiting)
   useEffect(() => countInWindow(unread), [unread])
   const kept = useKeptDrafts(user.id)
   const leave = () =>

@@ -68,7 +68,9 @@ export const unreadCount = queryOptions({
   queryKey: ["conversations", "unread"],
   queryFn: ({ signal }) =>
     call<typeof UnreadCount.Encoded>("GET", "/api/inbox/unread", { signal }).then(({ unread }) => unread),
-  refetchInterval: countIntervalMs
+  refetchInterval: countIntervalMs,
+  // Who asked for notifications gets them while the page is not in sight.
+  refetchIntervalInBackground: true
 })
 
 /** What the list and the thread say of a conversation, before the service is asked again. */

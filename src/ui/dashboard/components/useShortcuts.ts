@@ -37,7 +37,8 @@ export const useShortcutSetting = () => [useSyncExternalStore(listen, isOn), cho
 
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
-  (target.isContentEditable || target.closest("input, textarea, select, [role=listbox], [role=menu]") !== null)
+  (target.isContentEditable ||
+    target.closest("input, textarea, select, [role=listbox], [role=menu]") !== null)
 
 /** Something lies over the page, and keys are its own. */
 const isCovered = () => document.querySelector("[role=dialog], [role=alertdialog]") !== null

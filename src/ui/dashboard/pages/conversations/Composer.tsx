@@ -1,14 +1,16 @@
 /** Where the team writes, and what of it has not arrived yet. */
-import { useQueryClient } from "@tanstack/react-query"
-import { useState, useSyncExternalStore } from "react"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { say, type State } from "../../api/Conversations.ts"
-import { addNote } from "../../api/Inbox.ts"
+import { addNote, inboxItems } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/MessageForm.tsx"
+import { useShortcuts } from "../../components/useShortcuts.ts"
 import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
+import { CannedReplies } from "./CannedReplies.tsx"
 import css from "./Composer.module.css"
 
 const words = texts(
@@ -160,14 +162,32 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
 interface ComposerProps extends Pick<Drafts, "send" | "note"> {
   readonly id: string
   readonly customer: string
+  /** What the customer is called; null where nobody knows. */
+  readonly known: string | null
   readonly state: State
 }
 
-export const Composer = ({ customer, id, note, send, state }: ComposerProps) => {
+export const Composer = ({ customer, id, known, note, send, state }: ComposerProps) => {
   const t = useText(words)
   const [mode, setMode] = useState<"reply" | "note">("reply")
   // In a conversation that is over the team still writes to itself.
   const isNote = mode === "note" || state === "CLOSED"
+  const field = useRef<HTMLTextAreaElement>(null)
+  const [asked, setAsked] = useState(0)
+  // The field of the other mode is there only after it is drawn.
+  useEffect(() => {
+    if (asked > 0) field.current?.focus()
+  }, [asked])
+  const write = (next: "reply" | "note") => {
+    setMode(next)
+    setAsked(asked + 1)
+  }
+  useShortcuts({ r: () => write("reply"), n: () => write("note") })
+  const { data: items } = useQuery(inboxItems)
+  const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({
+    name: shortcut,
+    text: content.replaceAll("{{name}}", known ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
+  }))
   return (
     <div className={`${css["write"]} ${isNote ? css["private"] : ""}`}>
       <div role="group" aria-label={t.mode} className={css["modes"]}>
@@ -179,6 +199,7 @@ export const Composer = ({ customer, id, note, send, state }: ComposerProps) => 
         <button type="button" aria-pressed={isNote} onClick={() => setMode("note")}>
           {t.note}
         </button>
+        {isNote ? null : <CannedReplies />}
       </div>
       {isNote ? (
         <MessageForm
@@ -188,6 +209,7 @@ export const Composer = ({ customer, id, note, send, state }: ComposerProps) => 
           placeholder={t.notePlaceholder}
           note={t.noteHelp}
           attaching={false}
+          field={field}
           onSend={note}
         />
       ) : (
@@ -198,6 +220,8 @@ export const Composer = ({ customer, id, note, send, state }: ComposerProps) => 
           placeholder={t.placeholder}
           note={state === "HUMAN_ACTIVE" ? "" : t.takes}
           wordless
+          field={field}
+          snippets={snippets}
           onSend={send}
         />
       )}

@@ -1,7 +1,7 @@
 /** The list of the inbox: what is asked for, and its rows, of which only those in sight are drawn. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useRef } from "react"
-import { Link } from "wouter"
+import { Link, useLocation } from "wouter"
 import type { Conversation } from "../../api/Conversations.ts"
 import type { Filter, Label } from "../../api/Inbox.ts"
 import { Avatar } from "../../components/Avatar.tsx"
@@ -9,6 +9,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Empty, Unloaded } from "../../components/Page.tsx"
 import { Skeleton } from "../../components/Skeleton.tsx"
+import { useShortcuts } from "../../components/useShortcuts.ts"
 import { useSpoken } from "../../components/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -98,6 +99,8 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
         ) : null}
       </span>
       <span className={css["badges"]}>
+        {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
+        {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
         {row.assignee?.email == null ? null : (
           <span className={css["assignee"]}>{row.assignee.email.split("@")[0] ?? ""}</span>
         )}
@@ -111,8 +114,6 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
           ))}
         {unhelpful === 0 ? null : <Badge tone="warn">{names.unhelpful(unhelpful)}</Badge>}
         {helpful === 0 ? null : <Badge tone="neutral">{names.helpful(helpful)}</Badge>}
-        {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
-        {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
       </span>
     </Link>
   )
@@ -153,6 +154,17 @@ export const ConversationList = ({ current, filter, labels, onClear, search }: L
   useEffect(() => {
     if (more !== null && last >= items.length - 10) more()
   }, [more, last, items.length])
+
+  const [, navigate] = useLocation()
+  const move = (by: 1 | -1) => {
+    const ids = [...first, ...rows].map(({ id }) => id)
+    const at = current === null ? -1 : ids.indexOf(current)
+    const id = ids[at === -1 ? 0 : at + by]
+    if (id === undefined) return
+    navigate(`/conversations/${id}${search}`)
+    virtual.scrollToIndex(items.findIndex((item) => typeof item !== "string" && item.id === id))
+  }
+  useShortcuts({ j: () => move(1), k: () => move(-1) })
 
   const isFiltered = Object.keys(filter).length > 0
   if (query.data === undefined) {

@@ -1,13 +1,15 @@
 /** What of the inbox is shown: search, whose, saved views, and the rarer choices behind a button. */
 import { useQueryClient } from "@tanstack/react-query"
 import { ListFilter, Search, X } from "lucide-react"
-import { type FormEvent, useEffect, useId, useState } from "react"
+import { type FormEvent, useEffect, useId, useRef, useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import { channels, states } from "../../api/Conversations.ts"
 import { addView, type Filter, type Label, markAllRead, removeView, type View } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
-import { Select, TextField } from "../../components/Field.tsx"
+import { Select, Switch, TextField } from "../../components/Field.tsx"
+import { useShortcuts } from "../../components/useShortcuts.ts"
+import { useNotificationSetting } from "../../components/notifications.ts"
 import { toast } from "../../components/Toast.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -34,6 +36,8 @@ const words = texts(
     clear: "Clear filters",
     readAll: "Mark all as read",
     readAllDone: "Everything is marked as read",
+    notify: "Tell me by a notification and a sound",
+    refused: "The browser does not allow notifications of this page.",
     views: "Saved views",
     viewName: "Save this view as",
     deleteView: (name: string) => `Delete view ${name}`
@@ -56,6 +60,8 @@ const words = texts(
     clear: "Filter aufheben",
     readAll: "Alle als gelesen markieren",
     readAllDone: "Alles ist als gelesen markiert",
+    notify: "Mit Mitteilung und Ton Bescheid geben",
+    refused: "Der Browser lässt Mitteilungen dieser Seite nicht zu.",
     views: "Gespeicherte Ansichten",
     viewName: "Diese Ansicht speichern als",
     deleteView: (name: string) => `Ansicht ${name} löschen`
@@ -75,6 +81,8 @@ interface SearchProps {
 const SearchField = ({ onChange, value }: SearchProps) => {
   const t = useText(words)
   const [text, setText] = useState(value)
+  const field = useRef<HTMLInputElement>(null)
+  useShortcuts({ "/": () => field.current?.focus() })
   useEffect(() => setText(value), [value])
   useEffect(() => {
     const wanted = text.trim()
@@ -86,6 +94,7 @@ const SearchField = ({ onChange, value }: SearchProps) => {
     <div className={css["search"]}>
       <Search aria-hidden size={16} />
       <input
+        ref={field}
         type="search"
         aria-label={t.search}
         placeholder={t.search}
@@ -126,6 +135,7 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
   const panel = useId()
   const [open, setOpen] = useState(false)
   const [name, setName] = useState("")
+  const [isTold, tell] = useNotificationSetting()
   const set = (key: "agentId" | "channel" | "state" | "label", value: string) => {
     const rest = without(filter, key)
     onChange(value === every ? rest : { ...rest, [key]: value })
@@ -255,6 +265,17 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
             <Button type="submit">{common.save}</Button>
           </form>
         )}
+        <div className={css["row"]}>
+          <Switch
+            label={t.notify}
+            isSelected={isTold}
+            onChange={(on) =>
+              void tell(on).then((allowed) => {
+                if (!allowed) toast(t.refused)
+              })
+            }
+          />
+        </div>
         <div className={css["row"]}>
           <Button kind="quiet" onPress={readAll}>
             {t.readAll}

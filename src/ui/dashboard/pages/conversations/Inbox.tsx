@@ -4,6 +4,9 @@ import { useCallback, useEffect, useState } from "react"
 import { agents } from "../../api/Agents.ts"
 import { inboxItems } from "../../api/Inbox.ts"
 import type { User } from "../../api/Session.ts"
+import { Keyboard } from "lucide-react"
+import { Button } from "../../components/Button.tsx"
+import { useShortcuts } from "../../components/useShortcuts.ts"
 import { useArrival } from "../../components/Page.tsx"
 import { nameWindow } from "../../components/title.ts"
 import { Toasts } from "../../components/Toast.tsx"
@@ -13,14 +16,15 @@ import { ConversationList } from "./ConversationList.tsx"
 import { Filters } from "./Filters.tsx"
 import css from "./Inbox.module.css"
 import { useLive } from "./live.ts"
+import { ShortcutSheet } from "./ShortcutSheet.tsx"
 import { PersonPane } from "./PersonPane.tsx"
 import { Thread } from "./Thread.tsx"
 import { useFilter } from "./useFilter.ts"
 import { words as shared } from "./words.ts"
 
 const words = texts(
-  { choose: "Choose a conversation to read it." },
-  { choose: "Wählen Sie ein Gespräch, um es zu lesen." }
+  { choose: "Choose a conversation to read it.", shortcuts: "Keyboard shortcuts" },
+  { choose: "Wählen Sie ein Gespräch, um es zu lesen.", shortcuts: "Tastenkürzel" }
 )
 
 interface OneProps {
@@ -67,6 +71,8 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
   useEffect(() => {
     if (id === null) nameWindow(names.title)
   }, [id, names.title])
+  const [sheet, setSheet] = useState(false)
+  useShortcuts({ "?": () => setSheet(true) })
   const Heading = id === null ? "h1" : "h2"
   return (
     <main
@@ -78,7 +84,14 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
       data-fullscreen={id === null ? undefined : ""}
     >
       <section className={css["list"]} aria-label={names.title}>
-        <Heading className={css["title"]}>{names.title}</Heading>
+        <header className={css["head"]}>
+          <Heading className={css["title"]}>{names.title}</Heading>
+          <span className={css["keys"]}>
+            <Button kind="quiet" icon aria-label={t.shortcuts} onPress={() => setSheet(true)}>
+              <Keyboard aria-hidden size={17} />
+            </Button>
+          </span>
+        </header>
         <Filters
           filter={filter}
           onChange={setFilter}
@@ -101,6 +114,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
       ) : (
         <One key={id} id={id} user={user} search={search} />
       )}
+      <ShortcutSheet isOpen={sheet} onClose={() => setSheet(false)} />
       <Toasts />
     </main>
   )

@@ -353,9 +353,9 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
       {runId === null ? (
         <>
           <section className={css["section"]}>
-            <Assignee key={id} found={found} user={user} />
+            <Assignee found={found} user={user} />
           </section>
-          <Labels key={id} found={found} labels={items?.labels ?? []} may={atLeast(user.role, "agent")} />
+          <Labels found={found} labels={items?.labels ?? []} may={atLeast(user.role, "agent")} />
           <About found={found} search={search} />
         </>
       ) : null}

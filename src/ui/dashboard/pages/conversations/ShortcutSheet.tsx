@@ -55,7 +55,13 @@ const keys = [
   ["?", "sheet"]
 ] as const
 
-export const ShortcutSheet = ({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }) => {
+export const ShortcutSheet = ({
+  isOpen,
+  onClose
+}: {
+  readonly isOpen: boolean
+  readonly onClose: () => void
+}) => {
   const t = useText(words)
   const common = useText(everywhere)
   const [isOn, choose] = useShortcutSetting()

@@ -1,7 +1,7 @@
 /** One conversation as it goes on, and the means to step in. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { ArrowLeft, PanelRight } from "lucide-react"
-import { type ReactNode, useEffect } from "react"
+import { ArrowLeft, CircleCheck, PanelRight } from "lucide-react"
+import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
 import { ApiError } from "../../api/Client.ts"
@@ -11,10 +11,11 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
+import { Question } from "../../components/Dialog.tsx"
 import { Empty, Unloaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Skeleton } from "../../components/Skeleton.tsx"
+import { useShortcuts } from "../../components/useShortcuts.ts"
 import { nameWindow } from "../../components/title.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -64,6 +65,11 @@ const Buttons = ({ found }: { readonly found: Found }) => {
   })
   const { state } = found
   const open = state === "AI_ACTIVE" || state === "HUMAN_REQUESTED"
+  const [asking, setAsking] = useState(false)
+  useShortcuts({
+    ...(open && !change.isPending ? { t: () => change.mutate("takeover") } : {}),
+    ...(state === "CLOSED" ? {} : { e: () => setAsking(true) })
+  })
   return (
     <>
       {change.error === null ? null : <Problem problem={change.error} />}
@@ -78,13 +84,19 @@ const Buttons = ({ found }: { readonly found: Found }) => {
         </Button>
       ) : null}
       {state === "CLOSED" ? null : (
-        <Confirm
-          trigger={<Button kind="quiet">{t.close}</Button>}
-          title={t.close}
-          question={t.closeQuestion}
-          action={t.close}
-          onConfirm={() => act(found.id, "close").finally(refresh)}
-        />
+        <>
+          <Button kind="quiet" icon aria-label={t.close} onPress={() => setAsking(true)}>
+            <CircleCheck aria-hidden size={18} />
+          </Button>
+          <Question
+            title={t.close}
+            question={t.closeQuestion}
+            action={t.close}
+            onConfirm={() => act(found.id, "close").finally(refresh)}
+            isOpen={asking}
+            onOpenChange={setAsking}
+          />
+        </>
       )}
     </>
   )
@@ -194,7 +206,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
           </span>
         </div>
         <div className={css["actions"]}>
-          {may ? <Buttons key={id} found={found} /> : null}
+          {may ? <Buttons found={found} /> : null}
           <span className={css["details"]}>
             <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onPress={onDetails}>
               <PanelRight aria-hidden size={18} />
@@ -203,7 +215,6 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         </div>
       </header>
       <Messages
-        key={id}
         conversationId={id}
         messages={pages.flatMap((page) => page.messages)}
         entries={pages.flatMap((page) => page.entries)}
@@ -221,9 +232,9 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
       {found.state === "CLOSED" ? <p className={css["soft"]}>{t.closed}</p> : null}
       {may ? (
         <Composer
-          key={id}
           id={id}
           customer={customer}
+          known={found.customer}
           send={drafts.send}
           note={drafts.note}
           state={found.state}
