@@ -27,7 +27,7 @@ export const newEntryId = generator("ent", (text) => EntryId.make(text))
 /** Labels, saved views and canned replies of one tenant at most: of each so many. */
 export const maxInboxItems = 100
 /** Labels of one conversation at most. */
-export const maxLabels = 20
+const maxLabels = 20
 /** Notes of one conversation at most. */
 export const maxNotes = 500
 /** Unread conversations are counted up to this number. */
@@ -35,7 +35,7 @@ export const maxUnread = 100
 
 const name = trimmed(60)
 
-export const LabelTone = Schema.Literal("neutral", "accent", "good", "warn", "bad")
+const LabelTone = Schema.Literal("neutral", "accent", "good", "warn", "bad")
 export const LabelFields = Schema.Struct({ name, tone: LabelTone })
 export const Label = Schema.Struct({ id: LabelId, ...LabelFields.fields }).annotations({
   identifier: "InboxLabel"
@@ -43,7 +43,7 @@ export const Label = Schema.Struct({ id: LabelId, ...LabelFields.fields }).annot
 export type Label = typeof Label.Type
 
 /** Whose conversations: the caller's own, nobody's, or those of one member. */
-export const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
+const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 

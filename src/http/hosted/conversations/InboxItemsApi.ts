@@ -23,8 +23,8 @@ export const AllItems = Schema.Struct({
   replies: Schema.Array(CannedReply)
 })
 export const OneLabel = Schema.Struct({ label: Label })
-export const OneView = Schema.Struct({ view: SavedView })
-export const OneReply = Schema.Struct({ reply: CannedReply })
+const OneView = Schema.Struct({ view: SavedView })
+const OneReply = Schema.Struct({ reply: CannedReply })
 
 const deleted = <A extends string, I>(id: Schema.Schema<A, I>) =>
   success(Schema.Struct({ id, deleted: Schema.Literal(true) }))

@@ -15,7 +15,6 @@ import type {
   LabelFields,
   LabelsFields,
   NoteFields,
-  Person as DeclaredPerson,
   ReadFields,
   SavedView as DeclaredView,
   SavedViewFields,
@@ -32,7 +31,6 @@ export type Entry = typeof DeclaredEntry.Encoded
 export type Label = typeof DeclaredLabel.Encoded
 export type View = typeof DeclaredView.Encoded
 export type Reply = typeof DeclaredReply.Encoded
-export type Person = typeof DeclaredPerson.Encoded
 export type Teammate = typeof DeclaredTeammate.Encoded
 type Pages = InfiniteData<typeof InboxPage.Encoded>
 type Thread = InfiniteData<typeof RecentMessages.Encoded>

@@ -6,7 +6,7 @@ import { Button } from "./Button.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
-import { nameWindow } from "./title.ts"
+import { nameWindow } from "../window/title.ts"
 
 interface PageProps {
   readonly title: string

@@ -8,8 +8,8 @@ import { Avatar } from "../../components/Avatar.tsx"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Empty, Unloaded } from "../../components/Page.tsx"
-import { Skeleton } from "../../components/Skeleton.tsx"
-import { useShortcuts } from "../../components/useShortcuts.ts"
+import { Skeleton } from "../../components/feedback/Skeleton.tsx"
+import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useSpoken } from "../../components/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -65,6 +65,7 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
   const { failure } = row
   const { helpful, unhelpful } = row.ratings
   const isAnswered = row.preview !== null && row.preview !== row.question
+  const assignee = row.assignee?.email?.split("@")[0]
   const reason = row.state === "HUMAN_REQUESTED" ? reasonOf(row.handoffReason) : null
   return (
     <Link
@@ -101,9 +102,7 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
       <span className={css["badges"]}>
         {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
         {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
-        {row.assignee?.email == null ? null : (
-          <span className={css["assignee"]}>{row.assignee.email.split("@")[0] ?? ""}</span>
-        )}
+        {assignee === undefined ? null : <span className={css["assignee"]}>{assignee}</span>}
         {labels
           .filter(({ id }) => row.labelIds.includes(id))
           .slice(0, 2)

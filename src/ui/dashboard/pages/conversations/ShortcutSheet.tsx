@@ -2,7 +2,7 @@
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Switch } from "../../components/Field.tsx"
-import { useShortcutSetting } from "../../components/useShortcuts.ts"
+import { useShortcutSetting } from "../../window/useShortcuts.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./ShortcutSheet.module.css"
@@ -12,7 +12,7 @@ const words = texts(
     title: "Keyboard shortcuts",
     on: "Use keyboard shortcuts",
     onHelp: "They never act while you type.",
-    then: "then",
+    between: "then",
     next: "Next conversation",
     previous: "Previous conversation",
     search: "Search",
@@ -28,7 +28,7 @@ const words = texts(
     title: "Tastenkürzel",
     on: "Tastenkürzel verwenden",
     onHelp: "Sie wirken nie, während Sie tippen.",
-    then: "dann",
+    between: "dann",
     next: "Nächstes Gespräch",
     previous: "Voriges Gespräch",
     search: "Suchen",
@@ -73,7 +73,7 @@ export const ShortcutSheet = ({
             <dt>
               {key.split(" ").map((one, place) => (
                 <span key={one}>
-                  {place === 0 ? null : ` ${t.then} `}
+                  {place === 0 ? null : ` ${t.between} `}
                   <kbd>{one}</kbd>
                 </span>
               ))}

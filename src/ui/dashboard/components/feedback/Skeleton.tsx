@@ -1,6 +1,6 @@
 /** The shape of what is on its way, so that nothing jumps when it comes. */
-import { everywhere } from "../text/everywhere.ts"
-import { useText } from "../text/Language.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useText } from "../../text/Language.tsx"
 import css from "./Skeleton.module.css"
 
 interface Props {

@@ -1,7 +1,7 @@
 /** What has just happened, with the way back: at the edge of the page, read out, gone by itself. */
 import { useEffect, useState, useSyncExternalStore } from "react"
-import { texts, useText } from "../text/Language.tsx"
-import { Button } from "./Button.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
 import css from "./Toast.module.css"
 
 const words = texts(
@@ -53,7 +53,7 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
     return () => clearTimeout(timer)
   }, [key, paused])
   return (
-    <li className={css["toast"]}>
+    <div className={css["toast"]}>
       <span>{text}</span>
       {undo === null ? null : (
         <Button
@@ -69,7 +69,7 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
       <Button kind="quiet" icon aria-label={t.dismiss} onPress={() => dismiss(key)}>
         ×
       </Button>
-    </li>
+    </div>
   )
 }
 
@@ -87,11 +87,11 @@ export const Toasts = () => {
       onFocus={() => setPaused(true)}
       onBlur={() => setPaused(false)}
     >
-      <ul role="status" aria-live="polite" className={css["list"]}>
+      <div role="status" aria-live="polite" className={css["list"]}>
         {shown.map((item) => (
           <Toast key={item.key} item={item} paused={paused} />
         ))}
-      </ul>
+      </div>
     </section>
   )
 }
