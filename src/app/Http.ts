@@ -44,6 +44,14 @@ import {
 } from "../http/hosted/accounts/SingleSignOnHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
+import {
+  InboxItemsHandlers,
+  ManagedInboxItemsHandlers
+} from "../http/hosted/conversations/InboxItemsHandlers.ts"
+import {
+  InboxWorkHandlers,
+  ManagedInboxWorkHandlers
+} from "../http/hosted/conversations/InboxWorkHandlers.ts"
 import { InboxViewHandlers } from "../http/hosted/conversations/InboxViewHandlers.ts"
 import { TakeoverHandlers, ManagedTakeoverHandlers } from "../http/hosted/conversations/TakeoverHandlers.ts"
 import { TokensHandlers } from "../http/hosted/accounts/TokensHandlers.ts"
@@ -113,6 +121,8 @@ const hosted = Layer.mergeAll(
   SingleSignOnHandlers,
   SourcesHandlers,
   InboxViewHandlers,
+  InboxWorkHandlers,
+  InboxItemsHandlers,
   InsightsHandlers,
   TakeoverHandlers,
   StartHandlers,
@@ -142,6 +152,8 @@ const managed = Layer.mergeAll(
   ManagedTakeoverHandlers,
   ManagedEndUsersHandlers,
   ManagedConversationsHandlers,
+  ManagedInboxWorkHandlers,
+  ManagedInboxItemsHandlers,
   ManagedUsageHandlers,
   ManagedUsersHandlers,
   ManagedMemberSessionsHandlers,

@@ -72,6 +72,8 @@ import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
 import { Handoff } from "../usecases/conversations/Handoff.ts"
 import { Insights } from "../usecases/conversations/Insights.ts"
+import { InboxItems } from "../usecases/conversations/InboxItems.ts"
+import { InboxWork } from "../usecases/conversations/InboxWork.ts"
 import { InboxView } from "../usecases/conversations/InboxView.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/operations/JobAlerts.ts"
@@ -331,6 +333,8 @@ export const layer = <E = never, R = never>(
     ImportConversations.Default,
     Experiments.Default,
     ExperimentWork.Default.pipe(Layer.provide(Replays.Default)),
+    InboxItems.Default,
+    InboxWork.Default,
     Ingest.Default,
     Insights.Default,
     WebhookIngress.Default.pipe(Layer.provide(outbound)),

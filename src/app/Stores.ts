@@ -41,6 +41,9 @@ import { ConversationImports } from "../store/conversations/ConversationImports.
 import { ConversationStates } from "../store/conversations/ConversationStates.ts"
 import { ConversationStore } from "../store/conversations/Conversations.ts"
 import { EndUserStore } from "../store/conversations/EndUsers.ts"
+import { InboxItemStore } from "../store/conversations/InboxItems.ts"
+import { InboxListStore } from "../store/conversations/InboxList.ts"
+import { InboxWorkStore } from "../store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../store/conversations/InboxView.ts"
 import { InsightStore } from "../store/conversations/Insights.ts"
 import { LegacyMessages } from "../store/conversations/LegacyMessages.ts"
@@ -85,6 +88,9 @@ export const stores = Layer.mergeAll(
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   InboxViewStore.Default,
+  InboxItemStore.Default,
+  InboxListStore.Default,
+  InboxWorkStore.Default,
   InsightStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,

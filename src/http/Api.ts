@@ -14,6 +14,8 @@ import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
 import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
+import { InboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
+import { InboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
 import { MemberSessionsApi, OpenSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
@@ -80,6 +82,8 @@ export const Api = HttpApi.make("spoke")
   .add(EndUsersApi)
   .add(HostedConversationsApi)
   .add(InboxViewApi)
+  .add(InboxWorkApi)
+  .add(InboxItemsApi)
   .add(InsightsApi)
   .add(TakeoverApi)
   .addHttpApi(ManageApi)

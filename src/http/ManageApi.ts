@@ -7,6 +7,8 @@ import { ManagedExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ManagedInboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
+import { ManagedInboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedMemberSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
@@ -40,6 +42,8 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedTakeoverApi)
   .add(ManagedEndUsersApi)
   .add(ManagedConversationsApi)
+  .add(ManagedInboxWorkApi)
+  .add(ManagedInboxItemsApi)
   .add(ManagedUsageApi)
   .add(ManagedUsersApi)
   .add(ManagedMemberSessionsApi)

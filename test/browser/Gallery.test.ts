@@ -94,6 +94,7 @@ const dialogs = [
   ["agent-experiments", /^(?:Show|Zeigen)/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
+  ["conversation-taken", /Canned replies|Textbausteine/],
   ["webhooks", /New webhook|Neuer Webhook/],
   ["team", /Invite somebody|Jemanden einladen/]
 ] as const

@@ -155,6 +155,19 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     content: "Certainly. We open at half past nine."
   })
   await own("POST", `/api/conversations/${closed}/close`)
+  await own("POST", `/api/conversations/${taken}/notes`, {
+    content: "Rides a tandem: needs the large stand."
+  })
+  const { label } = await own("POST", "/api/inbox/labels", { name: "Repair", tone: "accent" })
+  const { label: urgent } = await own("POST", "/api/inbox/labels", { name: "Urgent", tone: "bad" })
+  await own("PUT", `/api/conversations/${taken}/labels`, { labelIds: [label.id, urgent.id] })
+  const me = (await own("GET", "/api/auth/session")).user.id
+  await own("PUT", `/api/conversations/${taken}/assignee`, { userId: me })
+  await own("POST", "/api/inbox/views", { name: "My repairs", filter: { assignee: "me", label: label.id } })
+  await own("POST", "/api/inbox/replies", {
+    shortcut: "hours",
+    content: "We open at half past nine, {{name}}."
+  })
 
   const members = {
     agent: "colleague@example.com",

@@ -33,6 +33,10 @@ const kinds: Record<Kind, true> = {
   RunId: true,
   EndUserId: true,
   UserId: true,
+  LabelId: true,
+  SavedViewId: true,
+  CannedReplyId: true,
+  EntryId: true,
   SessionId: true,
   SignInId: true,
   attachment: true,
@@ -41,11 +45,13 @@ const kinds: Record<Kind, true> = {
 }
 export const isKind = (name: string): name is Kind => Object.hasOwn(kinds, name)
 
-/** Path parameters of a stored file, and of the conversation that has it. */
+/** Path parameters of a stored file, and of the conversation that has it or the message. */
 export const files: Readonly<Record<string, Kind>> = {
   "GET /api/sdk/attachments/:id :id": "attachment",
   "GET /api/conversations/:id/attachments/:artifact :artifact": "artifact",
-  "GET /api/conversations/:id/attachments/:artifact :id": "conversation"
+  "GET /api/conversations/:id/attachments/:artifact :id": "conversation",
+  "POST /api/conversations/:id/read :id": "conversation",
+  "POST /api/manage/v1/conversations/:id/read :id": "conversation"
 }
 
 /** Names that callers choose themselves, and so no ids of anything. */
@@ -172,7 +178,12 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "PATCH /api/sources/:id": () => ({ name: "Taken" }),
   "POST /api/sources/:id/sync": () => ({}),
   "PATCH /api/users/:id": () => ({ role: "viewer" }),
-  "POST /api/conversations/:id/messages": () => ({ content: "Taken." })
+  "POST /api/conversations/:id/messages": () => ({ content: "Taken." }),
+  "POST /api/conversations/:id/notes": () => ({ content: "Taken." }),
+  "POST /api/conversations/:id/read": () => ({}),
+  "PUT /api/conversations/:id/assignee": () => ({}),
+  "PUT /api/conversations/:id/labels": () => ({}),
+  "PUT /api/inbox/replies/:id": () => ({ shortcut: "taken", content: "Taken." })
 }
 
 /** Optional ids that mean something beside another alone. */

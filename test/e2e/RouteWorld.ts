@@ -18,6 +18,10 @@ export type Kind =
   | "RunId"
   | "EndUserId"
   | "UserId"
+  | "LabelId"
+  | "SavedViewId"
+  | "CannedReplyId"
+  | "EntryId"
   | "SessionId"
   | "SignInId"
   | "attachment"
@@ -190,6 +194,10 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const spare = await signIn(spoke, owner.email)
   const open = await good(ask(spoke, "GET", "/api/auth/sessions", { cookie: spare }))
   const signInId: string = open.data.sessions.find(({ current }: { readonly current: boolean }) => current).id
+  const { label } = await own("/api/inbox/labels", { name: mark, tone: "good" })
+  const { view } = await own("/api/inbox/views", { name: mark, filter: { q: mark } })
+  const { reply } = await own("/api/inbox/replies", { shortcut: mark, content: mark })
+  const { entry } = await own(`/api/conversations/${conversationId}/notes`, { content: mark })
   const user = await makeUser(spoke, owner, `${mark}@people.example`, "viewer")
   const ids = {
     AgentId: agentId,
@@ -207,6 +215,10 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     RunId: runId,
     EndUserId: endUserId,
     UserId: user.id,
+    LabelId: label.id,
+    SavedViewId: view.id,
+    CannedReplyId: reply.id,
+    EntryId: entry.id,
     SessionId: sessionId,
     SignInId: signInId,
     attachment: file,

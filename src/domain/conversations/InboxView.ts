@@ -5,6 +5,7 @@ import { Citation } from "../chat/ChatTurn.ts"
 import { AuthoredMessage } from "./Conversation.ts"
 import { RunFailure, RunStatus } from "../chat/AgentRun.ts"
 import { RunId } from "../Ids.ts"
+import { Teammate } from "./Inbox.ts"
 import { Rating } from "../chat/Widget.ts"
 
 /** What a line of the list says of a conversation. */
@@ -46,6 +47,10 @@ export type PostedMessage = typeof PostedMessage.Type
 /** A message with what belongs to it. */
 export const InboxMessage = Schema.Struct({
   ...PostedMessage.fields,
+  /** Of the messages of the conversation; the first is 1. */
+  position: Schema.Int,
+  /** The member of the team who wrote it; null where it was not one of them. */
+  by: Schema.NullOr(Teammate),
   citations: Schema.Array(Citation),
   attachments: Schema.Array(StoredAttachment),
   /** The run that wrote it, or that failed to answer it; null where there is none, or its trace was not kept. */

@@ -36,6 +36,8 @@ export interface Change {
   readonly to: ConversationState
   /** Why a human is asked for. */
   readonly reason?: string
+  /** The member of the team who changes it; left out where it is not one of them. */
+  readonly by?: UserId
   /** What becomes of unanswered messages of a channel. */
   readonly unanswered: string
 }
@@ -72,14 +74,14 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       const change = Effect.fn("ConversationStates.change")(function* (
         { agentId, tenantId }: ConversationScope,
         id: ConversationId,
-        { from, reason, to, unanswered }: Change
+        { by, from, reason, to, unanswered }: Change
       ) {
         const changed = yield* SqlSchema.findOne({
           Request: Schema.Void,
           Result: Changed,
           execute: () => sql`
           with changed as (
-          update conversations c set state = ${to}, epoch = c.epoch + 1, updated_at = now(),
+          update conversations c set state = ${to}, state_by = ${by ?? null}, epoch = c.epoch + 1, updated_at = now(),
             handoff_reason = ${reason === undefined ? sql`handoff_reason` : reason}
             ${to === "AI_ACTIVE" ? sql`, episode_start = c.message_count` : sql``}
           where c.tenant_id = ${tenantId} and c.id = ${id} and c.state = any(${from}::text[])

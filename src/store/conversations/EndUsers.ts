@@ -133,6 +133,17 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           order by r.id limit ${limit}`
       )
 
+    /** Notes about a conversation after the id `after`, by their ids. */
+    const notes = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
+      lines(
+        () => sql`
+          select e.id, json_build_object('type', 'note', 'id', e.id, 'conversationId', e.conversation_id,
+            'content', e.content, 'createdAt', ${iso(sql`e.created_at`)}) as line
+          from conversation_entries e
+          where e.tenant_id = ${tenantId} and e.conversation_id = ${conversationId} and e.kind = 'note' and e.id > ${after}
+          order by e.id limit ${limit}`
+      )
+
     /** What messaging providers call the person. */
     const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
       lines(
@@ -223,6 +234,6 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       return outcome
     })
 
-    return { list, find, aliases, deliveries, conversations, messages, runs, erase } as const
+    return { list, find, aliases, deliveries, conversations, messages, notes, runs, erase } as const
   })
 }) {}

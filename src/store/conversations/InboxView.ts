@@ -120,6 +120,10 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         Result: MessageRow,
         execute: () => sql`
           select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
+            m.position::int as position, case when m.author_user_id is not null then jsonb_build_object(
+              'id', m.author_user_id, 'email', (
+                select w.email from users w where w.tenant_id = ${tenantId} and w.id = m.author_user_id
+              )) end as by,
             coalesce(r.id, u.id) as "runId", ${failureOf(sql`u`)} as failure, ${delivery} as delivery,
             ${feedback} as feedback
           from (

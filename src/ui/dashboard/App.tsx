@@ -37,8 +37,7 @@ const AgentPage = lazy(() => import("./pages/agents/AgentPage.tsx"))
 const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
 const Tokens = lazy(() => import("./pages/tokens/Tokens.tsx"))
 const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
-const Conversation = lazy(() => import("./pages/conversations/Conversation.tsx"))
-const Conversations = lazy(() => import("./pages/conversations/Conversations.tsx"))
+const Inbox = lazy(() => import("./pages/conversations/Inbox.tsx"))
 const Insights = lazy(() => import("./pages/insights/Insights.tsx"))
 const People = lazy(() => import("./pages/people/People.tsx"))
 const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
@@ -85,12 +84,7 @@ const Pages = ({ user }: { readonly user: User }) => {
               <Sources user={user} />
             </Route>
             <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
-            <Route path="/conversations">
-              <Conversations />
-            </Route>
-            <Route path="/conversations/:id">
-              {({ id }) => <Conversation key={id} id={id} user={user} />}
-            </Route>
+            <Route path="/conversations/:id?">{({ id }) => <Inbox id={id ?? null} user={user} />}</Route>
             <Route path="/insights">
               <Insights />
             </Route>

@@ -1,5 +1,5 @@
 /** What every page stands in: navigation, language, scheme, who is signed in. */
-import { useQueryClient } from "@tanstack/react-query"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
 import {
   Archive,
   BookOpen,
@@ -20,11 +20,15 @@ import {
 } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
+import { unreadCount } from "./api/Inbox.ts"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Avatar } from "./components/Avatar.tsx"
 import { Button } from "./components/Button.tsx"
 import { Confirm } from "./components/Dialog.tsx"
 import { Select } from "./components/Field.tsx"
+import { useNotifications } from "./window/notifications.ts"
+import { countInWindow } from "./window/title.ts"
+import { useShortcuts } from "./window/useShortcuts.ts"
 import { dropDrafts, useKeptDrafts } from "./forms/keptDrafts.ts"
 import { useScheme } from "./Scheme.ts"
 import { type Language, languages, texts, useLanguage, useText } from "./text/Language.tsx"
@@ -35,6 +39,9 @@ const words = texts(
   {
     skip: "Skip to content",
     navigation: "Main navigation",
+    unread: (count: string) => `${count} unread`,
+    waiting: (count: number) =>
+      count === 1 ? "A conversation waits for you." : `${count} conversations wait for you.`,
     start: "Start",
     agents: "Agents",
     conversations: "Conversations",
@@ -62,6 +69,9 @@ const words = texts(
   {
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
+    unread: (count: string) => `${count} ungelesen`,
+    waiting: (count: number) =>
+      count === 1 ? "Ein Gespräch wartet auf Sie." : `${count} Gespräche warten auf Sie.`,
     start: "Erste Schritte",
     agents: "Agenten",
     conversations: "Gespräche",
@@ -93,12 +103,31 @@ const languageOptions = Object.entries(languages).flatMap(([key, name]) =>
   isLanguage(key) ? [[key, name] as const] : []
 )
 
+/** Counts stop at this number. */
+const maxShown = 99
+
+const Unread = ({ count }: { readonly count: number }) => {
+  const t = useText(words)
+  const shown = count > maxShown ? `${maxShown}+` : String(count)
+  return (
+    <span className={css["count"]}>
+      <span aria-hidden>{shown}</span>
+      <span className="visually-hidden">{t.unread(shown)}</span>
+    </span>
+  )
+}
+
 export const Shell = ({ user, children }: { readonly user: User; readonly children: ReactNode }) => {
   const t = useText(words)
   const { language, choose } = useLanguage()
   const [scheme, setScheme] = useScheme()
   const queries = useQueryClient()
-  const [location] = useLocation()
+  const [location, navigate] = useLocation()
+  useShortcuts({ "g i": () => navigate("/conversations") })
+  const { data: counted } = useQuery(unreadCount)
+  const unread = counted ?? 0
+  useNotifications(counted, t.waiting)
+  useEffect(() => countInWindow(unread), [unread])
   const kept = useKeptDrafts(user.id)
   const leave = () =>
     signOut().finally(() => {
@@ -166,6 +195,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
                   >
                     <Icon aria-hidden size={17} strokeWidth={1.75} />
                     {name}
+                    {path === "/conversations" && unread > 0 ? <Unread count={unread} /> : null}
                   </Link>
                 </li>
               ))}

@@ -51,6 +51,11 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
           )
         ),
         Stream.concat(
+          paged(pageOf.messages, (after) => store.notes(scope, id, after, pageOf.messages)).pipe(
+            Stream.map((note) => note.line)
+          )
+        ),
+        Stream.concat(
           paged(pageOf.runs, (after) => store.runs(scope, id, after, pageOf.runs)).pipe(
             Stream.map((run) => run.line)
           )

@@ -4,27 +4,31 @@ import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { grantorOfUser, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import type {
-  AuthoredMessage,
-  ConversationFilter,
-  ConversationScope
-} from "../../domain/conversations/Conversation.ts"
+import type { AuthoredMessage } from "../../domain/conversations/Conversation.ts"
+import type { InboxFilter, InboxStanding } from "../../domain/conversations/Inbox.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { ConversationPreview } from "../../domain/conversations/InboxView.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { AgentRunStore } from "../../store/chat/AgentRuns.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
+import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
+import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
 import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
-const unseen: ConversationPreview = {
+/** Of a conversation that was deleted while it was read. */
+const unseen: ConversationPreview & InboxStanding = {
   customer: null,
   preview: null,
   failure: null,
-  ratings: { helpful: 0, unhelpful: 0 }
+  ratings: { helpful: 0, unhelpful: 0 },
+  question: null,
+  unread: false,
+  assignee: null,
+  labelIds: []
 }
 
 export class InboxView extends Effect.Service<InboxView>()("usecases/conversations/InboxView", {
@@ -34,6 +38,8 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     const conversations = yield* ConversationStore
     const runs = yield* AgentRunStore
     const store = yield* InboxViewStore
+    const lists = yield* InboxListStore
+    const work = yield* InboxWorkStore
     const files = yield* WidgetMessageStore
     const artifacts = yield* ArtifactStore
 
@@ -46,38 +52,59 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
         })
       )
 
-    /** Newest first. */
-    const list = Effect.fn("InboxView.list")(function* (
-      scope: ConversationScope,
-      filter: ConversationFilter
+    /** By the id of each: with whom it is, what was said last, and what the member has to know of it. */
+    const looked = Effect.fn("InboxView.looked")(function* (
+      reader: Reader,
+      ids: ReadonlyArray<ConversationId>
     ) {
-      const { next, rows } = yield* conversations.list(scope, filter)
-      const glances = new Map(
-        (yield* store.glances(
-          scope,
-          rows.map(({ id }) => id)
-        )).map(({ conversationId, ...glance }) => [conversationId, glance])
+      const [glances, standings] = yield* Effect.all(
+        [store.glances(reader, ids), lists.standings(reader, ids)],
+        {
+          concurrency: 2
+        }
       )
-      return { rows: rows.map((row) => ({ ...row, ...(glances.get(row.id) ?? unseen) })), next }
+      const standing = new Map(standings.map(({ conversationId, ...row }) => [conversationId, row]))
+      return new Map(
+        glances.map(({ conversationId, ...glance }) => [
+          conversationId,
+          { ...unseen, ...glance, ...standing.get(conversationId) }
+        ])
+      )
     })
 
-    /** A conversation and, oldest first, its last `limit` messages, or those before the message `before`. */
+    /** Last activity first. */
+    const list = Effect.fn("InboxView.list")(function* (
+      reader: Reader,
+      filter: InboxFilter,
+      page: { readonly limit: number; readonly after: string | undefined }
+    ) {
+      const { next, rows } = yield* lists.list(reader, filter, page)
+      const seen = yield* looked(
+        reader,
+        rows.map(({ id }) => id)
+      )
+      return { rows: rows.map((row) => ({ ...row, ...(seen.get(row.id) ?? unseen) })), next }
+    })
+
+    /**
+     * A conversation and, oldest first, its last `limit` messages, or those before the message `before`, with what
+     * happened between them.
+     */
     const recent = Effect.fn("InboxView.recent")(function* (
-      scope: TenantScope,
+      reader: Reader,
       id: ConversationId,
       { before, limit }: { readonly before: MessageId | undefined; readonly limit: number }
     ) {
-      const conversation = yield* found(scope, id)
-      const [{ conversationId: _, ...glance } = { conversationId: id, ...unseen }] = yield* store.glances(
-        scope,
-        [id]
-      )
-      const messages = yield* store.before(scope, id, before, limit + 1)
-      return {
-        conversation: { ...conversation, ...glance },
-        messages: messages.slice(0, limit).reverse(),
-        hasMore: messages.length > limit
-      }
+      const conversation = yield* found(reader, id)
+      const seen = yield* looked(reader, [id])
+      const rows = yield* store.before(reader, id, before, limit + 1)
+      const messages = rows.slice(0, limit).reverse()
+      const hasMore = rows.length > limit
+      const entries = yield* work.entries(reader, id, {
+        first: hasMore ? (messages[0]?.position ?? 0) : 0,
+        last: before === undefined ? null : (messages.at(-1)?.position ?? 0)
+      })
+      return { conversation: { ...conversation, ...(seen.get(id) ?? unseen) }, messages, entries, hasMore }
     })
 
     /** `messages` with how far each has come and what the customer thinks of it. */

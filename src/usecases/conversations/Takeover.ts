@@ -96,11 +96,11 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     })
 
     const act = Effect.fn("Takeover.act")(function* (
-      { tenantId }: SessionUser,
+      { tenantId, userId }: SessionUser,
       id: ConversationId,
       how: Exclude<Act, "say">
     ) {
-      const change = { ...transitions[how], unanswered: "human" }
+      const change = { ...transitions[how], by: userId, unanswered: "human" }
       yield* done({ tenantId }, id, yield* ownership.change({ tenantId }, id, change, () => Effect.void))
       return yield* found({ tenantId }, id)
     })
@@ -123,7 +123,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       if (content === "" && files.length === 0) return yield* silent()
       if (files.length > 0) yield* carried((yield* found({ tenantId }, id)).channel, files)
       const { release, stored } = yield* attachments.keep(files)
-      const change = { ...transitions.say, unanswered: "human" }
+      const change = { ...transitions.say, by: userId, unanswered: "human" }
       const saying = {
         content: content === "" ? Content.ofFiles(stored) : content,
         sent: content,

@@ -60,6 +60,13 @@ const awkward = `
   insert into run_passages (tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score)
     select r.tenant_id, r.id, 99, p.hash, 'src_1', 'doc_1', 'chk_1', 0.1 from agent_runs r
     join passages p on p.tenant_id = r.tenant_id and p.hash = '\\x00ff5c6e' limit 1;
+  insert into conversation_reads (tenant_id, user_id, conversation_id, position)
+    select c.tenant_id, u.id, c.id, 9007199254740993 from conversations c join users u using (tenant_id) limit 1;
+  insert into inbox_items (tenant_id, id, kind, name, content)
+    select id, 'lbl_1', 'label', E'\t é 漢 😀', '{"tone": "good", "n": 1.10}' from tenants;
+  insert into conversation_labels (tenant_id, conversation_id, label_id) select tenant_id, id, 'lbl_1' from conversations;
+  insert into conversation_entries (tenant_id, id, conversation_id, position, kind, content)
+    select tenant_id, 'ent_' || id, id, 9007199254740993, 'note', E'two\nlines \u2028 \\N' from conversations;
   insert into model_usage (tenant_id, agent_id, period_start, model, calls, cost_nano)
     select tenant_id, id, 'infinity', 'é/漢 😀', 9007199254740993, 9007199254740993 from agents limit 1;
   insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)

@@ -6,6 +6,8 @@ import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { ConversationStore } from "../../../src/store/conversations/Conversations.ts"
+import { InboxListStore } from "../../../src/store/conversations/InboxList.ts"
+import { InboxWorkStore } from "../../../src/store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../../src/store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
@@ -21,6 +23,8 @@ export const inboxView = InboxView.Default.pipe(
       ConversationStore.Default,
       DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
       InboxViewStore.Default,
+      InboxListStore.Default,
+      InboxWorkStore.Default,
       layerMemory,
       settings(),
       SqlAudit.layerSql,

@@ -21,6 +21,8 @@ import { ConversationsHandlers } from "../../../src/http/hosted/conversations/Co
 import { InboxViewApi } from "../../../src/http/hosted/conversations/InboxViewApi.ts"
 import { InboxViewHandlers } from "../../../src/http/hosted/conversations/InboxViewHandlers.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
+import { InboxListStore } from "../../../src/store/conversations/InboxList.ts"
+import { InboxWorkStore } from "../../../src/store/conversations/InboxWork.ts"
 import { InboxViewStore } from "../../../src/store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
@@ -61,6 +63,8 @@ const server = TestServer.layer(
       AgentRunStore.Default,
       DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]),
       InboxViewStore.Default,
+      InboxListStore.Default,
+      InboxWorkStore.Default,
       layerMemory,
       WidgetMessageStore.Default,
       ownershipLayer(),

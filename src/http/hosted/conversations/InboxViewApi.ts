@@ -4,7 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { RunTrace } from "../../../domain/chat/AgentRun.ts"
-import { ConversationChannel, ConversationState } from "../../../domain/conversations/Conversation.ts"
+import { Entry, InboxFilter, InboxStanding } from "../../../domain/conversations/Inbox.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
 import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
@@ -19,7 +19,8 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 export const InboxConversation = Schema.Struct({
   ...HostedConversation.fields,
-  ...ConversationPreview.fields
+  ...ConversationPreview.fields,
+  ...InboxStanding.fields
 })
 
 export const InboxPage = Schema.Struct({
@@ -27,15 +28,13 @@ export const InboxPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** Newest first, each with who is spoken with and what was said last. */
+/** Last activity first, each with who is spoken with and what was said last. */
 const list = HttpApiEndpoint.get("list", "/api/inbox")
   .setUrlParams(
     Schema.Struct({
       limit: limitParam(100),
       cursor: cursorParam,
-      agentId: optional(AgentId),
-      state: optional(ConversationState),
-      channel: optional(ConversationChannel)
+      ...InboxFilter.fields
     })
   )
   .addSuccess(success(InboxPage))
@@ -45,6 +44,8 @@ const list = HttpApiEndpoint.get("list", "/api/inbox")
 export const RecentMessages = Schema.Struct({
   conversation: InboxConversation,
   messages: Schema.Array(InboxMessage),
+  /** What happened beside the messages of this page. */
+  entries: Schema.Array(Entry),
   hasMore: Schema.Boolean
 })
 

@@ -12,17 +12,17 @@ export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handler
   Effect.gen(function* () {
     const inbox = yield* InboxView
     return handlers
-      .handle("list", ({ urlParams: { agentId, channel, cursor, limit = 20, state } }) =>
+      .handle("list", ({ urlParams: { cursor, limit = 20, ...filter } }) =>
         Effect.gen(function* () {
-          const { tenantId } = yield* CurrentUser
-          const place = { scope: tenantId, route: "/api/inbox", filter: { agentId, state, channel } }
+          const user = yield* CurrentUser
+          const place = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
           const after = yield* Cursor.open(place, cursor)
-          const { next, rows } = yield* inbox.list({ tenantId, agentId, channel }, { limit, after, state })
+          const { next, rows } = yield* inbox.list(user, filter, { limit, after })
           return { conversations: rows, nextCursor: yield* Cursor.seal(place, next) }
         })
       )
       .handle("recent", ({ path: { id }, urlParams: { before, limit = 20 } }) =>
-        Effect.flatMap(CurrentUser, ({ tenantId }) => inbox.recent({ tenantId }, id, { before, limit }))
+        Effect.flatMap(CurrentUser, (user) => inbox.recent(user, id, { before, limit }))
       )
       .handle("attachment", ({ path: { artifact, id } }) =>
         Effect.flatMap(CurrentUser, ({ tenantId }) =>

@@ -6,7 +6,6 @@ import type { ConversationChannel, ConversationState } from "../../../domain/con
 import type { InboxMessage, MessageFeedback } from "../../../domain/conversations/InboxView.ts"
 import type {
   InboxConversation,
-  InboxPage,
   RecentMessages,
   SocketAccess
 } from "../../../http/hosted/conversations/InboxViewApi.ts"
@@ -35,27 +34,8 @@ export type Conversation = typeof InboxConversation.Encoded
 export type Message = typeof InboxMessage.Encoded
 export type Feedback = typeof MessageFeedback.Encoded
 
-export interface Filter {
-  readonly agentId?: string | undefined
-  readonly state?: State | undefined
-  readonly channel?: Channel | undefined
-}
-
-/** How often a list is looked at anew, in milliseconds. */
+/** How often what is shown is looked at anew, in milliseconds. */
 const refetchIntervalMs = 5_000
-
-export const conversations = ({ agentId, channel, state }: Filter) =>
-  infiniteQueryOptions({
-    queryKey: ["conversations", "list", agentId, channel, state],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof InboxPage.Encoded>("GET", "/api/inbox", {
-        query: { limit: 30, cursor: pageParam, agentId, channel, state },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor,
-    refetchInterval: refetchIntervalMs
-  })
 
 const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
@@ -66,7 +46,7 @@ export const conversation = (id: string, live: boolean) =>
     queryKey: ["conversations", "one", id],
     queryFn: ({ pageParam, signal }) =>
       call<typeof RecentMessages.Encoded>("GET", `/api/conversations/${id}/recent`, {
-        query: { limit: 30, before: pageParam },
+        query: { limit: 50, before: pageParam },
         signal
       }),
     initialPageParam: firstPage(),

@@ -1,5 +1,13 @@
 /** Where a message is written, with the files that go along: Enter sends, Shift and Enter begins a line. */
-import { type FormEvent, type KeyboardEvent, type ReactNode, useRef, useState } from "react"
+import {
+  type FormEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useId,
+  useRef,
+  useState
+} from "react"
 import { attachable, isAttachable, maxAttachments } from "../api/Conversations.ts"
 import { useDraft } from "../forms/useDraft.ts"
 import { texts, useText } from "../text/Language.tsx"
@@ -9,6 +17,7 @@ import css from "./MessageForm.module.css"
 const words = texts(
   {
     send: "Send",
+    snippets: "Canned replies",
     attach: "Attach files",
     attached: "Attached files",
     remove: (name: string) => `Remove ${name}`,
@@ -18,6 +27,7 @@ const words = texts(
   },
   {
     send: "Senden",
+    snippets: "Textbausteine",
     attach: "Dateien anhängen",
     attached: "Angehängte Dateien",
     remove: (name: string) => `${name} entfernen`,
@@ -50,6 +60,48 @@ const Files = ({ files, onRemove }: FilesProps) => {
   )
 }
 
+/** A text that is inserted by its name. */
+export interface Snippet {
+  readonly name: string
+  readonly text: string
+}
+
+/** Offered at once at most. */
+const maxOffered = 6
+
+/** The `/name` that ends what stands before the caret. */
+const command = /(?:^|\s)\/([\p{L}\p{N}_-]*)$/u
+
+interface OfferedProps {
+  readonly id: string
+  readonly snippets: ReadonlyArray<Snippet>
+  readonly active: number
+  readonly onChoose: (snippet: Snippet) => void
+}
+
+const Offered = ({ active, id, onChoose, snippets }: OfferedProps) => {
+  const t = useText(words)
+  return (
+    <ul id={id} role="listbox" aria-label={t.snippets} className={css["offered"]}>
+      {snippets.map((snippet, place) => (
+        <li
+          key={snippet.name}
+          id={`${id}-${place}`}
+          role="option"
+          aria-selected={place === active}
+          // The field keeps the focus.
+          onPointerDown={(event) => {
+            event.preventDefault()
+            onChoose(snippet)
+          }}
+        >
+          <strong>/{snippet.name}</strong> <span>{snippet.text}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
 export interface MessageFormProps {
   /** The name of this draft in the list of drafts that were not sent. */
   readonly draft: { readonly name: string; readonly title: string }
@@ -58,23 +110,32 @@ export interface MessageFormProps {
   readonly placeholder: string
   /** What is to be known before it is sent. */
   readonly note?: string
+  /** Whether files may go along; they may by default. */
+  readonly attaching?: boolean
   /** Whether files may go without a word. */
   readonly wordless?: boolean
   /** In place of the way to send, while there is none: what is written stays. */
   readonly busy?: ReactNode
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
+  /** What is offered in place of a `/` and the beginning of a name. */
+  readonly snippets?: ReadonlyArray<Snippet>
+  /** The field, for those who put the focus into it. */
+  readonly field?: RefObject<HTMLTextAreaElement | null>
   /** Further choices, before the way to send. */
   readonly children?: ReactNode
 }
 
 export const MessageForm = ({
+  attaching = true,
   busy,
   children,
   draft: { name, title },
+  field: given,
   label,
   note,
   onSend,
   placeholder,
+  snippets = [],
   wordless = false
 }: MessageFormProps) => {
   const t = useText(words)
@@ -83,7 +144,25 @@ export const MessageForm = ({
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [problem, setProblem] = useState("")
   const picker = useRef<HTMLInputElement>(null)
-  const field = useRef<HTMLTextAreaElement>(null)
+  const own = useRef<HTMLTextAreaElement>(null)
+  const field = given ?? own
+  const list = useId()
+  const [caret, setCaret] = useState(0)
+  const [active, setActive] = useState(0)
+  const [dismissed, setDismissed] = useState("")
+  const typed = snippets.length === 0 ? undefined : command.exec(text.slice(0, caret))?.[1]
+  const offered =
+    typed === undefined || dismissed === text
+      ? []
+      : snippets.filter((one) => one.name.toLowerCase().startsWith(typed.toLowerCase())).slice(0, maxOffered)
+  const at = Math.min(active, Math.max(0, offered.length - 1))
+  const insert = (snippet: Snippet) => {
+    const before = text.slice(0, caret - (typed?.length ?? 0) - 1) + snippet.text
+    draft.change({ text: before + text.slice(caret) })
+    setCaret(before.length)
+    setActive(0)
+    field.current?.focus()
+  }
 
   const add = (more: ReadonlyArray<File>) => {
     const bad = more.find((file) => !isAttachable(file))
@@ -111,12 +190,23 @@ export const MessageForm = ({
     send()
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    const snippet = offered[at]
+    if (snippet !== undefined && !event.nativeEvent.isComposing) {
+      const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
+      if (step !== 0) setActive((at + step + offered.length) % offered.length)
+      else if (event.key === "Escape") setDismissed(text)
+      else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) insert(snippet)
+      else return
+      event.preventDefault()
+      return
+    }
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
     event.preventDefault()
     send()
   }
   return (
     <form className={css["form"]} onSubmit={onSubmit}>
+      {offered.length === 0 ? null : <Offered id={list} snippets={offered} active={at} onChoose={insert} />}
       <textarea
         ref={field}
         aria-label={label}
@@ -124,11 +214,24 @@ export const MessageForm = ({
         rows={2}
         maxLength={32_000}
         value={text}
-        onChange={({ target }) => draft.change({ text: target.value })}
+        {...(snippets.length === 0
+          ? {}
+          : {
+              role: "combobox",
+              "aria-autocomplete": "list",
+              "aria-expanded": offered.length > 0,
+              "aria-controls": list,
+              "aria-activedescendant": offered.length > 0 ? `${list}-${at}` : undefined
+            })}
+        onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
+        onChange={({ target }) => {
+          draft.change({ text: target.value })
+          setCaret(target.selectionStart)
+        }}
         onKeyDown={onKeyDown}
         onPaste={(event) => {
           const pasted = [...event.clipboardData.files]
-          if (pasted.length === 0) return
+          if (pasted.length === 0 || !attaching) return
           event.preventDefault()
           add(pasted)
         }}
@@ -151,7 +254,7 @@ export const MessageForm = ({
               currentTarget.value = ""
             }}
           />
-          <Button onPress={() => picker.current?.click()}>{t.attach}</Button>
+          {attaching ? <Button onPress={() => picker.current?.click()}>{t.attach}</Button> : null}
           {children}
           {busy ?? (
             <Button kind="primary" type="submit">

@@ -6,6 +6,7 @@ import { Button } from "./Button.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
+import { nameWindow } from "../window/title.ts"
 
 interface PageProps {
   readonly title: string
@@ -18,7 +19,7 @@ interface PageProps {
 let isFirst = true
 
 /** Puts the focus at the beginning of a new page when the link that led here is gone, or stands in the navigation. */
-const useArrival = () => {
+export const useArrival = () => {
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     const { activeElement, body } = document
@@ -33,7 +34,7 @@ export const Page = ({ title, lead, actions, children }: PageProps) => {
   const main = useArrival()
   const heading = useId()
   useEffect(() => {
-    document.title = `${title} · Spoke`
+    nameWindow(title)
   }, [title])
   return (
     <main ref={main} className={css["page"]} id="content" tabIndex={-1} aria-labelledby={heading}>

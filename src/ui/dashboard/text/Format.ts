@@ -31,6 +31,25 @@ export const useFormat = () => {
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
     day: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
+    /** The shortest way to say how long ago: "now", "5m", "3h", "2d", then the date. */
+    since: (iso: string, now: string) => {
+      const date = new Date(iso)
+      const seconds = (Date.now() - date.getTime()) / 1_000
+      if (seconds < 60) return now
+      for (const [unit, length] of units) {
+        if (length > 86_400 || seconds < length) continue
+        const count = Math.floor(seconds / length)
+        if (unit === "day" && count > 6) break
+        return new Intl.NumberFormat(locale, { style: "unit", unit, unitDisplay: "narrow" }).format(count)
+      }
+      const year =
+        date.getFullYear() === new Date().getFullYear() ? ({} as const) : ({ year: "2-digit" } as const)
+      return new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", ...year }).format(date)
+    },
+    /** The time of day. */
+    time: (iso: string) => new Intl.DateTimeFormat(locale, { timeStyle: "short" }).format(new Date(iso)),
+    /** A day of the reader's own calendar. */
+    date: (iso: string) => new Intl.DateTimeFormat(locale, { dateStyle: "full" }).format(new Date(iso)),
     /** "3 minutes ago". */
     ago: (iso: string) => {
       const seconds = (new Date(iso).getTime() - Date.now()) / 1_000

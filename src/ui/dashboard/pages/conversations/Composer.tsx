@@ -1,18 +1,26 @@
 /** Where the team writes, and what of it has not arrived yet. */
-import { useQueryClient } from "@tanstack/react-query"
-import { useSyncExternalStore } from "react"
+import { useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { say, type State } from "../../api/Conversations.ts"
+import { addNote, inboxItems } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/MessageForm.tsx"
+import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
+import { CannedReplies } from "./CannedReplies.tsx"
 import css from "./Composer.module.css"
 
 const words = texts(
   {
+    mode: "What is written",
     reply: "Reply",
+    note: "Note",
+    noteOn: (customer: string) => `Note on ${customer}`,
+    notePlaceholder: "Write to your team",
+    noteHelp: "Only your team sees it: neither the customer nor the agent does.",
     replyTo: (customer: string) => `Reply to ${customer}`,
     placeholder: "Write to the customer",
     takes: "Sending a message takes the conversation over from the agent.",
@@ -21,7 +29,12 @@ const words = texts(
     discard: "Discard"
   },
   {
+    mode: "Was geschrieben wird",
     reply: "Antwort",
+    note: "Notiz",
+    noteOn: (customer: string) => `Notiz zu ${customer}`,
+    notePlaceholder: "Dem Team schreiben",
+    noteHelp: "Nur Ihr Team sieht sie: weder der Kunde noch der Agent.",
     replyTo: (customer: string) => `Antwort an ${customer}`,
     placeholder: "Dem Kunden schreiben",
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
@@ -37,6 +50,8 @@ interface Draft {
   readonly files: ReadonlyArray<File>
   /** Why it was not sent; null while it is under way. */
   readonly problem: string | null
+  /** Meant for the team alone. */
+  readonly isNote: boolean
 }
 
 /** Messages of one conversation on their way: they outlive the page, as long as its window does. */
@@ -57,7 +72,7 @@ class Outbox {
   readonly discard = (key: number): void => this.set(this.drafts.filter((draft) => draft.key !== key))
 
   /** `deliver` tells why it was not sent, in words; null where it was. */
-  send(draft: Pick<Draft, "content" | "files">, deliver: () => Promise<string | null>): void {
+  send(draft: Pick<Draft, "content" | "files" | "isNote">, deliver: () => Promise<string | null>): void {
     this.count += 1
     const key = this.count
     this.set([...this.drafts, { ...draft, key, problem: null }])
@@ -91,22 +106,27 @@ export const useDrafts = (userId: string, id: string) => {
   useLeaveWarning(drafts.length > 0)
 
   /** Null once it has arrived, else why it has not. */
-  const deliver = async (content: string, files: ReadonlyArray<File>): Promise<string | null> => {
+  const deliver = async (
+    content: string,
+    files: ReadonlyArray<File>,
+    isNote: boolean
+  ): Promise<string | null> => {
     try {
-      await say(id, content, files)
+      await (isNote ? addNote(id, content) : say(id, content, files))
     } catch (problem) {
       return reason(problem).sentence
     }
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
     return null
   }
-  const send = (content: string, files: ReadonlyArray<File>) =>
-    outbox.send({ content, files }, () => deliver(content, files))
-  const retry = ({ content, files, key }: Draft) => {
+  const send = (content: string, files: ReadonlyArray<File>, isNote = false) =>
+    outbox.send({ content, files, isNote }, () => deliver(content, files, isNote))
+  const note = (content: string) => send(content, [], true)
+  const retry = ({ content, files, isNote, key }: Draft) => {
     outbox.discard(key)
-    send(content, files)
+    send(content, files, isNote)
   }
-  return { drafts, send, retry, discard: outbox.discard }
+  return { drafts, send, note, retry, discard: outbox.discard }
 }
 
 type Drafts = ReturnType<typeof useDrafts>
@@ -139,24 +159,72 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   ))
 }
 
-interface ComposerProps extends Pick<Drafts, "send"> {
+interface ComposerProps extends Pick<Drafts, "send" | "note"> {
   readonly id: string
   readonly customer: string
+  /** What the customer is called; null where nobody knows. */
+  readonly known: string | null
   readonly state: State
 }
 
-export const Composer = ({ customer, id, send, state }: ComposerProps) => {
+export const Composer = ({ customer, id, known, note, send, state }: ComposerProps) => {
   const t = useText(words)
+  const [mode, setMode] = useState<"reply" | "note">("reply")
+  // In a conversation that is over the team still writes to itself.
+  const isNote = mode === "note" || state === "CLOSED"
+  const field = useRef<HTMLTextAreaElement>(null)
+  const [asked, setAsked] = useState(0)
+  // The field of the other mode is there only after it is drawn.
+  useEffect(() => {
+    if (asked > 0) field.current?.focus()
+  }, [asked])
+  const write = (next: "reply" | "note") => {
+    setMode(next)
+    setAsked(asked + 1)
+  }
+  useShortcuts({ r: () => write("reply"), n: () => write("note") })
+  const { data: items } = useQuery(inboxItems)
+  const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({
+    name: shortcut,
+    text: content.replaceAll("{{name}}", known ?? "").replaceAll(/[ \t]+(?=[,.!?;:]|$)/gm, "")
+  }))
   return (
-    <div className={css["write"]}>
-      <MessageForm
-        draft={{ name: `reply.${id}`, title: t.replyTo(customer) }}
-        label={t.reply}
-        placeholder={t.placeholder}
-        note={state === "HUMAN_ACTIVE" ? "" : t.takes}
-        wordless
-        onSend={send}
-      />
+    <div className={`${css["write"]} ${isNote ? css["private"] : ""}`}>
+      <div role="group" aria-label={t.mode} className={css["modes"]}>
+        {state === "CLOSED" ? null : (
+          <button type="button" aria-pressed={!isNote} onClick={() => setMode("reply")}>
+            {t.reply}
+          </button>
+        )}
+        <button type="button" aria-pressed={isNote} onClick={() => setMode("note")}>
+          {t.note}
+        </button>
+        {isNote ? null : <CannedReplies />}
+      </div>
+      {isNote ? (
+        <MessageForm
+          key="note"
+          draft={{ name: `note.${id}`, title: t.noteOn(customer) }}
+          label={t.note}
+          placeholder={t.notePlaceholder}
+          note={t.noteHelp}
+          attaching={false}
+          field={field}
+          onSend={note}
+        />
+      ) : (
+        <MessageForm
+          key="reply"
+          draft={{ name: `reply.${id}`, title: t.replyTo(customer) }}
+          label={t.reply}
+          placeholder={t.placeholder}
+          note={state === "HUMAN_ACTIVE" ? "" : t.takes}
+          wordless
+          field={field}
+          snippets={snippets}
+          onSend={send}
+        />
+      )}
     </div>
   )
 }

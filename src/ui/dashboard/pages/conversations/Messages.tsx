@@ -1,10 +1,12 @@
 /** The messages of a conversation: the newest at the bottom and in sight, older ones on demand. */
-import { type ReactNode, useLayoutEffect, useRef } from "react"
+import { Fragment, type ReactNode, useLayoutEffect, useRef } from "react"
 import type { Message } from "../../api/Conversations.ts"
+import type { Entry as Happened } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { useSpoken } from "../../components/Prose.tsx"
 import { useStickToEnd } from "../../components/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { Entry } from "./Entry.tsx"
 import css from "./Messages.module.css"
 import { Said } from "./Said.tsx"
 
@@ -29,6 +31,12 @@ interface Props {
   readonly conversationId: string
   /** Oldest first. */
   readonly messages: ReadonlyArray<Message>
+  /** What happened beside them, oldest first. */
+  readonly entries: ReadonlyArray<Happened>
+  /** What the customer and the agent are called. */
+  readonly names: { readonly customer: string; readonly agent: string }
+  /** Who looks at them. */
+  readonly userId: string
   readonly typing: boolean
   /** The run whose trace is shown. */
   readonly chosen: string | null
@@ -45,11 +53,14 @@ export const Messages = ({
   conversationId,
   children,
   chosen,
+  entries,
   loading,
   messages,
+  names,
   older,
   onTrace,
-  typing
+  typing,
+  userId
 }: Props) => {
   const t = useText(words)
   const { frame, hold, onScroll } = useStickToEnd()
@@ -64,6 +75,12 @@ export const Messages = ({
     box.scrollTop = box.scrollHeight - kept.current
     kept.current = null
   }, [first])
+
+  const before = messages[0]?.position ?? Infinity
+  const after = (position: number) =>
+    entries
+      .filter((entry) => entry.position === position)
+      .map((entry) => <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />)
 
   const loadOlder = () => {
     const box = frame.current
@@ -89,27 +106,35 @@ export const Messages = ({
             </Button>
           </div>
         )}
-        {messages.length === 0 ? <p>{t.empty}</p> : null}
+        {messages.length === 0 && entries.length === 0 ? <p>{t.empty}</p> : null}
+        {entries
+          .filter(({ position }) => position < before)
+          .map((entry) => (
+            <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />
+          ))}
         {messages.map((message) => {
           const { runId } = message
           return (
-            <Said
-              conversationId={conversationId}
-              key={message.id}
-              message={message}
-              aside={
-                runId === null || onTrace === null ? null : (
-                  <button
-                    type="button"
-                    className={css["trace"]}
-                    aria-pressed={chosen === runId}
-                    onClick={() => onTrace(chosen === runId ? null : runId)}
-                  >
-                    {t.trace}
-                  </button>
-                )
-              }
-            />
+            <Fragment key={message.id}>
+              <Said
+                conversationId={conversationId}
+                message={message}
+                names={names}
+                aside={
+                  runId === null || onTrace === null ? null : (
+                    <button
+                      type="button"
+                      className={css["trace"]}
+                      aria-pressed={chosen === runId}
+                      onClick={() => onTrace(chosen === runId ? null : runId)}
+                    >
+                      {t.trace}
+                    </button>
+                  )
+                }
+              />
+              {after(message.position)}
+            </Fragment>
           )
         })}
         {children}

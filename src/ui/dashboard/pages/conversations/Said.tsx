@@ -63,23 +63,40 @@ const kilobytes = (size: number) => Math.max(1, Math.round(size / 1_000))
 
 interface SaidProps {
   readonly conversationId: string
+  /** What the customer and the agent are called. */
+  readonly names: { readonly customer: string; readonly agent: string }
   readonly message: Message
   /** What stands beside the time. */
   readonly aside: ReactNode
 }
 
-export const Said = ({ conversationId, message, aside }: SaidProps) => {
+export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
   const t = useText(words)
-  const { moment, number } = useFormat()
+  const { ago, moment, number } = useFormat()
   const why = useFailure()
-  const { attachments, author, citations, content, createdAt, delivery, failure, feedback, role } = message
+  const { attachments, author, by, citations, content, createdAt, delivery, failure, feedback, role } =
+    message
   const isAgent = role === "assistant" && (author === "agent" || author === null)
   const writer = role === "user" ? "customer" : (author ?? "agent")
+  const name =
+    writer === "customer"
+      ? names.customer
+      : writer === "agent"
+        ? names.agent
+        : writer === "human"
+          ? (by?.email ?? null)
+          : null
   return (
-    <article className={`${css["said"]} ${css[writer]}`} aria-label={t[writer]}>
+    <article
+      className={`${css["said"]} ${css[writer]}`}
+      aria-label={name === null ? t[writer] : `${t[writer]}: ${name}`}
+    >
       <header className={css["head"]}>
-        <strong>{t[writer]}</strong>
-        <time dateTime={createdAt}>{moment(createdAt)}</time>
+        <strong>{name ?? t[writer]}</strong>
+        {name === null || writer === "customer" ? null : <span className={css["role"]}>{t[writer]}</span>}
+        <time dateTime={createdAt} title={moment(createdAt)}>
+          {ago(createdAt)}
+        </time>
         {aside}
       </header>
       {role === "user" ? (

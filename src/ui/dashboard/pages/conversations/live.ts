@@ -21,7 +21,7 @@ const frameOf = (text: unknown): Frame | null => {
   }
 }
 
-interface Live {
+export interface Live {
   /** False while nothing is heard. */
   readonly connected: boolean
   readonly typing: boolean

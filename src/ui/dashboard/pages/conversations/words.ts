@@ -1,27 +1,15 @@
 /** Words of conversations that several of their parts use. */
 import type { Conversation, State } from "../../api/Conversations.ts"
 import type { Tone } from "../../components/Badge.tsx"
-import { texts, useLanguage } from "../../text/Language.tsx"
+import { texts, useLanguage, useText } from "../../text/Language.tsx"
 
 export const words = texts(
   {
     title: "Conversations",
-    lead: "What customers and agents say to each other. Whoever waits for a human comes first.",
     agent: "Agent",
     channel: "Channel",
     state: "State",
-    everyAgent: "Every agent",
-    everyChannel: "Every channel",
-    everyState: "Every state",
-    waiting: "Waiting for a human",
-    all: "All conversations",
-    others: "Everyone else",
-    empty: "Nobody has written yet",
-    emptyLead: "Conversations of the API, the widget and messaging channels appear here as they begin.",
-    noMatch: "No conversation is like that",
-    noMatchLead: "Choose other filters.",
-    clear: "Clear filters",
-    anonymous: "Unknown customer",
+    anonymous: (code: string) => `Visitor ${code}`,
     messages: (count: number) => (count === 1 ? "1 message" : `${count} messages`),
     api: "API",
     widget: "Website",
@@ -34,26 +22,15 @@ export const words = texts(
     AI_ACTIVE: "Agent answers",
     HUMAN_REQUESTED: "Human wanted",
     HUMAN_ACTIVE: "Human answers",
-    CLOSED: "Closed"
+    CLOSED: "Closed",
+    former: "A former member"
   },
   {
     title: "Gespräche",
-    lead: "Was Kunden und Agenten einander sagen. Wer auf einen Menschen wartet, steht oben.",
     agent: "Agent",
     channel: "Kanal",
     state: "Stand",
-    everyAgent: "Alle Agenten",
-    everyChannel: "Alle Kanäle",
-    everyState: "Jeder Stand",
-    waiting: "Wartet auf einen Menschen",
-    all: "Alle Gespräche",
-    others: "Alle anderen",
-    empty: "Noch hat niemand geschrieben",
-    emptyLead: "Gespräche über API, Widget und Nachrichtenkanäle erscheinen hier, sobald sie beginnen.",
-    noMatch: "So ein Gespräch gibt es nicht",
-    noMatchLead: "Bitte andere Filter wählen.",
-    clear: "Filter aufheben",
-    anonymous: "Unbekannter Kunde",
+    anonymous: (code: string) => `Gast ${code}`,
     messages: (count: number) => (count === 1 ? "1 Nachricht" : `${count} Nachrichten`),
     api: "API",
     widget: "Website",
@@ -67,7 +44,8 @@ export const words = texts(
     AI_ACTIVE: "Agent antwortet",
     HUMAN_REQUESTED: "Mensch gewünscht",
     HUMAN_ACTIVE: "Mensch antwortet",
-    CLOSED: "Geschlossen"
+    CLOSED: "Geschlossen",
+    former: "Ein früheres Mitglied"
   }
 )
 
@@ -81,12 +59,18 @@ const germanReasons: Readonly<Record<string, string>> = {
 }
 
 /** Why a conversation asks for a human. */
-export const useHandoffReason = (): ((row: Conversation) => string | null) => {
+export const useHandoffReason = (): ((reason: string | null) => string | null) => {
   const { language } = useLanguage()
-  return ({ handoffReason }) =>
-    handoffReason === null || language === "en"
-      ? handoffReason
-      : (germanReasons[handoffReason] ?? handoffReason)
+  return (reason) => (reason === null || language === "en" ? reason : (germanReasons[reason] ?? reason))
+}
+
+/** Characters of an id that tell a person from others who have no name. */
+const codeLength = 4
+
+/** What the customer is called: by name or contact, else by the end of their id, which stays. */
+export const useCustomer = (): ((row: Pick<Conversation, "customer" | "endUserId">) => string) => {
+  const t = useText(words)
+  return ({ customer, endUserId }) => customer ?? t.anonymous(endUserId.slice(-codeLength).toUpperCase())
 }
 
 export const tones: Record<State, Tone> = {

@@ -1,0 +1,159 @@
+/** How the team works through conversations: who has what, notes, labels, saved views, canned replies, and what happened. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentId, ConversationId, EndUserId, MessageId, typeId, UserId } from "../Ids.ts"
+import { Text, trimmed } from "../Text.ts"
+import { ConversationChannel, ConversationState } from "./Conversation.ts"
+
+const id = <const B extends string>(brand: B) => Text.pipe(Schema.minLength(1), Schema.brand(brand))
+const generator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
+  Effect.map(Clock.currentTimeMillis, (now) => brand(typeId(prefix, now)))
+
+export const LabelId = id("LabelId")
+export type LabelId = typeof LabelId.Type
+export const SavedViewId = id("SavedViewId")
+export type SavedViewId = typeof SavedViewId.Type
+export const CannedReplyId = id("CannedReplyId")
+export type CannedReplyId = typeof CannedReplyId.Type
+export const EntryId = id("EntryId")
+export type EntryId = typeof EntryId.Type
+
+export const newLabelId = generator("lbl", (text) => LabelId.make(text))
+export const newSavedViewId = generator("viw", (text) => SavedViewId.make(text))
+export const newCannedReplyId = generator("cre", (text) => CannedReplyId.make(text))
+export const newEntryId = generator("ent", (text) => EntryId.make(text))
+
+/** Labels, saved views and canned replies of one tenant at most: of each so many. */
+export const maxInboxItems = 100
+/** Labels of one conversation at most. */
+const maxLabels = 20
+/** Notes of one conversation at most. */
+export const maxNotes = 500
+/** Unread conversations are counted up to this number. */
+export const maxUnread = 100
+
+const name = trimmed(60)
+
+const LabelTone = Schema.Literal("neutral", "accent", "good", "warn", "bad")
+export const LabelFields = Schema.Struct({ name, tone: LabelTone })
+export const Label = Schema.Struct({ id: LabelId, ...LabelFields.fields }).annotations({
+  identifier: "InboxLabel"
+})
+export type Label = typeof Label.Type
+
+/** Whose conversations: the caller's own, nobody's, or those of one member. */
+const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Which conversations a list shows; what is left out filters nothing. */
+export const InboxFilter = Schema.Struct({
+  agentId: optional(AgentId),
+  state: optional(ConversationState),
+  channel: optional(ConversationChannel),
+  assignee: optional(AssigneeFilter),
+  label: optional(LabelId),
+  /** Those with something that the caller has not read. */
+  unread: optional(Schema.Literal("true")),
+  /** Words of messages, notes and of what the customer is called: each as the beginning of one. */
+  q: optional(trimmed(200))
+})
+export type InboxFilter = typeof InboxFilter.Type
+
+export const SavedViewFields = Schema.Struct({ name, filter: InboxFilter })
+export const SavedView = Schema.Struct({ id: SavedViewId, ...SavedViewFields.fields }).annotations({
+  identifier: "InboxView"
+})
+export type SavedView = typeof SavedView.Type
+
+export const CannedReplyFields = Schema.Struct({
+  /** What is typed behind `/`. */
+  shortcut: trimmed(40).pipe(
+    Schema.pattern(/^[\p{L}\p{N}_-]+$/u, { message: () => "Expected letters, digits, - and _" })
+  ),
+  /** `{{name}}` stands for what the customer is called. */
+  content: trimmed(4_000)
+})
+export const CannedReply = Schema.Struct({ id: CannedReplyId, ...CannedReplyFields.fields }).annotations({
+  identifier: "CannedReply"
+})
+export type CannedReply = typeof CannedReply.Type
+
+/** A member of the team; `email` is null for one who has left it. */
+export const Teammate = Schema.Struct({ id: UserId, email: Schema.NullOr(Schema.String) })
+export type Teammate = typeof Teammate.Type
+
+export const EntryKind = Schema.Literal(
+  "note",
+  "requested",
+  "taken",
+  "released",
+  "closed",
+  "assigned",
+  "unassigned",
+  "labelled",
+  "unlabelled"
+)
+export type EntryKind = typeof EntryKind.Type
+
+/** What stands in a thread beside its messages, for the team alone. */
+export const Entry = Schema.Struct({
+  id: EntryId,
+  kind: EntryKind,
+  /** Of the message that it stands after; 0 before the first. */
+  position: Schema.Int,
+  /** Who did it; null where it was the customer, the agent or the service. */
+  by: Schema.NullOr(Teammate),
+  /** Whom the conversation was assigned to. */
+  subject: Schema.NullOr(Teammate),
+  /** The note, why a human was asked for, or the label's name. */
+  content: Schema.NullOr(Schema.String),
+  createdAt: Schema.DateTimeUtc
+}).annotations({ identifier: "ConversationEntry" })
+export type Entry = typeof Entry.Type
+
+export const NoteFields = Schema.Struct({ content: trimmed(10_000) })
+export const AssigneeFields = Schema.Struct({ userId: Schema.NullOr(UserId) })
+export const LabelsFields = Schema.Struct({
+  labelIds: Schema.Array(LabelId).pipe(Schema.maxItems(maxLabels))
+})
+export const ReadFields = Schema.Struct({
+  /** The last message that was seen. */
+  messageId: MessageId
+})
+
+/** What the inbox knows of a conversation for one member. */
+export const InboxStanding = Schema.Struct({
+  /** What the customer said last. */
+  question: Schema.NullOr(Schema.String),
+  /** True where the customer has written since the caller last read. */
+  unread: Schema.Boolean,
+  assignee: Schema.NullOr(Teammate),
+  labelIds: Schema.Array(LabelId)
+})
+export type InboxStanding = typeof InboxStanding.Type
+
+/** Another conversation of the same person. */
+const OtherConversation = Schema.Struct({
+  id: ConversationId,
+  channel: ConversationChannel,
+  state: ConversationState,
+  question: Schema.NullOr(Schema.String),
+  updatedAt: Schema.DateTimeUtc
+})
+
+/** Whom a conversation is with. */
+export const Person = Schema.Struct({
+  id: EndUserId,
+  externalId: Schema.NullOr(Schema.String),
+  /** What messaging providers call them. */
+  contacts: Schema.Array(
+    Schema.Struct({ channel: Schema.String, kind: Schema.String, value: Schema.String })
+  ),
+  createdAt: Schema.DateTimeUtc,
+  conversationCount: Schema.Int,
+  /** The last ten besides the one that was asked about. */
+  others: Schema.Array(OtherConversation)
+}).annotations({ identifier: "InboxPerson" })
+export type Person = typeof Person.Type

@@ -1,0 +1,97 @@
+/** What members of a team do with conversations besides answering. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  AssigneeFields,
+  Entry,
+  EntryId,
+  LabelsFields,
+  NoteFields,
+  Person,
+  ReadFields
+} from "../../../domain/conversations/Inbox.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { ConversationId } from "../../../domain/Ids.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
+
+export const UnreadCount = Schema.Struct({ unread: Schema.Int })
+export const OnePerson = Schema.Struct({ person: Person })
+export const OneEntry = Schema.Struct({ entry: Entry })
+const Changed = success(Schema.Struct({ id: ConversationId }))
+
+/** Unread conversations that people answer and that are nobody else's; 100 stands for 100 and more. */
+const unread = HttpApiEndpoint.get("unread", "/inbox/unread")
+  .addSuccess(success(UnreadCount))
+  .annotate(RequiredRole, "viewer")
+
+/** Everything counts as read by the caller. */
+const readAll = HttpApiEndpoint.post("readAll", "/inbox/read")
+  .addSuccess(success(UnreadCount))
+  .annotate(RequiredRole, "viewer")
+
+/** The caller has read up to `messageId`. */
+const read = HttpApiEndpoint.post("read", "/conversations/:id/read")
+  .setPath(conversationPath)
+  .setPayload(ReadFields)
+  .addSuccess(Changed)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** To a member from the role `agent` on, or with null to nobody. */
+const assign = HttpApiEndpoint.put("assign", "/conversations/:id/assignee")
+  .setPath(conversationPath)
+  .setPayload(AssigneeFields)
+  .addSuccess(Changed)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+/** The conversation has these labels and no others. */
+const label = HttpApiEndpoint.put("label", "/conversations/:id/labels")
+  .setPath(conversationPath)
+  .setPayload(LabelsFields)
+  .addSuccess(Changed)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+/** For the team alone: neither the customer nor a model is shown it. */
+const note = HttpApiEndpoint.post("note", "/conversations/:id/notes")
+  .setPath(conversationPath)
+  .setPayload(NoteFields)
+  .addSuccess(success(OneEntry), { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+/** A note of the caller's own. */
+const removeNote = HttpApiEndpoint.del("removeNote", "/conversations/:id/notes/:noteId")
+  .setPath(Schema.Struct({ ...conversationPath.fields, noteId: EntryId }))
+  .addSuccess(success(Schema.Struct({ id: EntryId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "agent")
+
+/** Whom the conversation is with. */
+const person = HttpApiEndpoint.get("person", "/conversations/:id/person")
+  .setPath(conversationPath)
+  .addSuccess(success(OnePerson))
+  .addError(failure(NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const work = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id)
+    .add(unread)
+    .add(readAll)
+    .add(read)
+    .add(assign)
+    .add(label)
+    .add(note)
+    .add(removeNote)
+    .add(person)
+
+export class InboxWorkApi extends work("inboxWork").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedInboxWorkApi extends work("managedInboxWork")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "conversations") {}

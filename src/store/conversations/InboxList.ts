@@ -1,0 +1,206 @@
+/** The inbox of one member: conversations by their last activity, what of them is unread, and the words of search. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  Conversation,
+  ConversationChannel,
+  ConversationState
+} from "../../domain/conversations/Conversation.ts"
+import { type InboxFilter, InboxStanding, maxUnread } from "../../domain/conversations/Inbox.ts"
+import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts"
+import type { Page } from "../../domain/Page.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** Conversations that a search finds at most, of each of the places that it looks in. */
+const searchLimit = 500
+
+const Row = Schema.Struct({
+  ...Conversation.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate,
+  state: ConversationState,
+  channel: ConversationChannel,
+  handoffReason: Schema.NullOr(Schema.String),
+  /** Of the order: the moment with all its digits. */
+  moment: Schema.String
+})
+type ListedConversation = Omit<typeof Row.Type, "moment">
+
+const StandingRow = Schema.Struct({ conversationId: ConversationId, ...InboxStanding.fields })
+
+/** A member of a tenant. */
+export interface Reader extends TenantScope {
+  readonly userId: UserId
+}
+
+/** `<moment> <id>` of the last row of a page. */
+const placeOf = (after: string) => {
+  const [moment = "", id = ""] = after.split(" ")
+  return { moment, id }
+}
+
+export class InboxListStore extends Effect.Service<InboxListStore>()("store/conversations/InboxList", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Position up to which the member has read `c`, and the moment before which all counts as read. */
+    const reading = ({ tenantId, userId }: Reader) => sql`
+      left join users reader on reader.tenant_id = ${tenantId} and reader.id = ${userId}
+      left join conversation_reads seen on seen.tenant_id = ${tenantId} and seen.user_id = ${userId}
+        and seen.conversation_id = c.id`
+
+    const isUnread = sql`(
+      c.message_count > coalesce(seen.position, 0) and c.updated_at > coalesce(reader.inbox_read_at, '-infinity')
+      and exists (
+        select from messages m where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.position > coalesce(seen.position, 0)
+          and m.role = 'user' and m.created_at > coalesce(reader.inbox_read_at, '-infinity')
+      )
+    )`
+
+    /** Conversations that have all words of `q` in one message or note, or whose person is called so. */
+    const found = ({ tenantId }: TenantScope, q: string) => sql`
+      (select m.conversation_id from messages m where m.tenant_id = ${tenantId}
+        and inbox_words(m.tenant_id, m.content) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
+      union
+      (select e.conversation_id from conversation_entries e
+      where e.tenant_id = ${tenantId} and e.kind = 'note'
+        and inbox_words(e.tenant_id, e.content) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
+      union
+      select own.id from (
+        (select p.id from end_users p where p.tenant_id = ${tenantId} and p.external_id is not null
+          and inbox_words(p.tenant_id, p.external_id) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
+        union
+        (select n.end_user_id from end_user_aliases n where n.tenant_id = ${tenantId}
+          and inbox_words(n.tenant_id, n.value) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
+      ) person (id) join conversations own on own.end_user_id = person.id and own.tenant_id = ${tenantId}`
+
+    const conditionsOf = (
+      reader: Reader,
+      { agentId, assignee, channel, label, q, state, unread }: InboxFilter
+    ): ReadonlyArray<Fragment> => [
+      sql`c.tenant_id = ${reader.tenantId}`,
+      channel === undefined ? sql`c.channel <> 'test'` : sql`c.channel = ${channel}`,
+      ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
+      ...(state === undefined ? [] : [sql`c.state = ${state}`]),
+      ...(assignee === undefined
+        ? []
+        : assignee === "none"
+          ? [sql`c.assignee_id is null`, sql`c.state <> 'CLOSED'`]
+          : [sql`c.assignee_id = ${assignee === "me" ? reader.userId : assignee}`]),
+      ...(label === undefined
+        ? []
+        : [
+            sql`exists (select from conversation_labels l where l.tenant_id = c.tenant_id and l.conversation_id = c.id
+              and l.label_id = ${label})`
+          ]),
+      ...(unread === undefined ? [] : [isUnread]),
+      ...(q === undefined ? [] : [sql`c.id in (${found(reader, q)})`])
+    ]
+
+    /** Last activity first; those of the team's own tests only where their channel is asked for. */
+    const list = Effect.fn("InboxListStore.list")(function* (
+      reader: Reader,
+      filter: InboxFilter,
+      { after, limit }: { readonly limit: number; readonly after: string | undefined }
+    ) {
+      const place = after === undefined ? undefined : placeOf(after)
+      const conditions = [
+        ...conditionsOf(reader, filter),
+        ...(place === undefined
+          ? []
+          : [sql`(c.updated_at, c.id) < (${place.moment}::timestamptz, ${place.id})`])
+      ]
+      const rows = yield* SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
+            (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
+            c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
+            to_char(c.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
+          from conversations c ${filter.unread === undefined ? sql`` : reading(reader)}
+          where ${sql.and(conditions)} order by c.updated_at desc, c.id desc limit ${limit + 1}`
+      })(undefined).pipe(Effect.orDie)
+      const shown = rows.slice(0, limit)
+      const last = shown.at(-1)
+      const page: Page<ListedConversation> = {
+        rows: shown.map(({ moment: _, ...row }) => row),
+        next: rows.length > limit && last !== undefined ? `${last.moment} ${last.id}` : null
+      }
+      return page
+    })
+
+    /** What the member has to know of each of `ids`. */
+    const standings = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: StandingRow,
+        execute: () => sql`
+          select c.id as "conversationId", left(q.content, 160) as question, ${isUnread} as unread,
+            case when c.assignee_id is not null then jsonb_build_object('id', c.assignee_id, 'email', (
+              select u.email from users u where u.tenant_id = c.tenant_id and u.id = c.assignee_id
+            )) end as assignee,
+            coalesce((
+              select jsonb_agg(l.label_id order by l.label_id) from conversation_labels l
+              where l.tenant_id = c.tenant_id and l.conversation_id = c.id
+            ), '[]') as "labelIds"
+          from conversations c ${reading(reader)}
+          left join lateral (
+            select m.content from messages m
+            where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
+            order by m.position desc limit 1
+          ) q on true
+          where c.tenant_id = ${reader.tenantId}
+            and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxListStore.standings"))
+
+    /** Unread conversations that people answer and that are nobody else's, at most `maxUnread`. */
+    const unread = (reader: Reader) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ count: Schema.Int }),
+        execute: () => sql`
+          select count(*)::int as count from (
+            select from conversations c ${reading(reader)}
+            where c.tenant_id = ${reader.tenantId} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
+              and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
+            limit ${maxUnread}
+          ) waiting`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
+        Effect.withSpan("InboxListStore.unread")
+      )
+
+    /** False when the tenant has no such conversation with such a message. What was read further stays read. */
+    const read = Effect.fn("InboxListStore.read")(function* (
+      { tenantId, userId }: Reader,
+      id: ConversationId,
+      messageId: MessageId
+    ) {
+      const rows = yield* sql`
+        insert into conversation_reads (tenant_id, user_id, conversation_id, position)
+        select c.tenant_id, u.id, c.id, m.position
+        from conversations c join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.id = ${messageId}
+        join users u on u.tenant_id = c.tenant_id and u.id = ${userId}
+        where c.tenant_id = ${tenantId} and c.id = ${id} and m.position is not null
+        on conflict (tenant_id, user_id, conversation_id)
+          do update set position = greatest(conversation_reads.position, excluded.position)
+        returning position`
+      return rows.length > 0
+    }, Effect.orDie)
+
+    /** Everything is read. */
+    const readAll = Effect.fn("InboxListStore.readAll")(function* ({ tenantId, userId }: Reader) {
+      yield* sql`update users set inbox_read_at = now() where tenant_id = ${tenantId} and id = ${userId}`
+      yield* sql`delete from conversation_reads where tenant_id = ${tenantId} and user_id = ${userId}`
+    }, Effect.orDie)
+
+    return { list, standings, unread, read, readAll } as const
+  })
+}) {}

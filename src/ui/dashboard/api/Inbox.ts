@@ -1,0 +1,149 @@
+/** The team's inbox: its list, what is unread, and what members do with conversations besides answering. */
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  type QueryClient,
+  queryOptions
+} from "@tanstack/react-query"
+import type {
+  AssigneeFields,
+  CannedReply as DeclaredReply,
+  CannedReplyFields,
+  Entry as DeclaredEntry,
+  InboxFilter,
+  Label as DeclaredLabel,
+  LabelFields,
+  LabelsFields,
+  NoteFields,
+  ReadFields,
+  SavedView as DeclaredView,
+  SavedViewFields,
+  Teammate as DeclaredTeammate
+} from "../../../domain/conversations/Inbox.ts"
+import type { AllItems, OneLabel } from "../../../http/hosted/conversations/InboxItemsApi.ts"
+import type { InboxPage, RecentMessages } from "../../../http/hosted/conversations/InboxViewApi.ts"
+import type { OneEntry, OnePerson, UnreadCount } from "../../../http/hosted/conversations/InboxWorkApi.ts"
+import { call, firstPage } from "./Client.ts"
+import type { Conversation } from "./Conversations.ts"
+
+export type Filter = typeof InboxFilter.Encoded
+export type Entry = typeof DeclaredEntry.Encoded
+export type Label = typeof DeclaredLabel.Encoded
+export type View = typeof DeclaredView.Encoded
+export type Reply = typeof DeclaredReply.Encoded
+export type Teammate = typeof DeclaredTeammate.Encoded
+type Pages = InfiniteData<typeof InboxPage.Encoded>
+type Thread = InfiniteData<typeof RecentMessages.Encoded>
+
+/** How often the head of the list is looked at anew, and the count of what is unread, in milliseconds. */
+const headIntervalMs = 5_000
+const countIntervalMs = 15_000
+/** Conversations of one page. */
+export const pageSize = 50
+
+const page = (filter: Filter, cursor: string | null, limit: number, signal: AbortSignal) =>
+  call<typeof InboxPage.Encoded>("GET", "/api/inbox", { query: { ...filter, limit, cursor }, signal })
+
+/** Pages from the last activity back. They are read once: what changes comes to the head. */
+export const listed = (filter: Filter) =>
+  infiniteQueryOptions({
+    queryKey: ["inbox", "pages", filter],
+    queryFn: ({ pageParam, signal }) => page(filter, pageParam, pageSize, signal),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    staleTime: Infinity
+  })
+
+/** The conversations with the last activity, as they are now. */
+export const head = (filter: Filter) =>
+  queryOptions({
+    queryKey: ["conversations", "head", filter],
+    queryFn: ({ signal }) => page(filter, null, pageSize, signal).then(({ conversations }) => conversations),
+    refetchInterval: headIntervalMs
+  })
+
+export const unreadCount = queryOptions({
+  queryKey: ["conversations", "unread"],
+  queryFn: ({ signal }) =>
+    call<typeof UnreadCount.Encoded>("GET", "/api/inbox/unread", { signal }).then(({ unread }) => unread),
+  refetchInterval: countIntervalMs,
+  // Who asked for notifications gets them while the page is not in sight.
+  refetchIntervalInBackground: true
+})
+
+/** What the list and the thread say of a conversation, before the service is asked again. */
+export const patch = (queries: QueryClient, id: string, change: Partial<Conversation>): void => {
+  const changed = (row: Conversation) => (row.id === id ? { ...row, ...change } : row)
+  queries.setQueriesData<Pages>({ queryKey: ["inbox", "pages"] }, (data) =>
+    data === undefined
+      ? undefined
+      : {
+          ...data,
+          pages: data.pages.map((one) => ({ ...one, conversations: one.conversations.map(changed) }))
+        }
+  )
+  queries.setQueriesData<ReadonlyArray<Conversation>>({ queryKey: ["conversations", "head"] }, (rows) =>
+    rows?.map(changed)
+  )
+  queries.setQueriesData<Thread>({ queryKey: ["conversations", "one", id] }, (data) =>
+    data === undefined
+      ? undefined
+      : { ...data, pages: data.pages.map((one) => ({ ...one, conversation: changed(one.conversation) })) }
+  )
+}
+
+/** The caller has seen everything up to the message. */
+export const markRead = (id: string, messageId: string) =>
+  call<unknown, typeof ReadFields.Encoded>("POST", `/api/conversations/${id}/read`, { body: { messageId } })
+
+export const markAllRead = () => call("POST", "/api/inbox/read")
+
+export const assign = (id: string, userId: string | null) =>
+  call<unknown, typeof AssigneeFields.Encoded>("PUT", `/api/conversations/${id}/assignee`, {
+    body: { userId }
+  })
+
+export const setLabels = (id: string, labelIds: ReadonlyArray<string>) =>
+  call<unknown, typeof LabelsFields.Encoded>("PUT", `/api/conversations/${id}/labels`, { body: { labelIds } })
+
+export const addNote = (id: string, content: string) =>
+  call<typeof OneEntry.Encoded, typeof NoteFields.Encoded>("POST", `/api/conversations/${id}/notes`, {
+    body: { content }
+  })
+
+export const removeNote = (id: string, noteId: string) =>
+  call("DELETE", `/api/conversations/${id}/notes/${noteId}`)
+
+export const person = (id: string) =>
+  queryOptions({
+    queryKey: ["conversations", "person", id],
+    queryFn: ({ signal }) =>
+      call<typeof OnePerson.Encoded>("GET", `/api/conversations/${id}/person`, { signal }).then(
+        ({ person }) => person
+      ),
+    staleTime: 30_000
+  })
+
+/** Labels, saved views and canned replies. */
+export const inboxItems = queryOptions({
+  queryKey: ["inbox", "items"],
+  queryFn: ({ signal }) => call<typeof AllItems.Encoded>("GET", "/api/inbox/items", { signal }),
+  staleTime: 30_000
+})
+
+export const addLabel = (name: string, tone: Label["tone"]) =>
+  call<typeof OneLabel.Encoded, typeof LabelFields.Encoded>("POST", "/api/inbox/labels", {
+    body: { name, tone }
+  })
+
+export const addView = (name: string, filter: Filter) =>
+  call<unknown, typeof SavedViewFields.Encoded>("POST", "/api/inbox/views", { body: { name, filter } })
+
+export const removeView = (id: string) => call("DELETE", `/api/inbox/views/${id}`)
+
+export const addReply = (shortcut: string, content: string) =>
+  call<unknown, typeof CannedReplyFields.Encoded>("POST", "/api/inbox/replies", {
+    body: { shortcut, content }
+  })
+
+export const removeReply = (id: string) => call("DELETE", `/api/inbox/replies/${id}`)

@@ -1,0 +1,97 @@
+/** What has just happened, with the way back: at the edge of the page, read out, gone by itself. */
+import { useEffect, useState, useSyncExternalStore } from "react"
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
+import css from "./Toast.module.css"
+
+const words = texts(
+  { undo: "Undo", dismiss: "Dismiss", region: "What has just happened" },
+  { undo: "Rückgängig", dismiss: "Ausblenden", region: "Was gerade geschehen ist" }
+)
+
+/** How long one is shown, in milliseconds: longer than it takes to read and reach it. */
+const shownMs = 8_000
+/** More of them at once would cover the page. */
+const maxToasts = 3
+
+interface ToastItem {
+  readonly key: number
+  readonly text: string
+  readonly undo: (() => void) | null
+}
+
+let count = 0
+let items: ReadonlyArray<ToastItem> = []
+const listeners = new Set<() => void>()
+
+const set = (next: ReadonlyArray<ToastItem>) => {
+  items = next
+  for (const listener of listeners) listener()
+}
+const dismiss = (key: number) => set(items.filter((item) => item.key !== key))
+
+/** `undo` takes it back; without it there is nothing to take back. */
+export const toast = (text: string, undo: (() => void) | null = null): void => {
+  count += 1
+  set([...items.slice(1 - maxToasts), { key: count, text, undo }])
+}
+
+const listen = (listener: () => void) => {
+  listeners.add(listener)
+  return () => {
+    listeners.delete(listener)
+  }
+}
+const now = () => items
+
+const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: boolean }) => {
+  const t = useText(words)
+  const { key, text, undo } = item
+  useEffect(() => {
+    if (paused) return
+    const timer = setTimeout(() => dismiss(key), shownMs)
+    return () => clearTimeout(timer)
+  }, [key, paused])
+  return (
+    <div className={css["toast"]}>
+      <span>{text}</span>
+      {undo === null ? null : (
+        <Button
+          kind="quiet"
+          onPress={() => {
+            dismiss(key)
+            undo()
+          }}
+        >
+          {t.undo}
+        </Button>
+      )}
+      <Button kind="quiet" icon aria-label={t.dismiss} onPress={() => dismiss(key)}>
+        ×
+      </Button>
+    </div>
+  )
+}
+
+/** Stands in the page once. Under the pointer or with the focus in it nothing goes away. */
+export const Toasts = () => {
+  const t = useText(words)
+  const shown = useSyncExternalStore(listen, now)
+  const [paused, setPaused] = useState(false)
+  return (
+    <section
+      className={css["region"]}
+      aria-label={t.region}
+      onPointerEnter={() => setPaused(true)}
+      onPointerLeave={() => setPaused(false)}
+      onFocus={() => setPaused(true)}
+      onBlur={() => setPaused(false)}
+    >
+      <div role="status" aria-live="polite" className={css["list"]}>
+        {shown.map((item) => (
+          <Toast key={item.key} item={item} paused={paused} />
+        ))}
+      </div>
+    </section>
+  )
+}

@@ -1,0 +1,123 @@
+/** The inbox: the list of conversations, the one that is read, and whom it is with. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useCallback, useEffect, useState } from "react"
+import { agents } from "../../api/Agents.ts"
+import { inboxItems } from "../../api/Inbox.ts"
+import type { User } from "../../api/Session.ts"
+import { Keyboard } from "lucide-react"
+import { Button } from "../../components/Button.tsx"
+import { useShortcuts } from "../../window/useShortcuts.ts"
+import { useArrival } from "../../components/Page.tsx"
+import { nameWindow } from "../../window/title.ts"
+import { Toasts } from "../../components/feedback/Toast.tsx"
+import { KeptDrafts } from "../../forms/DraftNotes.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { ConversationList } from "./ConversationList.tsx"
+import { Filters } from "./Filters.tsx"
+import css from "./Inbox.module.css"
+import { useLive } from "./live.ts"
+import { ShortcutSheet } from "./ShortcutSheet.tsx"
+import { PersonPane } from "./PersonPane.tsx"
+import { Thread } from "./Thread.tsx"
+import { useFilter } from "./useFilter.ts"
+import { words as shared } from "./words.ts"
+
+const words = texts(
+  { choose: "Choose a conversation to read it.", shortcuts: "Keyboard shortcuts" },
+  { choose: "Wählen Sie ein Gespräch, um es zu lesen.", shortcuts: "Tastenkürzel" }
+)
+
+interface OneProps {
+  readonly id: string
+  readonly user: User
+  readonly search: string
+}
+
+const One = ({ id, search, user }: OneProps) => {
+  const queries = useQueryClient()
+  const onChange = useCallback(
+    () => void queries.invalidateQueries({ queryKey: ["conversations", "one", id] }),
+    [queries, id]
+  )
+  const live = useLive(id, onChange)
+  const [runId, setRunId] = useState<string | null>(null)
+  const [isOpen, setOpen] = useState(false)
+  const onTrace = (run: string | null) => {
+    setRunId(run)
+    if (run !== null) setOpen(true)
+  }
+  const shared = { id, isOpen, live, onTrace, runId, search, user }
+  return (
+    <>
+      <Thread {...shared} onDetails={() => setOpen(!isOpen)} />
+      <PersonPane
+        {...shared}
+        onClose={() => {
+          setOpen(false)
+          setRunId(null)
+        }}
+      />
+    </>
+  )
+}
+
+const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const main = useArrival()
+  const { filter, search, setFilter } = useFilter()
+  const { data: items } = useQuery(inboxItems)
+  const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
+  useEffect(() => {
+    if (id === null) nameWindow(names.title)
+  }, [id, names.title])
+  const [sheet, setSheet] = useState(false)
+  useShortcuts({ "?": () => setSheet(true) })
+  const Heading = id === null ? "h1" : "h2"
+  return (
+    <main
+      ref={main}
+      id="content"
+      tabIndex={-1}
+      className={css["inbox"]}
+      aria-label={names.title}
+      data-fullscreen={id === null ? undefined : ""}
+    >
+      <section className={css["list"]} aria-label={names.title}>
+        <header className={css["head"]}>
+          <Heading className={css["title"]}>{names.title}</Heading>
+          <span className={css["keys"]}>
+            <Button kind="quiet" icon aria-label={t.shortcuts} onPress={() => setSheet(true)}>
+              <Keyboard aria-hidden size={17} />
+            </Button>
+          </span>
+        </header>
+        <Filters
+          filter={filter}
+          onChange={setFilter}
+          agents={known}
+          labels={items?.labels ?? []}
+          views={items?.views ?? []}
+          user={user}
+        />
+        <KeptDrafts />
+        <ConversationList
+          filter={filter}
+          search={search}
+          current={id}
+          labels={items?.labels ?? []}
+          onClear={() => setFilter({})}
+        />
+      </section>
+      {id === null ? (
+        <p className={css["choose"]}>{t.choose}</p>
+      ) : (
+        <One key={id} id={id} user={user} search={search} />
+      )}
+      <ShortcutSheet isOpen={sheet} onClose={() => setSheet(false)} />
+      <Toasts />
+    </main>
+  )
+}
+
+export default Inbox

@@ -1,0 +1,365 @@
+/** Whom a conversation is with, who has it, its labels, and what else the person asked; or the trace of a reply. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { X } from "lucide-react"
+import { type FormEvent, type ReactNode, useState } from "react"
+import { Link } from "wouter"
+import { agent } from "../../api/Agents.ts"
+import { type Conversation, conversation, trace } from "../../api/Conversations.ts"
+import { addLabel, assign, inboxItems, type Label, patch, person, setLabels } from "../../api/Inbox.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { members } from "../../api/Team.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
+import { Loaded } from "../../components/Page.tsx"
+import { SaveCase } from "../../components/SaveCase.tsx"
+import { Skeleton } from "../../components/feedback/Skeleton.tsx"
+import { toast } from "../../components/feedback/Toast.tsx"
+import { Trace } from "../../components/Trace.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { useReason } from "../../text/useReason.ts"
+import type { Live } from "./live.ts"
+import css from "./PersonPane.module.css"
+import { tones, useCustomer, useHandoffReason, words as shared } from "./words.ts"
+
+const words = texts(
+  {
+    details: "Details",
+    hide: "Hide details",
+    hideTrace: "Back to the details",
+    assignee: "Assigned to",
+    nobody: "Nobody",
+    mine: (email: string) => `${email} (you)`,
+    assignedTo: (who: string) => `Assigned to ${who}`,
+    unassigned: "Assigned to nobody",
+    labels: "Labels",
+    labelsChanged: "Labels changed",
+    editLabels: "Edit labels",
+    doneLabels: "Done",
+    newLabel: "New label",
+    add: "Add",
+    about: "About",
+    reason: "Why a human",
+    begun: "Begun",
+    since: "Known since",
+    id: "Id",
+    phone: "Phone",
+    contact: "Contact",
+    others: "Other conversations",
+    noOthers: "None besides this one",
+    silent: "Nothing written yet"
+  },
+  {
+    details: "Details",
+    hide: "Details ausblenden",
+    hideTrace: "Zurück zu den Details",
+    assignee: "Zugewiesen an",
+    nobody: "Niemand",
+    mine: (email: string) => `${email} (Sie)`,
+    assignedTo: (who: string) => `Zugewiesen an ${who}`,
+    unassigned: "Niemandem zugewiesen",
+    labels: "Labels",
+    labelsChanged: "Labels geändert",
+    editLabels: "Labels bearbeiten",
+    doneLabels: "Fertig",
+    newLabel: "Neues Label",
+    add: "Hinzufügen",
+    about: "Über das Gespräch",
+    reason: "Warum ein Mensch",
+    begun: "Begonnen",
+    since: "Bekannt seit",
+    id: "Id",
+    phone: "Telefon",
+    contact: "Kontakt",
+    others: "Weitere Gespräche",
+    noOthers: "Keine außer diesem",
+    silent: "Noch nichts geschrieben"
+  }
+)
+
+/** Stands for nobody where a member is chosen. */
+const nobody = "-"
+
+const useChange = (found: Conversation) => {
+  const queries = useQueryClient()
+  const reason = useReason()
+  /** Shows `after` at once, and `before` again where the service refuses it. */
+  return async (
+    after: Partial<Conversation>,
+    before: Partial<Conversation>,
+    change: () => Promise<unknown>
+  ): Promise<boolean> => {
+    patch(queries, found.id, after)
+    try {
+      await change()
+      await queries.invalidateQueries({ queryKey: ["conversations", "one", found.id] })
+      return true
+    } catch (problem) {
+      patch(queries, found.id, before)
+      toast(reason(problem).sentence)
+      return false
+    }
+  }
+}
+
+const Assignee = ({ found, user }: { readonly found: Conversation; readonly user: User }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const change = useChange(found)
+  const { data } = useInfiniteQuery(members)
+  const team = data?.pages.flatMap((page) => page.users).filter(({ role }) => atLeast(role, "agent")) ?? []
+  const current = found.assignee
+  const give = async (to: Conversation["assignee"], before: Conversation["assignee"], isUndo: boolean) => {
+    const done = await change({ assignee: to }, { assignee: before }, () => assign(found.id, to?.id ?? null))
+    if (!done || isUndo) return
+    const text = to === null ? t.unassigned : t.assignedTo(to.email ?? names.former)
+    toast(text, () => void give(before, to, true))
+  }
+  const options: ReadonlyArray<readonly [string, string]> = [
+    [nobody, t.nobody],
+    ...team.map(({ email, id }) => [id, id === user.id ? t.mine(email) : email] as const),
+    ...(current === null || team.some(({ id }) => id === current.id)
+      ? []
+      : [[current.id, current.email ?? names.former] as const])
+  ]
+  return (
+    <Select
+      label={t.assignee}
+      options={options}
+      value={current?.id ?? nobody}
+      isDisabled={!atLeast(user.role, "agent")}
+      onChange={(id) => {
+        if (id === (current?.id ?? nobody)) return
+        const member = team.find((one) => one.id === id)
+        void give(member === undefined ? null : { id: member.id, email: member.email }, current, false)
+      }}
+    />
+  )
+}
+
+const labelTones: ReadonlyArray<Label["tone"]> = ["accent", "good", "warn", "bad", "neutral"]
+
+interface LabelsProps {
+  readonly found: Conversation
+  readonly labels: ReadonlyArray<Label>
+  readonly may: boolean
+}
+
+const Labels = ({ found, labels, may }: LabelsProps) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const reason = useReason()
+  const change = useChange(found)
+  const [editing, setEditing] = useState(false)
+  const [name, setName] = useState("")
+  const chosen = found.labelIds
+  const put = async (next: ReadonlyArray<string>, before: ReadonlyArray<string>, isUndo: boolean) => {
+    const done = await change({ labelIds: next }, { labelIds: before }, () => setLabels(found.id, next))
+    if (done && !isUndo) toast(t.labelsChanged, () => void put(before, next, true))
+  }
+  const create = async (event: FormEvent) => {
+    event.preventDefault()
+    const wanted = name.trim()
+    if (wanted === "") return
+    const known = labels.find((label) => label.name.toLowerCase() === wanted.toLowerCase())
+    try {
+      const tone = labelTones[labels.length % labelTones.length] ?? "neutral"
+      const id = known?.id ?? (await addLabel(wanted, tone)).label.id
+      await queries.invalidateQueries({ queryKey: ["inbox", "items"] })
+      setName("")
+      if (!chosen.includes(id)) await put([...chosen, id], chosen, false)
+    } catch (problem) {
+      toast(reason(problem).sentence)
+    }
+  }
+  return (
+    <section aria-label={t.labels} className={css["section"]}>
+      <header className={css["title"]}>
+        <h2>{t.labels}</h2>
+        {may ? (
+          <Button kind="quiet" onPress={() => setEditing(!editing)} aria-expanded={editing}>
+            {editing ? t.doneLabels : t.editLabels}
+          </Button>
+        ) : null}
+      </header>
+      {editing ? (
+        <>
+          <div className={css["labels"]}>
+            {labels.map((label) => {
+              const has = chosen.includes(label.id)
+              return (
+                <button
+                  key={label.id}
+                  type="button"
+                  className={css["choice"]}
+                  aria-pressed={has}
+                  onClick={() =>
+                    void put(
+                      has ? chosen.filter((id) => id !== label.id) : [...chosen, label.id],
+                      chosen,
+                      false
+                    )
+                  }
+                >
+                  <Badge tone={label.tone}>{label.name}</Badge>
+                </button>
+              )
+            })}
+          </div>
+          <form className={css["new"]} onSubmit={(event) => void create(event)}>
+            <TextField label={t.newLabel} value={name} maxLength={60} onChange={setName} />
+            <Button type="submit">{t.add}</Button>
+          </form>
+        </>
+      ) : chosen.length === 0 ? null : (
+        <div className={css["labels"]}>
+          {labels
+            .filter(({ id }) => chosen.includes(id))
+            .map((label) => (
+              <Badge key={label.id} tone={label.tone}>
+                {label.name}
+              </Badge>
+            ))}
+        </div>
+      )}
+    </section>
+  )
+}
+
+const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, string | null]> }) => (
+  <dl className={css["facts"]}>
+    {facts.map(([term, text]) =>
+      text === null ? null : (
+        <div key={`${term} ${text}`}>
+          <dt>{term}</dt>
+          <dd>{text}</dd>
+        </div>
+      )
+    )}
+  </dl>
+)
+
+const About = ({ found, search }: { readonly found: Conversation; readonly search: string }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const { ago, moment } = useFormat()
+  const reasonOf = useHandoffReason()
+  const { data: answering } = useQuery(agent(found.agentId))
+  const query = useQuery(person(found.id))
+  const known = query.data
+  return (
+    <>
+      <section aria-label={t.about} className={css["section"]}>
+        <h2>{t.about}</h2>
+        <Facts
+          facts={[
+            [t.reason, found.state === "AI_ACTIVE" ? null : reasonOf(found.handoffReason)],
+            [names.agent, answering?.name ?? "–"],
+            [names.channel, names[found.channel]],
+            [t.begun, moment(found.createdAt)],
+            ...(known?.contacts.map(
+              ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
+            ) ?? []),
+            [t.since, known === undefined ? null : moment(known.createdAt)],
+            [t.id, found.id]
+          ]}
+        />
+      </section>
+      <section aria-label={t.others} className={css["section"]}>
+        <h2>{t.others}</h2>
+        {known === undefined ? null : known.others.length === 0 ? (
+          <p className={css["soft"]}>{t.noOthers}</p>
+        ) : (
+          <ul className={css["others"]}>
+            {known.others.map((other) => (
+              <li key={other.id}>
+                <Link href={`/conversations/${other.id}${search}`}>{other.question ?? t.silent}</Link>
+                <span className={css["soft"]}>
+                  <Badge tone={tones[other.state]}>{names[other.state]}</Badge> {ago(other.updatedAt)}
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+    </>
+  )
+}
+
+interface RunProps {
+  /** Of the reply whose trace was asked for; null shows the turn that is under way. */
+  readonly runId: string | null
+  readonly live: Live
+  /** The agent whose test cases a turn may be saved as one of; null where the user may not. */
+  readonly caseOf: string | null
+}
+
+const Run = ({ caseOf, live, runId }: RunProps) => {
+  const query = useQuery({ ...trace(runId ?? ""), enabled: runId !== null })
+  if (runId === null) return live.events.length === 0 ? null : <Trace cost={cost} events={live.events} />
+  return (
+    <Loaded query={query}>
+      {({ agentVersion, cost, events, passages }) => (
+        <>
+          {caseOf === null ? null : <SaveCase key={runId} agentId={caseOf} runId={runId} />}
+          <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+interface Props {
+  readonly id: string
+  readonly user: User
+  readonly live: Live
+  readonly search: string
+  readonly runId: string | null
+  readonly isOpen: boolean
+  readonly onTrace: (runId: string | null) => void
+  readonly onClose: () => void
+}
+
+export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, user }: Props): ReactNode => {
+  const t = useText(words)
+  const nameOf = useCustomer()
+  const query = useInfiniteQuery(conversation(id, live.connected))
+  const { data: items } = useQuery(inboxItems)
+  const found = query.data?.pages[0]?.conversation
+  if (found === undefined) {
+    return (
+      <aside className={css["pane"]} data-open={isOpen ? "" : undefined} aria-label={t.details}>
+        {query.isPending ? <Skeleton rows={3} /> : null}
+      </aside>
+    )
+  }
+  return (
+    <aside className={css["pane"]} data-open={isOpen ? "" : undefined} aria-label={t.details}>
+      <header className={css["head"]}>
+        {runId === null ? (
+          <strong>{nameOf(found)}</strong>
+        ) : (
+          <Button kind="quiet" onPress={() => onTrace(null)}>
+            {t.hideTrace}
+          </Button>
+        )}
+        <span className={css["hide"]}>
+          <Button kind="quiet" icon aria-label={t.hide} onPress={onClose}>
+            <X aria-hidden size={18} />
+          </Button>
+        </span>
+      </header>
+      {runId === null ? (
+        <>
+          <section className={css["section"]}>
+            <Assignee found={found} user={user} />
+          </section>
+          <Labels found={found} labels={items?.labels ?? []} may={atLeast(user.role, "agent")} />
+          <About found={found} search={search} />
+        </>
+      ) : null}
+      <Run runId={runId} live={live} caseOf={atLeast(user.role, "admin") ? found.agentId : null} />
+    </aside>
+  )
+}

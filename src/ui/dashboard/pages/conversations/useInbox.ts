@@ -1,0 +1,52 @@
+/** The rows of the list: those that wait for a human first, then by last activity. Only their head is asked for again and again. */
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { useEffect, useMemo } from "react"
+import type { Conversation } from "../../api/Conversations.ts"
+import { type Filter, head, listed, pageSize } from "../../api/Inbox.ts"
+
+const none: ReadonlyArray<Conversation> = []
+
+/** Older pages behind the head as it is now. What is as new as the head and not in it has left the list. */
+const joined = (
+  recent: ReadonlyArray<Conversation>,
+  older: ReadonlyArray<Conversation>
+): ReadonlyArray<Conversation> => {
+  const last = recent.at(-1)
+  // A head that is shorter than a page is all there is.
+  if (last === undefined || recent.length < pageSize) return recent
+  const here = new Set(recent.map(({ id }) => id))
+  return [...recent, ...older.filter(({ id, updatedAt }) => updatedAt <= last.updatedAt && !here.has(id))]
+}
+
+export const useInbox = (filter: Filter) => {
+  const queries = useQueryClient()
+  const pages = useInfiniteQuery(listed(filter))
+  const newest = useQuery(head(filter))
+  /** Who waits comes first in the list of all; elsewhere the order is what was asked for. */
+  const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
+  const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
+
+  const older = useMemo(() => pages.data?.pages.flatMap((page) => page.conversations) ?? none, [pages.data])
+  const recent = newest.data ?? none
+  const last = recent.at(-1)
+  // So much has happened since the pages were read that conversations may lie between the two.
+  const isTorn =
+    last !== undefined && recent.length === pageSize && (older[0]?.updatedAt ?? "~") < last.updatedAt
+  useEffect(() => {
+    if (isTorn) void queries.resetQueries({ queryKey: listed(filter).queryKey })
+  }, [isTorn, queries, filter])
+
+  const first = isWhole ? (waiting.data ?? none) : none
+  const rows = useMemo(() => {
+    const above = new Set(first.map(({ id }) => id))
+    return (newest.data === undefined ? older : joined(recent, older)).filter(({ id }) => !above.has(id))
+  }, [first, newest.data, older, recent])
+
+  const { error, isFetching, isPending, refetch } = newest
+  return {
+    first,
+    rows,
+    query: { data: isPending ? undefined : rows, error, isFetching, isPending, refetch },
+    more: pages.hasNextPage && !pages.isFetchingNextPage ? () => void pages.fetchNextPage() : null
+  }
+}

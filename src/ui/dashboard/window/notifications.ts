@@ -1,0 +1,82 @@
+/** Tells of what comes while nobody looks, by the browser and by a sound: only where it was asked for. */
+import { useEffect, useRef, useSyncExternalStore } from "react"
+
+const storageKey = "spoke.notifications"
+const listeners = new Set<() => void>()
+
+const isOn = (): boolean => {
+  try {
+    return (
+      localStorage.getItem(storageKey) === "on" &&
+      "Notification" in window &&
+      Notification.permission === "granted"
+    )
+  } catch {
+    return false
+  }
+}
+
+const listen = (listener: () => void) => {
+  listeners.add(listener)
+  return () => {
+    listeners.delete(listener)
+  }
+}
+
+const keep = (on: boolean) => {
+  try {
+    localStorage.setItem(storageKey, on ? "on" : "off")
+  } catch {
+    // Kept as long as the page is: nowhere.
+  }
+  for (const listener of listeners) listener()
+}
+
+/** False where the browser, or who uses it, refuses. */
+const choose = async (on: boolean): Promise<boolean> => {
+  if (!on) {
+    keep(false)
+    return true
+  }
+  if (!("Notification" in window)) return false
+  const allowed = (await Notification.requestPermission()) === "granted"
+  keep(allowed)
+  return allowed
+}
+
+export const useNotificationSetting = () => [useSyncExternalStore(listen, isOn), choose] as const
+
+/** Two short quiet tones. */
+const chime = () => {
+  const context = new AudioContext()
+  const volume = context.createGain()
+  volume.gain.setValueAtTime(0.08, context.currentTime)
+  volume.gain.exponentialRampToValueAtTime(0.001, context.currentTime + 0.4)
+  volume.connect(context.destination)
+  for (const [place, pitch] of [660, 880].entries()) {
+    const tone = context.createOscillator()
+    tone.frequency.value = pitch
+    tone.connect(volume)
+    tone.start(context.currentTime + place * 0.15)
+    tone.stop(context.currentTime + 0.4)
+  }
+  setTimeout(() => void context.close(), 1_000)
+}
+
+/** Tells when `count`, which is undefined until it is known, has grown and the page is not looked at. */
+export const useNotifications = (count: number | undefined, text: (count: number) => string): void => {
+  const before = useRef<number | undefined>(undefined)
+  useEffect(() => {
+    const last = before.current
+    before.current = count
+    if (count === undefined || last === undefined || count <= last) return
+    if (!isOn() || document.visibilityState === "visible") return
+    // One at a time: the next takes its place.
+    const shown = new Notification("Spoke", { body: text(count), tag: "spoke-inbox" })
+    shown.onclick = () => {
+      window.focus()
+      shown.close()
+    }
+    chime()
+  }, [count, text])
+}

@@ -1,0 +1,123 @@
+/** What members of a team do with conversations besides answering: read, assign, label and note. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { type Entry, type EntryId, type LabelId, maxNotes } from "../../domain/conversations/Inbox.ts"
+import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
+import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
+import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
+
+const missing = () => new NotFound({ message: "There is no such conversation." })
+
+const noMember = () => new NotFound({ message: "There is no such member of the team." })
+const noLabel = () => new NotFound({ message: "There is no such label." })
+
+const silent = () =>
+  new ValidationError({
+    message: "A conversation is assigned to a member of the team who may answer.",
+    details: { issues: [{ path: ["userId"], message: "Expected a member from the role agent on" }] }
+  })
+
+export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversations/InboxWork", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const lists = yield* InboxListStore
+    const store = yield* InboxWorkStore
+
+    const together = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+      work.pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", (problem) => Effect.die(problem))
+      )
+
+    /** Unread conversations that people answer, at most `maxUnread`. */
+    const unread = (reader: Reader) => lists.unread(reader)
+
+    /** All up to the message is read from now on. */
+    const read = Effect.fn("InboxWork.read")(function* (
+      reader: Reader,
+      id: ConversationId,
+      messageId: MessageId
+    ) {
+      if (!(yield* lists.read(reader, id, messageId))) return yield* missing()
+    })
+
+    const readAll = (reader: Reader) => lists.readAll(reader)
+
+    /** Gives the conversation to a member, or to nobody; a change is told in the thread. */
+    const assign = Effect.fn("InboxWork.assign")(function* (
+      reader: Reader,
+      id: ConversationId,
+      userId: UserId | null
+    ) {
+      const work = Effect.gen(function* () {
+        const before = yield* store.assignee(reader, id)
+        if (Option.isNone(before)) return yield* missing()
+        if (before.value.userId === userId) return
+        if (userId !== null) {
+          const role = yield* store.roleOf(reader, userId)
+          if (Option.isNone(role)) return yield* noMember()
+          if (role.value === "viewer") return yield* silent()
+        }
+        yield* store.assign(reader, id, userId)
+        const entry =
+          userId === null
+            ? { kind: "unassigned" as const, subjectId: before.value.userId }
+            : { kind: "assigned" as const, subjectId: userId }
+        yield* store.tell(reader, id, entry)
+      })
+      yield* together(work)
+    })
+
+    /** The conversation has these labels and no others; each change is told in the thread. */
+    const label = Effect.fn("InboxWork.label")(function* (
+      reader: Reader,
+      id: ConversationId,
+      labelIds: ReadonlyArray<LabelId>
+    ) {
+      const work = Effect.gen(function* () {
+        if (!(yield* store.lock(reader, id))) return yield* missing()
+        if (!(yield* store.hasLabels(reader, labelIds))) return yield* noLabel()
+        for (const { added, name } of yield* store.setLabels(reader, id, labelIds)) {
+          yield* store.tell(reader, id, { kind: added ? "labelled" : "unlabelled", content: name })
+        }
+      })
+      yield* together(work)
+    })
+
+    /** A note of the team, which neither the customer nor a model is shown. CONFLICT when there are too many. */
+    const note = Effect.fn("InboxWork.note")(function* (reader: Reader, id: ConversationId, content: string) {
+      const work = Effect.gen(function* () {
+        if (!(yield* store.lock(reader, id))) return yield* missing()
+        if (!(yield* store.hasRoomForNotes(reader, id))) {
+          return yield* new Conflict({ message: `A conversation takes at most ${maxNotes} notes.` })
+        }
+        return yield* store.tell(reader, id, { kind: "note", content })
+      })
+      const made: Option.Option<Entry> = yield* store.entry(reader, yield* together(work))
+      if (Option.isNone(made)) return yield* missing()
+      return made.value
+    })
+
+    /** Removes a note of the member's own. */
+    const removeNote = Effect.fn("InboxWork.removeNote")(function* (
+      reader: Reader,
+      id: ConversationId,
+      noteId: EntryId
+    ) {
+      if (yield* store.removeNote(reader, id, noteId)) return
+      return yield* new NotFound({ message: "You have no such note in this conversation." })
+    })
+
+    /** Whom the conversation is with. */
+    const person = Effect.fn("InboxWork.person")(function* (scope: TenantScope, id: ConversationId) {
+      const found = yield* store.person(scope, id)
+      if (Option.isNone(found)) return yield* missing()
+      return found.value
+    })
+
+    return { unread, read, readAll, assign, label, note, removeNote, person } as const
+  })
+}) {}
