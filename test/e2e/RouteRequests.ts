@@ -146,7 +146,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/agents/:id/replays": () => ({}),
   "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),
   "PATCH /api/keys/:id": () => ({ name: "Taken" }),
-  "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken" }),
+  "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken-99" }),
   "PATCH /api/channels/:id": () => ({ active: false }),
   "POST /api/agents/:id/tools": () => ({
     name: "taken",
