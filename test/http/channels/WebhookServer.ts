@@ -90,7 +90,7 @@ const parsed = (text: string): Json => {
   }
 }
 
-const request = (path: string, init: RequestInit) =>
+export const request = (path: string, init: RequestInit) =>
   Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
     Effect.promise(async (signal): Promise<Answer> => {
       if (address._tag !== "TcpAddress") throw new Error("The server has no port.")

@@ -274,26 +274,28 @@ eachEngine("What goes out through channels", (it) => {
     )
   )
 
-  it.effect("puts the conversation before a human when it is refused for good, not when it is refused for now", () =>
-    onFreshData(
-      Effect.gen(function* () {
-        yield* conversation
-        yield* post()
-        const sql = yield* SqlClient.SqlClient
-        const state = sql`select state, handoff_reason as reason from conversations`
-        answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
-        yield* Effect.flip(attempt(1))
-        yield* Effect.flip(attempt(2))
-        expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
-        yield* Effect.flip(attempt(3))
-        expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
-        // Whoever has come answers: what the agent wrote before is not sent any more.
-        yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
-        yield* attempt(1)
-        expect(calls).toHaveLength(3)
-        expect(yield* rows).toMatchObject([{ state: "failed", error: "outcome unknown" }])
-      })
-    )
+  it.effect(
+    "puts the conversation before a human when it is refused for good, not when it is refused for now",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          yield* conversation
+          yield* post()
+          const sql = yield* SqlClient.SqlClient
+          const state = sql`select state, handoff_reason as reason from conversations`
+          answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
+          yield* Effect.flip(attempt(1))
+          yield* Effect.flip(attempt(2))
+          expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
+          yield* Effect.flip(attempt(3))
+          expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
+          // Whoever has come answers: what the agent wrote before is not sent any more.
+          yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+          yield* Effect.flip(attempt(1))
+          expect(calls).toHaveLength(3)
+          expect(yield* rows).toMatchObject([{ state: "failed", error: "outcome unknown" }])
+        })
+      )
   )
 
   it.effect("is sent a second time when an answer was lost, marked so, and never a third time", () =>

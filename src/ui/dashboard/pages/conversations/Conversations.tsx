@@ -4,6 +4,7 @@ import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"
 import {
   channels,
+  isChannel,
   type Conversation,
   conversations,
   type Filter,
@@ -57,7 +58,12 @@ const Line = ({ row, agent }: { readonly row: Conversation; readonly agent: stri
         </span>
         {failure === null ? null : <span className={css["failure"]}>{why(failure)}</span>}
         <span className={css["facts"]}>
-          {[agent, t[row.channel], t.messages(row.messageCount), ago(row.updatedAt)].join(" · ")}
+          {[
+            agent,
+            isChannel(row.channel) ? t[row.channel] : row.channel,
+            t.messages(row.messageCount),
+            ago(row.updatedAt)
+          ].join(" · ")}
         </span>
       </Link>
     </li>
