@@ -7,7 +7,7 @@ import { Version } from "../Version.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** The account's id at the provider, such as a phone number id or a Page id: what the provider's paths are made of. */
-const ExternalId = Schema.Trim.pipe(
+export const ExternalId = Schema.Trim.pipe(
   Schema.pattern(/^[A-Za-z0-9_.-]{1,128}$/, {
     message: () => "Expected the account's id at the provider: 1 to 128 letters, digits, _, - or ."
   }),

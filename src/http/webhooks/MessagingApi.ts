@@ -6,7 +6,8 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { Delivered } from "../../domain/channels/Channel.ts"
+import { Delivered, MessagingChannel } from "../../domain/channels/Channel.ts"
+import { ExternalId } from "../../domain/channels/ChannelConfiguration.ts"
 import {
   Forbidden,
   NotConfigured,
@@ -41,7 +42,7 @@ const messengerChallenge = HttpApiEndpoint.get("messengerChallenge", "/api/webho
  * the provider sent; a body that asks for a challenge is answered with it as plain text.
  */
 const deliver = HttpApiEndpoint.post("deliver", "/api/webhooks/:channel/:account")
-  .setPath(Schema.Struct({ channel: Schema.String, account: Schema.String }))
+  .setPath(Schema.Struct({ channel: MessagingChannel, account: ExternalId }))
   .addSuccess(success(Delivered))
   .addError(
     failure(ValidationError, Unauthorized, NotFound, PayloadTooLarge, NotConfigured, ServiceUnavailable)

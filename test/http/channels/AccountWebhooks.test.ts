@@ -173,6 +173,10 @@ eachEngineLive("Webhooks of accounts", (it) => {
           }
           const huge = yield* deliver(channel, " ".repeat(4 * 1_048_576 + 1))
           expect([huge.status, huge.json.error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"])
+          for (const account of ["%00", "4711%00", "%ED%A0%80", "a%2Fb", "x".repeat(5_000)]) {
+            const answer = yield* deliver(channel, body(1), { account })
+            expect([account.slice(0, 10), answer.status]).toEqual([account.slice(0, 10), 400])
+          }
         })
       )
     )
