@@ -134,10 +134,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           epoch = case when c.state = 'HUMAN_REQUESTED' then c.epoch else o.epoch end
         from conversations c
         where o.message_id = ${messageId} and o.state = 'failed' and o.last_error is distinct from ${unknownOutcome}
-          and c.tenant_id = o.tenant_id and c.id = o.conversation_id`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+          and c.tenant_id = o.tenant_id and c.id = o.conversation_id`.pipe(Effect.orDie, Effect.asVoid)
 
     const claims = (id: OutboxId) =>
       SqlSchema.findOne({

@@ -3,10 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
 import { type ChannelAdapter, ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
-import type {
-  ConversationScope,
-  ConversationState
-} from "../../domain/conversations/Conversation.ts"
+import type { ConversationScope, ConversationState } from "../../domain/conversations/Conversation.ts"
 import {
   Conflict,
   FileTooLarge,
