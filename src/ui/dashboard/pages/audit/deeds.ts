@@ -10,8 +10,16 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "agent.update": { en: "Agent changed", de: "Agent geändert" },
   "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
   "agent_run.replay": { en: "Turn replayed", de: "Antwort erneut durchgespielt" },
+  "channel.claim": {
+    en: "Channel's account claimed from others",
+    de: "Konto eines Kanals von anderen übernommen"
+  },
   "channel.create": { en: "Channel connected", de: "Kanal verbunden" },
   "channel.delete": { en: "Channel deleted", de: "Kanal gelöscht" },
+  "channel.lose": {
+    en: "Channel's account claimed by its owner",
+    de: "Konto eines Kanals von seinem Inhaber übernommen"
+  },
   "channel.update": { en: "Channel changed", de: "Kanal geändert" },
   "conversation.close": { en: "Conversation closed", de: "Gespräch geschlossen" },
   "conversation.message": { en: "Customer answered", de: "Kunden geantwortet" },
