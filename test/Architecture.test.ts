@@ -245,7 +245,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/cli/doctor/Services.ts": ["redisOf"],
   "domain/agents/evaluation/Judge.ts": ["states", "refuses"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],
-  "channels/Graph.ts": ["refusal"],
+  "channels/BuiltIn.ts": ["layerOver"],
   "domain/accounts/ApiKey.ts": ["KeyStatus", "AllowedOrigin"],
   "domain/knowledge/Source.ts": ["Refresh"],
   "http/server/ClientAddress.ts": ["clientAddressOf"],

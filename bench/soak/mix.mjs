@@ -13,6 +13,8 @@ export const startGraph = async () => {
     request.resume()
     request.on("end", () => {
       response.writeHead(200, { "content-type": "application/json" })
+      const account = /\/([^/?]+)\?fields=id$/.exec(request.url)?.[1]
+      if (account !== undefined) return response.end(JSON.stringify({ id: account }))
       response.end(JSON.stringify({ success: true, messages: [{ id: `wamid.out.${++taken}` }] }))
     })
   })

@@ -29,8 +29,7 @@ import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import { measuredSearch } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
-import * as Graph from "../channels/Graph.ts"
-import * as GraphFiles from "../channels/GraphFiles.ts"
+import * as BuiltInChannels from "../channels/BuiltIn.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
@@ -50,6 +49,7 @@ import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../usecases/conversations/EndUsers.ts"
 import { Billing, PlanTable } from "../usecases/billing/Billing.ts"
 import { Channels } from "../usecases/channels/Channels.ts"
+import { ChannelProof } from "../usecases/channels/ChannelProof.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
@@ -224,6 +224,7 @@ const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
 const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
   Layer.mergeAll(
     SqlAudit.layerSql,
+    BuiltInChannels.layerHttp(settings.channels).pipe(Layer.provide(ProviderHttp.layer)),
     SqlKeys.layerSql,
     Redis.layer(settings),
     mailer(settings),
@@ -250,25 +251,10 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
-/** Files at the providers of channels. */
-const graphFiles = Layer.unwrapEffect(
-  Effect.map(ChannelSettings, ({ graphUrl }) =>
-    GraphFiles.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))
-  )
-)
-
 /** What goes out through channels. */
-const outbound = Layer.unwrapEffect(
-  Effect.map(ChannelSettings, ({ graphUrl }) =>
-    Outbound.layerPorts.pipe(
-      Layer.provideMerge(Outbound.Outbound.Default),
-      Layer.provide([
-        RealtimeFeed.Default,
-        graphFiles,
-        Graph.layerHttp(graphUrl).pipe(Layer.provide(ProviderHttp.layer))
-      ])
-    )
-  )
+const outbound = Outbound.layerPorts.pipe(
+  Layer.provideMerge(Outbound.Outbound.Default),
+  Layer.provide(RealtimeFeed.Default)
 )
 
 const turns = ChatRequests.Default.pipe(
@@ -281,7 +267,7 @@ const turns = ChatRequests.Default.pipe(
 
 /** Who answers conversations, and what channels bring into them. */
 const answering = Inbound.Default.pipe(
-  Layer.provide([InboundFiles.Default.pipe(Layer.provide(graphFiles)), Attachments.Default]),
+  Layer.provide([InboundFiles.Default, Attachments.Default]),
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
   Layer.provideMerge(ConversationControl.Default),
   Layer.provideMerge(turns),
@@ -319,7 +305,7 @@ export const layer = <E = never, R = never>(
     OpenSessions.Default,
     Team.Default,
     Billing.Default,
-    Channels.Default,
+    Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
     Configurations.Default.pipe(
       Layer.provide(ConfiguredParts.Default),
       Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default))

@@ -9,6 +9,7 @@ export type Purpose =
   | "realtime"
   | "tool-secret"
   | "channel-token"
+  | "channel-secrets"
   | "webhook-secret"
   | "stored-answer"
   | "sso-secret"

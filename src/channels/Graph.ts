@@ -1,52 +1,33 @@
-/**
- * Calls of the providers' Graph interface, at the configured address. Errors are words from fixed lists: an answer may hold
- * what was sent, and a client's error holds the token.
- */
+/** Calls of the providers' Graph interface, at the configured address. */
 import * as HttpClient from "@effect/platform/HttpClient"
-import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
-import { collect } from "../concurrency/Collect.ts"
+import { ChannelError } from "../capabilities/ChannelAdapters.ts"
 import * as Json from "../domain/Json.ts"
-import { retryAfter } from "../domain/RetryAfter.ts"
 import type { JsonObject } from "../domain/Text.ts"
+import { exchange, type Refusal, waitOf } from "./Exchange.ts"
 
 /** One call has to be over by then. */
 const callTimeout = Duration.seconds(10)
-/** Answers are an id or the words of a refusal. */
-const maxAnswerBytes = 1_048_576
-
-/**
- * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself. `Unknown`: the answer was lost,
- * and that is not known.
- */
-export class GraphError extends Schema.TaggedError<GraphError>()("GraphError", {
-  reason: Schema.Literal("Refused", "Unknown"),
-  message: Schema.String,
-  retryable: Schema.Boolean,
-  retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
-}) {}
 
 export class Graph extends Context.Tag("channels/Graph")<
   Graph,
   {
+    /** GETs `{base}/{path}` with the token. */
+    readonly get: (path: string, token: Redacted.Redacted) => Effect.Effect<unknown, ChannelError>
     /** POSTs to `{base}/{path}` with the token; the answer is the JSON that came with a 2xx. */
     readonly post: (
       path: string,
       token: Redacted.Redacted,
       body: JsonObject
-    ) => Effect.Effect<unknown, GraphError>
+    ) => Effect.Effect<unknown, ChannelError>
   }
 >() {}
 
@@ -79,20 +60,14 @@ const wordsFor = (code: number, subcode: unknown): string | null => {
 }
 
 /** What an answer outside 2xx means. A gateway's page in place of the provider's own words says nothing about the message. */
-export const refusal = (
-  status: number,
-  headers: Readonly<Record<string, string | undefined>>,
-  body: string,
-  now: number
-): GraphError => {
-  const pause = retryAfter(headers, now)
-  const after = Option.isSome(pause) ? { retryAfter: pause.value } : {}
+export const refusal: Refusal = (status, headers, body, now) => {
+  const after = waitOf(headers, now)
   const failure = Option.getOrNull(Option.flatMap(Either.getRight(Json.parse(body)), decodeFailure))
   if (failure === null) {
     const message = `The provider answered with status ${status}.`
     return status >= 500
-      ? new GraphError({ reason: "Unknown", message, retryable: true, ...after })
-      : new GraphError({
+      ? new ChannelError({ reason: "Unknown", message, retryable: true, ...after })
+      : new ChannelError({
           reason: "Refused",
           message,
           retryable: status === 429 || status === 408,
@@ -102,9 +77,9 @@ export const refusal = (
   const { code, error_subcode: subcode, is_transient } = failure.error
   const words = wordsFor(code, subcode)
   if (words !== null) {
-    return new GraphError({ reason: "Refused", message: `${words} (code ${code}).`, retryable: false })
+    return new ChannelError({ reason: "Refused", message: `${words} (code ${code}).`, retryable: false })
   }
-  return new GraphError({
+  return new ChannelError({
     reason: "Refused",
     message: `The provider refused the message with status ${status} (code ${code}).`,
     retryable: status === 429 || status >= 500 || transient.has(code) || is_transient === true,
@@ -112,74 +87,25 @@ export const refusal = (
   })
 }
 
-/** Failures before a byte of the request can have arrived. */
-const unconnected = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT"
-])
-
-const codeOf = (cause: unknown, depth = 4): string => {
-  if (!Predicate.isRecord(cause) || depth === 0) return ""
-  return typeof cause["code"] === "string" ? cause["code"] : codeOf(cause["cause"], depth - 1)
-}
-
-export const fromTransport = (error: HttpClientError.HttpClientError): GraphError =>
-  error._tag === "RequestError" && unconnected.has(codeOf(error.cause))
-    ? new GraphError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
-    : new GraphError({
-        reason: "Unknown",
-        message: "The connection to the provider broke before its answer.",
-        retryable: true
-      })
-
-export const silence = () =>
-  new GraphError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
-
-/** A 2xx that does not say what became of the message. */
-export const unreadable = () =>
-  new GraphError({ reason: "Unknown", message: "The provider's answer cannot be read.", retryable: true })
-
-const read = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.gen(function* () {
-    const bytes = yield* collect(Stream.mapError(response.stream, fromTransport), maxAnswerBytes, unreadable)
-    const body = new TextDecoder().decode(bytes)
-    if (response.status < 200 || response.status >= 300) {
-      return yield* refusal(response.status, response.headers, body, yield* Clock.currentTimeMillis)
-    }
-    return yield* Either.mapLeft(Json.parse(body), unreadable)
-  })
-
-/** One exchange with the provider, over within `callTimeout`; the answer is the JSON that came with a 2xx. */
-export const exchange = (
-  http: HttpClient.HttpClient,
-  request: HttpClientRequest.HttpClientRequest,
-  timeout: Duration.DurationInput
-): Effect.Effect<unknown, GraphError> =>
-  http
-    .execute(request)
-    .pipe(
-      Effect.mapError(fromTransport),
-      Effect.flatMap(read),
-      Effect.timeoutFail({ duration: timeout, onTimeout: silence })
-    )
-
 /** `base` is the configured address, such as `https://graph.facebook.com/v25.0`. */
 export const layerHttp = (base: string): Layer.Layer<Graph, never, HttpClient.HttpClient> =>
   Layer.effect(
     Graph,
-    Effect.map(HttpClient.HttpClient, (http) => ({
-      post: (path, token, body) =>
-        exchange(
-          http,
-          HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
-            HttpClientRequest.bearerToken(token),
-            HttpClientRequest.bodyUnsafeJson(body)
+    Effect.map(HttpClient.HttpClient, (http) => {
+      const ask = (request: HttpClientRequest.HttpClientRequest, token: Redacted.Redacted) =>
+        exchange(http, HttpClientRequest.bearerToken(request, token), callTimeout, refusal)
+      return {
+        get: (path, token) =>
+          ask(HttpClientRequest.get(`${base}/${path}`, { acceptJson: true }), token).pipe(
+            Effect.withSpan("Graph.get")
           ),
-          callTimeout
-        ).pipe(Effect.withSpan("Graph.post"))
-    }))
+        post: (path, token, body) =>
+          ask(
+            HttpClientRequest.post(`${base}/${path}`, { acceptJson: true }).pipe(
+              HttpClientRequest.bodyUnsafeJson(body)
+            ),
+            token
+          ).pipe(Effect.withSpan("Graph.post"))
+      }
+    })
   )

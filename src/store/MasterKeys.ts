@@ -27,6 +27,7 @@ const sealed = Effect.gen(function* () {
   return yield* sql<{ readonly id: string }>`
     select split_part(secret, '.', 2) as id from tools where secret is not null
     union select split_part(access_token, '.', 2) from channels
+    union select split_part(secrets, '.', 2) from channels where secrets is not null
     ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}
     ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}`
 })

@@ -4,13 +4,12 @@ import * as Schema from "effect/Schema"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
-import { normalizers } from "../../src/channels/Inbound.ts"
-import { InboundEvent, MessagingChannel } from "../../src/domain/channels/Channel.ts"
+import { InboundEvent } from "../../src/domain/channels/Channel.ts"
+import { isRecorded, normalizers } from "./Normalizers.ts"
 
 const folder = Path.join(import.meta.dirname, "../fixtures/channels")
 const now = DateTime.unsafeMake("2026-11-21T08:00:00Z")
 const encode = Schema.encodeSync(InboundEvent)
-const isChannel = Schema.is(MessagingChannel)
 
 const names = Fs.readdirSync(folder).filter((name) => name.endsWith(".json"))
 
@@ -24,7 +23,7 @@ describe("Deliveries of providers", () => {
       Fs.readFileSync(Path.join(folder, name), "utf8")
     )
     it(`${name.replace(".json", "")}: ${says}`, () => {
-      if (!isChannel(channel)) throw new Error("The fixture names no channel.")
+      if (!isRecorded(channel)) throw new Error("The fixture names no channel.")
       const made = normalizers[channel](body, now)
       const events = made.arrivals.map(({ event }) => encode(event))
       expect(events).toHaveLength(arrivals.length)

@@ -12,19 +12,26 @@ import { createHmac } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { describe, expect, it, vi } from "vitest"
-import { normalizers } from "../../src/channels/Inbound.ts"
+import * as BuiltIn from "../../src/channels/BuiltIn.ts"
+import { Graph } from "../../src/channels/Graph.ts"
+import { GraphFiles } from "../../src/channels/GraphFiles.ts"
+import { normalizers, type Recorded } from "./Normalizers.ts"
 import { isSigned } from "../../src/channels/Signature.ts"
 import { phoneOf } from "../../src/channels/whatsapp/Contact.ts"
 import * as Json from "../../src/domain/Json.ts"
 import { InboundEvent } from "../../src/domain/channels/Channel.ts"
+import { layer as layerSecretBox } from "../../src/capabilities/SecretBox/DerivedKeys.ts"
+import { ChannelAdapters } from "../../src/capabilities/ChannelAdapters.ts"
+import { ChannelStore } from "../../src/store/channels/Channels.ts"
+import { channelSettings } from "./Settings.ts"
 import { InboundEvents } from "../../src/store/channels/InboundEvents.ts"
-import { ChannelSettings } from "../../src/usecases/channels/ChannelSettings.ts"
 import { WebhookIngress } from "../../src/usecases/channels/WebhookIngress.ts"
 import { DeliveryReceipts } from "../../src/usecases/channels/DeliveryReceipts.ts"
 
 const folder = Path.join(import.meta.dirname, "../fixtures/channels")
-const fixtures: ReadonlyArray<{ readonly channel: "whatsapp" | "messenger"; readonly body: unknown }> =
-  Fs.readdirSync(folder).map((name) => JSON.parse(Fs.readFileSync(Path.join(folder, name), "utf8")))
+const fixtures: ReadonlyArray<{ readonly channel: Recorded; readonly body: unknown }> = Fs.readdirSync(
+  folder
+).map((name) => JSON.parse(Fs.readFileSync(Path.join(folder, name), "utf8")))
 
 const now = DateTime.unsafeMake("2026-11-21T08:00:00Z")
 const encode = Schema.encodeSync(InboundEvent)
@@ -208,7 +215,16 @@ describe("The verifier", () => {
       ),
       Layer.provide(Layer.mock(DeliveryReceipts, {})),
       Layer.provide(
-        Layer.succeed(ChannelSettings, { verifyToken: null, appSecret: secret, appId: null, graphUrl: "" })
+        Layer.mergeAll(
+          channelSettings(),
+          Layer.mock(ChannelStore, { _tag: "store/channels/Channels" }),
+          layerSecretBox([Redacted.make("a master secret of the fuzzer, long enough")])
+        )
+      ),
+      Layer.provideMerge(
+        BuiltIn.layerOver({ appSecret: secret }).pipe(
+          Layer.provide([Layer.mock(Graph, {}), Layer.mock(GraphFiles, {})])
+        )
       )
     )
     // Made before anybody listens; every turn breaks one of them, or its header, in its own way.
@@ -223,29 +239,32 @@ describe("The verifier", () => {
       const refused = await Effect.runPromise(
         Effect.gen(function* () {
           const intake = yield* WebhookIngress
+          const [adapter] = (yield* ChannelAdapters).all
+          if (adapter === undefined) return expect.unreachable()
           let count = 0
           for (let turn = 0; turn < 100_000; turn++) {
             const body = pick(next, bodies).slice()
-            const header = signed(body)
+            const right = signed(body)
             const place = Math.floor(next() * body.length)
             const wrong = pick<() => string | undefined>(next, [
               () => undefined,
               () => "",
-              () => header.slice(0, Math.floor(next() * header.length)),
-              () => header.replace("sha256", "sha1"),
-              () => `${header}${header}`,
+              () => right.slice(0, Math.floor(next() * right.length)),
+              () => right.replace("sha256", "sha1"),
+              () => `${right}${right}`,
               () => {
                 body[place] = (body[place] ?? 0) ^ (1 + Math.floor(next() * 255))
-                return header
+                return right
               }
             ])()
-            const { channel } = pick(next, fixtures)
+            const header = (name: string) => (name === "x-hub-signature-256" ? wrong : undefined)
+            const request = { header, body, now }
             // Both ways in: through the framework, and beside it.
             const outcome =
               turn % 2 === 0
-                ? yield* Effect.exit(intake.deliver(channel, wrong, body))
+                ? yield* Effect.exit(intake.deliver(adapter, request))
                 : yield* Effect.async<Exit.Exit<unknown, { readonly _tag: string }>>((resume) => {
-                    intake.take(channel, wrong, body, now, (exit) => resume(Effect.succeed(exit)))
+                    intake.take(adapter, request, (exit) => resume(Effect.succeed(exit)))
                   })
             if (Exit.isFailure(outcome) && Option.exists(Cause.failureOption(outcome.cause), isUnauthorized))
               count++

@@ -3,12 +3,12 @@ import * as Duration from "effect/Duration"
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
 import { refusal } from "../../src/channels/Graph.ts"
-import { outboundChannels } from "../../src/channels/Outbound.ts"
+import { messenger } from "../../src/channels/messenger/Send.ts"
+import { whatsapp } from "../../src/channels/whatsapp/Send.ts"
 import { split } from "../../src/channels/Split.ts"
 import type { ContactAlias } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 
-const { messenger, whatsapp } = outboundChannels
 const outboxId = OutboxId.make("out_1")
 
 const userId = FastCheck.stringMatching(/^[A-Z]{2}\.(ENT\.)?[A-Za-z0-9]{1,128}$/)

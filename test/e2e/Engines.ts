@@ -8,6 +8,7 @@ import { Redis } from "ioredis"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import * as Pg from "pg"
+import { accountsUrl } from "../servers/Accounts.ts"
 import { startRedis } from "../servers/RedisServer.ts"
 import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
 import { freshDatabase, startFleet } from "./Fleet.ts"
@@ -158,7 +159,7 @@ export const startProduction = async (
   const services = await servicesOf(dataDir, variables["DATABASE_URL"])
   const fleet = await startFleet(
     dataDir,
-    { ...owner, ...variables, DATABASE_URL: services.databaseUrl },
+    { GRAPH_API_URL: await accountsUrl(), ...owner, ...variables, DATABASE_URL: services.databaseUrl },
     services.redis
   )
   const { url } = fleet.balancer

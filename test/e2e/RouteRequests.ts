@@ -96,7 +96,7 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 const counted = /:version\b/u
 
 /** Ids at a provider of messages. */
-const notOurs = new Set(["externalId", "messageId"])
+const notOurs = new Set(["externalId", "messageId", "channel", "account"])
 
 /** Bodies that are decoded by their handlers. */
 export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
@@ -154,7 +154,11 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/agents/:id/replays": () => ({}),
   "POST /api/agents/:id/keys": () => ({ name: "Taken", permissions: ["chat"] }),
   "PATCH /api/keys/:id": () => ({ name: "Taken" }),
-  "POST /api/agents/:id/channels": () => ({ channel: "messenger", externalId: "99", accessToken: "taken" }),
+  "POST /api/agents/:id/channels": () => ({
+    channel: "messenger",
+    externalId: "99",
+    accessToken: "taken-99"
+  }),
   "PATCH /api/channels/:id": () => ({ active: false }),
   "POST /api/agents/:id/tools": () => ({
     name: "taken",

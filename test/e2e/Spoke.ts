@@ -7,6 +7,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { expect } from "vitest"
 import { unexpected } from "../http/Conformance.ts"
+import { accountsUrl } from "../servers/Accounts.ts"
 
 export const root = Path.resolve(import.meta.dirname, "../..")
 export const command = Path.join(root, "dist/main.js")
@@ -120,6 +121,7 @@ export const start = async (
       SPOKE_DATA_DIR: dataDir,
       PORT: String(port),
       SPOKE_DRAIN_DELAY: "50 millis",
+      GRAPH_API_URL: await accountsUrl(),
       ...variables
     }),
     stdio: ["ignore", "pipe", "pipe"]

@@ -1,9 +1,10 @@
 /** A provider on loopback that takes messages as told, and remembers every one that it took. */
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
+import { answerAccount } from "./Accounts.ts"
 
 /** What becomes of a call; `lost` takes the message and cuts the connection before its answer, `silent` never answers. */
-export type Fate = "taken" | "lost" | "silent" | "cut" | "busy" | "limited"
+export type Fate = "taken" | "lost" | "silent" | "cut" | "busy" | "limited" | "refused"
 
 /** Whether the caller cannot know what became of the message. */
 export const isAnswerLost = (fate: Fate): boolean => fate === "lost" || fate === "silent" || fate === "cut"
@@ -27,6 +28,11 @@ export interface GraphStub {
 }
 
 const failures = {
+  refused: {
+    status: 400,
+    body: { error: { code: 551, message: "This person is not available right now" } },
+    headers: {}
+  },
   busy: {
     status: 503,
     body: { error: { code: 2, message: "Service temporarily unavailable" } },
@@ -47,6 +53,7 @@ export const startGraph = async (
   const begun = new Map<string, { readonly place: number; calls: number; lost: number }>()
   let calls = 0
   const server = Http.createServer((request, response) => {
+    if (answerAccount(request, response)) return
     let text = ""
     request.on("data", (chunk: Buffer) => (text += chunk.toString()))
     request.on("end", () => {
@@ -66,7 +73,7 @@ export const startGraph = async (
       const fate = fateOf(message.place, ++message.calls, to)
       if (isAnswerLost(fate)) message.lost++
       if (fate === "cut") return request.socket.destroy()
-      if (fate === "busy" || fate === "limited") {
+      if (fate === "busy" || fate === "limited" || fate === "refused") {
         const { body: error, headers, status } = failures[fate]
         return answer(status, error, headers)
       }

@@ -43,6 +43,8 @@ import * as Telemetry from "../telemetry/Telemetry.ts"
 
 const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
+const telegramUrl = "https://api.telegram.org"
+const slackUrl = "https://slack.com/api"
 /** Always there, unless SPOKE_PLANS says something else under its name. */
 const builtInPlan = "self-hosted"
 
@@ -185,7 +187,9 @@ export const Variables = Schema.Struct({
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
   CHANNEL_APP_ID: variable(Value, "Our app at messaging providers, whose echoes are ours; none by default."),
-  GRAPH_API_URL: variable(httpUrl, `Base address of channel replies; ${graphUrl} by default.`),
+  GRAPH_API_URL: variable(httpUrl, `Base address of WhatsApp and Messenger; ${graphUrl} by default.`),
+  TELEGRAM_API_URL: variable(httpUrl, `Base address of Telegram's bots; ${telegramUrl} by default.`),
+  SLACK_API_URL: variable(httpUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
     "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default."
@@ -348,7 +352,10 @@ const settingsOf = (
       verifyToken: given.CHANNEL_VERIFY_TOKEN ?? null,
       appSecret: given.CHANNEL_APP_SECRET ?? null,
       appId: given.CHANNEL_APP_ID ?? null,
-      graphUrl: given.GRAPH_API_URL ?? graphUrl
+      graphUrl: given.GRAPH_API_URL ?? graphUrl,
+      telegramUrl: given.TELEGRAM_API_URL ?? telegramUrl,
+      slackUrl: given.SLACK_API_URL ?? slackUrl,
+      appUrl
     },
     billing: {
       webhookSecret: Option.fromNullable(given.BILLING_WEBHOOK_SECRET),

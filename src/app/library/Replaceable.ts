@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
 import { BillingProvider } from "../../capabilities/BillingProvider.ts"
+import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { DocumentParser } from "../../capabilities/DocumentParser.ts"
@@ -30,6 +31,7 @@ const tags = {
   ArtifactStore,
   AuditLog,
   BillingProvider,
+  ChannelAdapters,
   Credentials,
   DedupeStore,
   DocumentParser,

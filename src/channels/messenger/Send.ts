@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel, OutgoingFile } from "../OutboundChannel.ts"
+import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
 
@@ -36,7 +36,7 @@ const MiB = 1_048_576
 const picture = { as: "image", maxBytes: 8 * MiB } as const
 const document = { as: "document", maxBytes: 25 * MiB } as const
 
-export const messenger: OutboundChannel = {
+export const messenger: MetaChannel = {
   limit: 2_000,
   shown: shownAs({ strong: "", emphasis: "", code: "", fence: "" }),
   text,

@@ -36,12 +36,12 @@ export interface Names {
 
 const keyOf = ({ kind, value }: ContactAlias): string => `${kind} ${value}`
 
-const ranks = { user_id: 0, phone: 1, parent_user_id: 2, page_scoped_id: 3 } as const
+const ranks = ["user_id", "phone", "parent_user_id"]
 
 /** Each name once, the most stable first; undefined when there is none. */
 const merged = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
   const [first, ...others] = [...new Map(found.map((name) => [keyOf(name), name])).values()].toSorted(
-    (one, other) => ranks[one.kind] - ranks[other.kind]
+    (one, other) => ranks.indexOf(one.kind) - ranks.indexOf(other.kind)
   )
   return first === undefined ? undefined : [first, ...others]
 }

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
-import type { Outgoing, OutboundChannel, OutgoingFile } from "../OutboundChannel.ts"
+import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
 
 const Accepted = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: Schema.NonEmptyString }))
@@ -56,7 +56,7 @@ const decodeUpload = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEm
 const MiB = 1_048_576
 const picture = { as: "image", maxBytes: 5 * MiB } as const
 
-export const whatsapp: OutboundChannel = {
+export const whatsapp: MetaChannel = {
   limit: 4_096,
   shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
   text,

@@ -6,16 +6,21 @@ import { Text } from "../Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** A provider that customers write through; `/v1` and the widget are no channels of this kind. */
-export const MessagingChannel = Schema.Literal("whatsapp", "messenger")
+/**
+ * The name of a provider that customers write through, as its adapter was registered; `/v1` and the widget are no channels of
+ * this kind.
+ */
+export const MessagingChannel = Schema.String.pipe(
+  Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/, { message: () => "Expected the name of a channel" })
+)
 export type MessagingChannel = typeof MessagingChannel.Type
 
 /**
  * One name of a contact. WhatsApp: `phone` in digits, `user_id` and `parent_user_id` (business-scoped user ids);
- * Messenger: `page_scoped_id`. Who has the same alias is the same person.
+ * Messenger: `page_scoped_id`; Telegram: `chat_id`; Slack: `thread`. Who has the same alias is the same person.
  */
 export const ContactAlias = Schema.Struct({
-  kind: Schema.Literal("phone", "user_id", "parent_user_id", "page_scoped_id"),
+  kind: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9_]{0,31}$/)),
   value: Text.pipe(Schema.minLength(1), Schema.maxLength(256))
 })
 export type ContactAlias = typeof ContactAlias.Type
@@ -38,7 +43,7 @@ const EchoOrigin = Schema.Struct({ outboxId: optional(OutboxId), appId: optional
 export const InboundMessage = Schema.Struct({
   _tag: Schema.Literal("Message"),
   channel: MessagingChannel,
-  /** The account it came to: phone number id or Page id. */
+  /** The account it came to: phone number id, Page id, bot id. */
   accountId: Text,
   /** The provider's id, unique in its channel. */
   messageId: Text,

@@ -6,19 +6,30 @@ import { Version } from "../Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** A phone number id or a Page id: what the provider's paths are made of. */
-const ExternalId = Schema.Trim.pipe(
+/** The account's id at the provider, such as a phone number id or a Page id: what the provider's paths are made of. */
+export const ExternalId = Schema.Trim.pipe(
   Schema.pattern(/^[A-Za-z0-9_.-]{1,128}$/, {
-    message: () => "Expected the phone number id or the Page id: 1 to 128 letters, digits, _, - or ."
+    message: () => "Expected the account's id at the provider: 1 to 128 letters, digits, _, - or ."
   }),
-  Schema.filter((id) => !/^\.+$/.test(id) || "Expected the phone number id or the Page id")
+  Schema.filter((id) => !/^\.+$/.test(id) || "Expected the account's id at the provider")
 )
 
 /** Travels in a header: visible ASCII. */
-const AccessToken = Schema.Redacted(
-  Schema.Trim.pipe(
-    Schema.maxLength(8_192),
-    Schema.pattern(/^[\x21-\x7e]+$/, { message: () => "Expected the provider's access token" })
+const SecretText = Schema.Trim.pipe(
+  Schema.maxLength(8_192),
+  Schema.pattern(/^[\x21-\x7e]+$/, { message: () => "Expected the provider's secret" })
+)
+const AccessToken = Schema.Redacted(SecretText)
+
+/** Most secrets that a channel asks for, besides the access token. */
+const maxSecrets = 8
+/** By the names that the channel's form gives them. */
+const Secrets = Schema.Record({
+  key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
+  value: AccessToken
+}).pipe(
+  Schema.filter(
+    (secrets) => Object.keys(secrets).length <= maxSecrets || `Expected at most ${maxSecrets} secrets`
   )
 )
 
@@ -28,6 +39,8 @@ export const ChannelConfiguration = Schema.Struct({
   agentId: AgentId,
   channel: MessagingChannel,
   externalId: Schema.String,
+  /** Where the provider has to deliver. */
+  webhookUrl: Schema.String,
   active: Schema.Boolean,
   version: Version,
   createdAt: Schema.DateTimeUtc,
@@ -37,8 +50,10 @@ export type ChannelConfiguration = typeof ChannelConfiguration.Type
 
 export const CreateChannel = Schema.Struct({
   channel: MessagingChannel,
-  externalId: ExternalId,
+  /** Left out where the provider tells it of the token. */
+  externalId: optional(ExternalId),
   accessToken: AccessToken,
+  secrets: Schema.optionalWith(Secrets, { exact: true, default: () => ({}) }),
   active: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
 })
 export type CreateChannel = typeof CreateChannel.Type
@@ -48,6 +63,8 @@ export const PatchChannel = Schema.Struct({
   channel: optional(MessagingChannel),
   externalId: optional(ExternalId),
   accessToken: optional(AccessToken),
+  /** Those that are left out stay. */
+  secrets: optional(Secrets),
   active: optional(Schema.Boolean)
 })
 export type PatchChannel = typeof PatchChannel.Type

@@ -8,10 +8,10 @@ export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", 
 export type ConversationState = typeof ConversationState.Type
 
 /**
- * Where a conversation came in; `/v1/conversations` lists `api` alone. `test`: the team tries the agent in the dashboard, and
- * no one waits for an answer there.
+ * Where a conversation came in: `api`, `widget`, `test`, or a messaging channel; `/v1/conversations` lists `api` alone. `test`:
+ * the team tries the agent in the dashboard, and no one waits for an answer there.
  */
-export const ConversationChannel = Schema.Literal("api", "widget", ...MessagingChannel.literals, "test")
+export const ConversationChannel = MessagingChannel
 export type ConversationChannel = typeof ConversationChannel.Type
 
 export const MessageRole = Schema.Literal("user", "assistant")

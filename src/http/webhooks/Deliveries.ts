@@ -1,21 +1,26 @@
-/** Deliveries of messaging providers: the body is the bytes that the provider signed. */
+/** Deliveries of providers whose accounts share an address: the body is the bytes that the provider signed. */
+import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import { MessagingChannel } from "../../domain/channels/Channel.ts"
+import type { ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
 import { WebhookIngress } from "../../usecases/channels/WebhookIngress.ts"
 import { webhookLimit } from "../Envelope.ts"
 import * as Headers from "../server/Headers.ts"
 import * as RawRequests from "../server/RawRequests.ts"
 
-const signatureOf = ({ headers }: RawRequests.RawRequest) => Headers.line(headers, "x-hub-signature-256")
+const delivery = ({ body, headers }: RawRequests.RawRequest, now: number): ChannelRequest => ({
+  header: (name) => Headers.line(headers, name),
+  body,
+  now: DateTime.unsafeMake(now)
+})
 
 const routes = Effect.map(WebhookIngress, (ingress): ReadonlyArray<RawRequests.RawRoute> =>
-  MessagingChannel.literals.map((channel) => ({
-    path: `/api/webhooks/${channel}`,
+  ingress.shared.map((adapter) => ({
+    path: `/api/webhooks/${adapter.name}`,
     maxBodyBytes: webhookLimit,
-    answer: (request) => ingress.deliver(channel, signatureOf(request), request.body),
-    answerAtOnce: (request, now, done) =>
-      ingress.take(channel, signatureOf(request), request.body, DateTime.unsafeMake(now), done)
+    answer: (request) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => ingress.deliver(adapter, delivery(request, now))),
+    answerAtOnce: (request, now, done) => ingress.take(adapter, delivery(request, now), done)
   }))
 )
 

@@ -1,11 +1,24 @@
-/** How messaging providers find out that an address is ours. What they deliver is taken by `webhooks/Deliveries`. */
+/**
+ * How messaging providers find out that an address is ours, and what they deliver to single accounts. Deliveries to an address
+ * that all accounts share are taken by `webhooks/Deliveries`.
+ */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { Forbidden, NotConfigured, ValidationError } from "../../domain/Errors.ts"
+import { Delivered, MessagingChannel } from "../../domain/channels/Channel.ts"
+import { ExternalId } from "../../domain/channels/ChannelConfiguration.ts"
+import {
+  Forbidden,
+  NotConfigured,
+  NotFound,
+  PayloadTooLarge,
+  ServiceUnavailable,
+  Unauthorized,
+  ValidationError
+} from "../../domain/Errors.ts"
 import { Open } from "../Auth.ts"
-import { failure } from "../Envelope.ts"
+import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
 
 const optional = Schema.optionalWith(Schema.String, { exact: true })
 const Subscription = Schema.Struct({
@@ -24,7 +37,23 @@ const messengerChallenge = HttpApiEndpoint.get("messengerChallenge", "/api/webho
   .addSuccess(HttpApiSchema.Text())
   .addError(failure(ValidationError, Forbidden, NotConfigured))
 
+/**
+ * What a provider delivers to one account of a channel whose accounts have addresses of their own. The body is the bytes that
+ * the provider sent; a body that asks for a challenge is answered with it as plain text.
+ */
+const deliver = HttpApiEndpoint.post("deliver", "/api/webhooks/:channel/:account")
+  .setPath(Schema.Struct({ channel: MessagingChannel, account: ExternalId }))
+  .addSuccess(success(Delivered))
+  .addError(
+    failure(ValidationError, Unauthorized, NotFound, PayloadTooLarge, NotConfigured, ServiceUnavailable)
+  )
+  .annotate(BodyLimit, webhookLimit)
+
 export class MessagingApi extends HttpApiGroup.make("messaging")
   .add(whatsappChallenge)
   .add(messengerChallenge)
-  .annotateEndpoints(Open, "Providers have no key: a challenge proves the verify token.") {}
+  .add(deliver)
+  .annotateEndpoints(
+    Open,
+    "Providers have no key: a challenge proves the verify token, a delivery itself by its signature or secret."
+  ) {}

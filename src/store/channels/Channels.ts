@@ -12,6 +12,10 @@ import { MessagingChannel } from "../../domain/channels/Channel.ts"
 import { AgentId, ChannelId, TenantId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** What the provider tells of an account. */
+export const ChannelProfile = Schema.Record({ key: Schema.String, value: Schema.String })
 
 const Row = Schema.Struct({
   id: ChannelId,
@@ -21,6 +25,9 @@ const Row = Schema.Struct({
   externalId: Schema.String,
   /** Sealed. */
   accessToken: Schema.String,
+  /** Sealed, as JSON; null without any. */
+  secrets: Schema.NullOr(Schema.String),
+  profile: ChannelProfile,
   active: Schema.Boolean,
   version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
@@ -35,15 +42,19 @@ const NewChannel = Schema.Struct({
   channel: MessagingChannel,
   externalId: Schema.String,
   accessToken: Schema.String,
+  secrets: Schema.NullOr(Schema.String),
+  profile: ChannelProfile,
   active: Schema.Boolean
 })
 
 const Changes = Schema.Struct({
   externalId: Schema.String,
   accessToken: Schema.String,
+  secrets: Schema.NullOr(Schema.String),
+  profile: ChannelProfile,
   active: Schema.Boolean
 })
-type ChannelChanges = Partial<typeof Changes.Type>
+export type ChannelChanges = Partial<typeof Changes.Type>
 
 /** Another active configuration has the account: the index decides between concurrent requests. */
 const isTaken = (error: unknown) =>
@@ -54,15 +65,18 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, tenant_id as "tenantId", agent_id as "agentId", channel, external_id as "externalId",
-      access_token as "accessToken", active, version, created_at as "createdAt", updated_at as "updatedAt"`
+      access_token as "accessToken", secrets, profile, active,
+      version, created_at as "createdAt", updated_at as "updatedAt"`
 
     const insertRow = SqlSchema.findOne({
       Request: NewChannel,
       Result: Row,
       execute: (row) => sql`
-        insert into channels (id, tenant_id, agent_id, channel, external_id, access_token, active)
+        insert into channels (
+          id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, active
+        )
         values (${row.id}, ${row.tenantId}, ${row.agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
-          ${row.active})
+          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${row.active})
         on conflict (channel, external_id) where active do nothing returning ${columns}`
     })
 
@@ -80,6 +94,8 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
           sql`version = version + 1`,
           ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
           ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
+          ...(changes.secrets === undefined ? [] : [sql`secrets = ${changes.secrets}`]),
+          ...(changes.profile === undefined ? [] : [sql`profile = ${toJsonb(changes.profile)}::jsonb`]),
           ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
         ]
         return sql`
@@ -133,7 +149,10 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     /** None when the account has an active configuration already and this would be another. */
     const insert = (
       { tenantId, agentId }: AgentScope,
-      row: Pick<StoredChannel, "id" | "channel" | "externalId" | "accessToken" | "active">
+      row: Pick<
+        StoredChannel,
+        "id" | "channel" | "externalId" | "accessToken" | "secrets" | "profile" | "active"
+      >
     ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
 
     /**
@@ -149,6 +168,15 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       updateRow({ tenantId, id, changes, expected }).pipe(
         Effect.catchIf(isTaken, () => Effect.succeedNone),
         Effect.orDie
+      )
+
+    /** False when it is not active any more, or has changed since it was read. */
+    const deactivate = ({ id, tenantId, version }: Pick<StoredChannel, "id" | "tenantId" | "version">) =>
+      sql`
+        update channels set active = false, version = version + 1, updated_at = now()
+        where tenant_id = ${tenantId} and id = ${id} and version = ${version} and active returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
       )
 
     /** Of the tenant's own. */
@@ -185,6 +213,6 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    return { insert, update, own, find, byAccount, page, remove } as const
+    return { insert, update, deactivate, own, find, byAccount, page, remove } as const
   })
 }) {}

@@ -16,6 +16,7 @@ import {
 } from "../../domain/channels/Channel.ts"
 import { ChannelId, ConversationId, type MessageId, OutboxId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
+import { ChannelProfile } from "./Channels.ts"
 
 /** Why a message that may or may not have been taken is given up. */
 export const unknownOutcome = "outcome unknown"
@@ -43,6 +44,9 @@ const Correspondent = Schema.Struct({
   externalId: Schema.String,
   /** Sealed. */
   accessToken: Schema.String,
+  /** Sealed, as JSON; null without any. */
+  secrets: Schema.NullOr(Schema.String),
+  profile: ChannelProfile,
   active: Schema.Boolean,
   /** The newest of a kind first. */
   aliases: Schema.Array(ContactAlias),
@@ -72,7 +76,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       Result: Correspondent,
       execute: ({ id, tenantId }) => sql`
         select h.tenant_id as "tenantId", h.id as "channelId", h.channel, h.external_id as "externalId",
-          h.access_token as "accessToken", h.active,
+          h.access_token as "accessToken", h.secrets, h.profile, h.active,
           coalesce((
             select jsonb_agg(jsonb_build_object('kind', a.kind, 'value', a.value) order by a.created_at desc, a.value)
             from end_user_aliases a
@@ -122,14 +126,17 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           from channel_outbox where tenant_id = ${tenantId} and message_id = ${messageId} order by part`
       })(undefined).pipe(Effect.orDie)
 
-    /** Before an operator's retry: what has surely not been taken may be sent after all. */
+    /**
+     * Before an operator's retry: what has surely not been taken may be sent after all, also where a human was asked for since,
+     * as long as none has come.
+     */
     const reopen = ({ tenantId }: TenantScope, messageId: MessageId) =>
       sql`
-        update channel_outbox set state = 'pending', delivery = null
-        where tenant_id = ${tenantId} and message_id = ${messageId} and state = 'failed' and last_error is distinct from ${unknownOutcome}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+        update channel_outbox o set state = 'pending', delivery = null,
+          epoch = case when c.state = 'HUMAN_REQUESTED' then c.epoch else o.epoch end
+        from conversations c
+        where o.tenant_id = ${tenantId} and o.message_id = ${messageId} and o.state = 'failed' and o.last_error is distinct from ${unknownOutcome}
+          and c.tenant_id = o.tenant_id and c.id = o.conversation_id`.pipe(Effect.orDie, Effect.asVoid)
 
     const claims = ({ tenantId }: TenantScope, id: OutboxId) =>
       SqlSchema.findOne({

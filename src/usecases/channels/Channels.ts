@@ -1,7 +1,14 @@
 /** The accounts at messaging providers that an agent answers for, as the dashboard sets them up. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelAdapters,
+  type ProvenAccount
+} from "../../capabilities/ChannelAdapters.ts"
+import { AuditLog } from "../../capabilities/AuditLog.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type {
@@ -9,36 +16,70 @@ import type {
   CreateChannel,
   PatchChannel
 } from "../../domain/channels/ChannelConfiguration.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
-import { AgentStore } from "../../store/agents/Agents.ts"
-import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
+import type { By } from "../accounts/AuditTrail.ts"
+import { accessOf, sealed } from "./ChannelAccess.ts"
+import { ChannelProof, taken, webhookUrlOf } from "./ChannelProof.ts"
+import { ChannelSettings } from "./ChannelSettings.ts"
 
 const missing = () => new NotFound({ message: "There is no such channel." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
-const taken = () => new Conflict({ message: "The account has an active configuration already." })
+const invalid = (path: ReadonlyArray<string>, message: string) =>
+  new ValidationError({
+    message: "The request does not have the expected form.",
+    details: { issues: [{ path, message }] }
+  })
 const fixed = () =>
   new ValidationError({
     message: "A channel stays with its provider.",
     details: { issues: [{ path: ["channel"], message: "Make another channel for another provider" }] }
   })
+const unaudited = () =>
+  new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
-const shown = ({ tenantId: _, accessToken: __, ...row }: StoredChannel): ChannelConfiguration => row
+/** Fails for secrets that the channel does not ask for, and for those that are missing. */
+const checked = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"]) =>
+  Effect.gen(function* () {
+    const names = form.secrets.map(({ name }) => name)
+    const unknown = Object.keys(secrets).find((name) => !names.includes(name))
+    if (unknown !== undefined) return yield* invalid(["secrets", unknown], "The channel has no such secret")
+    const left = form.secrets.find(({ name }) => secrets[name] === undefined)
+    if (left !== undefined) return yield* invalid(["secrets", left.name], `${left.label} is missing`)
+  })
 
 export class Channels extends Effect.Service<Channels>()("usecases/channels/Channels", {
   effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const store = yield* ChannelStore
     const agents = yield* AgentStore
     const box = yield* SecretBox
+    const adapters = yield* ChannelAdapters
+    const proof = yield* ChannelProof
+    const audit = yield* AuditLog
+    const { appUrl } = yield* ChannelSettings
 
-    const sealed = (token: Redacted.Redacted) => box.seal("channel-token", Redacted.value(token))
+    const shown = ({ tenantId: _, accessToken: _a, secrets: _s, profile: _p, ...row }: StoredChannel) => {
+      const webhookUrl = webhookUrlOf(appUrl, adapters.named(row.channel), row)
+      const configuration: ChannelConfiguration = { ...row, webhookUrl }
+      return configuration
+    }
 
     const known = Effect.fn("Channels.known")(function* (scope: TenantScope, agentId: AgentId) {
       if (Option.isNone(yield* agents.find(scope, agentId))) return yield* missingAgent()
       return { tenantId: scope.tenantId, agentId }
     })
+
+    const adapterOf = (channel: string) => {
+      const adapter = adapters.named(channel)
+      return adapter === null
+        ? invalid(["channel"], `Expected one of ${adapters.all.map(({ name }) => name).join(", ")}`)
+        : Effect.succeed(adapter)
+    }
 
     /** The agent's, oldest first. */
     const list = Effect.fn("Channels.list")(function* (
@@ -50,35 +91,133 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { rows: rows.map(shown), next }
     })
 
-    const create = Effect.fn("Channels.create")(function* (
+    /** Before an account becomes active, or is spoken for by something else: proven, free, and delivered to this service. */
+    const proven = Effect.fn("Channels.proven")(function* (
+      adapter: ChannelAdapter,
       scope: TenantScope,
-      agentId: AgentId,
-      { accessToken, ...given }: CreateChannel
+      access: ChannelAccess,
+      mine: ChannelId | null
     ) {
-      const agent = yield* known(scope, agentId)
-      const row = { ...given, id: yield* newId.channel, accessToken: yield* sealed(accessToken) }
-      const made = yield* store.insert(agent, row)
+      const account = yield* proof.prove(adapter, access)
+      const rival = yield* proof.rival(adapter, scope, account.externalId, mine)
+      yield* proof.connect(adapter, access, account)
+      return { account, rival }
+    })
+
+    /** In one transaction with the end of another tenant's configuration, if there is one, and with what is recorded of it. */
+    const claimed = (
+      { actor, requestId, tenantId }: By,
+      id: ChannelId,
+      rival: Option.Option<StoredChannel>,
+      change: Effect.Effect<Option.Option<StoredChannel>>
+    ) =>
+      Effect.gen(function* () {
+        if (Option.isNone(rival)) return yield* change
+        if (!(yield* store.deactivate(rival.value))) return yield* taken()
+        const changed = yield* change
+        if (Option.isNone(changed)) return yield* taken()
+        yield* audit.record({ tenantId, actor, requestId, action: "channel.claim", target: id }).pipe(
+          Effect.zipRight(
+            audit.record({
+              tenantId: rival.value.tenantId,
+              actor: { type: "service", id: "channels" },
+              requestId,
+              action: "channel.lose",
+              target: rival.value.id
+            })
+          ),
+          Effect.mapError(unaudited)
+        )
+        return changed
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    /** `by` is who an account is claimed for, if another tenant has it. */
+    const create = Effect.fn("Channels.create")(function* (
+      by: By,
+      agentId: AgentId,
+      { accessToken, active, channel, externalId, secrets }: CreateChannel
+    ) {
+      const agent = yield* known(by, agentId)
+      const adapter = yield* adapterOf(channel)
+      yield* checked(adapter, secrets)
+      const told = adapter.form.account === null
+      if (!told && externalId === undefined)
+        return yield* invalid(["externalId"], "The account's id is missing")
+      const access: ChannelAccess = { externalId: externalId ?? "", accessToken, secrets, profile: {} }
+      const { account, rival } = active
+        ? yield* proven(adapter, by, access, null)
+        : {
+            account: told ? yield* proof.prove(adapter, access) : access,
+            rival: Option.none<StoredChannel>()
+          }
+      const id = yield* newId.channel
+      const row = { id, channel, active, ...(yield* sealed(box, { ...access, ...accountOf(account) })) }
+      const made = yield* claimed(by, id, rival, store.insert(agent, row))
       if (Option.isNone(made)) return yield* taken()
       return shown(made.value)
     })
 
+    const accountOf = ({ externalId, profile }: ProvenAccount): ProvenAccount => ({ externalId, profile })
+
+    /** What the configuration is to speak with after the change. */
+    const changedAccess = (row: StoredChannel, { accessToken, externalId, secrets = {} }: PatchChannel) =>
+      Effect.gen(function* () {
+        const stored =
+          accessToken !== undefined && row.secrets === null
+            ? { externalId: row.externalId, accessToken, secrets: {}, profile: row.profile }
+            : yield* Effect.mapError(accessOf(box, row), ({ message }) => invalid(["accessToken"], message))
+        const access: ChannelAccess = {
+          externalId: externalId ?? stored.externalId,
+          accessToken: accessToken ?? stored.accessToken,
+          secrets: { ...stored.secrets, ...secrets },
+          profile: stored.profile
+        }
+        return access
+      })
+
+    /** What is to be stored, and who has to give way for it. */
+    const planned = Effect.fn("Channels.planned")(function* (
+      by: By,
+      row: StoredChannel,
+      patch: PatchChannel
+    ) {
+      const active = patch.active ?? row.active
+      const speaks =
+        patch.accessToken !== undefined || patch.externalId !== undefined || patch.secrets !== undefined
+      if (!speaks && (!active || row.active)) {
+        const changes: ChannelChanges = patch.active === undefined ? {} : { active }
+        return { changes, rival: Option.none<StoredChannel>() }
+      }
+      const adapter = yield* adapterOf(row.channel)
+      const access = yield* changedAccess(row, patch)
+      yield* checked(adapter, access.secrets)
+      const told = adapter.form.account === null
+      const { account, rival } = active
+        ? yield* proven(adapter, by, access, row.id)
+        : {
+            account: told ? yield* proof.prove(adapter, access) : access,
+            rival: Option.none<StoredChannel>()
+          }
+      const stored = yield* sealed(box, { ...access, ...accountOf(account) })
+      const changes: ChannelChanges = { ...stored, active }
+      return { changes, rival }
+    })
+
     /** CONFLICT, too, when `expected`, the version that the change was made from, is no longer the newest. */
     const patch = Effect.fn("Channels.patch")(function* (
-      scope: TenantScope,
+      by: By,
       id: ChannelId,
-      { accessToken, channel, ...changes }: PatchChannel,
+      changes: PatchChannel,
       expected: number | null = null
     ) {
-      const found = yield* store.own(scope, id)
+      const found = yield* store.own(by, id)
       if (Option.isNone(found)) return yield* missing()
-      if (channel !== undefined && channel !== found.value.channel) return yield* fixed()
-      const sent = {
-        ...changes,
-        ...(accessToken === undefined ? {} : { accessToken: yield* sealed(accessToken) })
-      }
-      const updated = yield* store.update(scope, id, sent, expected)
+      if (changes.channel !== undefined && changes.channel !== found.value.channel) return yield* fixed()
+      if (expected !== null && expected !== found.value.version) return yield* outdated(found.value.version)
+      const plan = yield* planned(by, found.value, changes)
+      const updated = yield* claimed(by, id, plan.rival, store.update(by, id, plan.changes, expected))
       if (Option.isNone(updated)) {
-        const newest = yield* store.own(scope, id)
+        const newest = yield* store.own(by, id)
         const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
         return yield* isOld ? outdated(newest.value.version) : taken()
       }

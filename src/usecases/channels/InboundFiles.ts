@@ -10,8 +10,12 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { OutboundHttp, type OutboundHttpError } from "../../capabilities/OutboundHttp.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { GraphError } from "../../channels/Graph.ts"
-import { GraphFiles } from "../../channels/GraphFiles.ts"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelAdapters,
+  ChannelError
+} from "../../capabilities/ChannelAdapters.ts"
 import {
   largestAttachment,
   maxAttachments,
@@ -27,6 +31,7 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { ChannelConversationStore, type Route } from "../../store/channels/ChannelConversations.ts"
 import { ChannelStore } from "../../store/channels/Channels.ts"
+import { accessOf } from "./ChannelAccess.ts"
 import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
 
 /** All files of one message have to be there by then: the answer waits for them. */
@@ -55,10 +60,10 @@ interface Fetched {
   readonly mimeType: string
 }
 
-const refused = (message: string) => new GraphError({ reason: "Refused", message, retryable: false })
+const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 const fromOutside = ({ message, reason }: OutboundHttpError) =>
-  new GraphError({
+  new ChannelError({
     reason: "Refused",
     message,
     retryable: reason === "TimedOut" || reason === "Unreachable" || reason === "Unresolved"
@@ -85,7 +90,7 @@ const nameOf = ({ fileName, kind }: InboundMedia, mimeType: string) => {
 export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/channels/InboundFiles", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const files = yield* GraphFiles
+    const adapters = yield* ChannelAdapters
     const http = yield* OutboundHttp
     const box = yield* SecretBox
     const channels = yield* ChannelStore
@@ -93,13 +98,15 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const artifacts = yield* Artifacts
     const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
-    const tokenOf = Effect.fn("InboundFiles.tokenOf")(function* ({ channelId, tenantId }: Route) {
-      const channel = yield* channels.find({ tenantId }, channelId)
-      const token = Option.isNone(channel)
-        ? Option.none<string>()
-        : yield* box.open("channel-token", channel.value.accessToken)
-      if (Option.isNone(token)) return yield* refused("The channel's token cannot be opened.")
-      return Redacted.make(token.value)
+    const accountOf = Effect.fn("InboundFiles.accountOf")(function* ({ channelId, tenantId }: Route) {
+      const found = yield* channels.find({ tenantId }, channelId)
+      const adapter = Option.isNone(found) ? null : adapters.named(found.value.channel)
+      if (Option.isNone(found) || adapter === null) return yield* refused("The channel is gone.")
+      const account: { readonly adapter: ChannelAdapter; readonly access: ChannelAccess } = {
+        adapter,
+        access: yield* accessOf(box, found.value)
+      }
+      return account
     })
 
     /** The address of a file must not lead into this network. */
@@ -108,7 +115,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
         const { body, headers: answered, status } = yield* Effect.mapError(http.fetch(request), fromOutside)
         if (status === 200) return { body, contentType: answered["content-type"] }
-        return yield* new GraphError({
+        return yield* new ChannelError({
           reason: "Refused",
           message: `The file was answered with status ${status}.`,
           retryable: status >= 500 || status === 429
@@ -120,13 +127,13 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       id: string,
       said: string | undefined
     ) {
-      const token = yield* tokenOf(route)
-      const { file_size: size, mime_type: mimeType, url } = yield* files.locate(id, token)
+      const { access, adapter } = yield* accountOf(route)
+      const { file_size: size, mime_type: mimeType, url } = yield* adapter.locate(access, id)
       if ((size ?? 0) > largestAttachment) return yield* refused("The file is too large.")
-      const own = yield* files.read(url, token, largestAttachment)
+      const own = yield* adapter.read(access, url, largestAttachment)
       const bytes = Option.isSome(own)
         ? own.value
-        : (yield* guarded(url, { authorization: `Bearer ${Redacted.value(token)}` })).body
+        : (yield* guarded(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
       return yield* typed(bytes, mimeType ?? said)
     })
 

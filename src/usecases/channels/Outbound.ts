@@ -4,21 +4,25 @@
  * time, and marked so. What the agent wrote is not sent once a human answers.
  * What has to hold is in docs/design/channels.md.
  */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
+import {
+  type CarriedFile,
+  type ChannelAdapter,
+  ChannelAdapters,
+  ChannelError,
+  type ChannelFile,
+  type ChannelRecipient
+} from "../../capabilities/ChannelAdapters.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { Graph, GraphError, unreadable } from "../../channels/Graph.ts"
-import { GraphFiles } from "../../channels/GraphFiles.ts"
-import { outboundChannels } from "../../channels/Outbound.ts"
-import type { Carried, OutboundChannel, OutgoingFile } from "../../channels/OutboundChannel.ts"
 import { split } from "../../channels/Split.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
@@ -32,8 +36,10 @@ import {
   OutboxStore,
   unknownOutcome
 } from "../../store/channels/Outbox.ts"
+import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
+import { accessOf } from "./ChannelAccess.ts"
 import { type Post, ChannelSender } from "./ChannelSender.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
@@ -44,45 +50,57 @@ const keyLasts = Duration.days(7)
 
 const workerDied = "The worker died."
 
-const refused = (message: string) => new GraphError({ reason: "Refused", message, retryable: false })
+const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
-type Uploaded = Pick<OutgoingFile, "as" | "fileId" | "name">
+const unclaimed = () =>
+  new ChannelError({
+    reason: "Unknown",
+    message: "Another call of the message is under way.",
+    retryable: true
+  })
 
 /** Files that are in memory at a time, on their way to the provider. */
 const concurrentFiles = { permits: 4, maxPermitsPerOwner: 2, maxWaiting: 1_024 } as const
 
 /** The text and then the files; a text that fits stands beside a file that is alone. */
 const partsOf = (
-  { captionLimit, limit }: OutboundChannel,
+  adapter: ChannelAdapter | null,
+  author: Post["author"],
   text: string,
   attachments: ReadonlyArray<StoredAttachment>
 ): ReadonlyArray<{ readonly body: string; readonly media?: StoredAttachment }> => {
-  const texts = split(text, limit)
+  // Its job tells the team that the channel is not there any more.
+  if (adapter === null) return [{ body: text }]
+  const { maxCaptionLength, maxTextLength, shown } = adapter
+  // What a human typed stands as it is.
+  const texts = split(author === "human" ? text : shown(text), maxTextLength)
   const [first = "", ...more] = texts
   const [media, ...others] = attachments
-  if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= captionLimit)
+  if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= maxCaptionLength)
     return [{ body: first, media }]
   return [...texts.map((body) => ({ body })), ...attachments.map((media) => ({ body: "", media }))]
 }
 
-const carriedBy = ({ carries }: OutboundChannel, { mimeType }: StoredAttachment): Carried | undefined =>
+const carriedBy = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment): CarriedFile | undefined =>
   Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
 /** Nothing of the message has been sent; a file of it may have been uploaded. */
-const unsent = ({ message, retryable }: GraphError) =>
-  new GraphError({ reason: "Refused", message, retryable })
+const unsent = ({ message, retryable }: ChannelError) =>
+  new ChannelError({ reason: "Refused", message, retryable })
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
 /** Before the call: nothing has been sent yet. */
 const keysSilent = () =>
-  new GraphError({ reason: "Refused", message: "The dedupe keys cannot be reached.", retryable: true })
+  new ChannelError({ reason: "Refused", message: "The dedupe keys cannot be reached.", retryable: true })
 
 const tooManyFiles = () =>
-  new GraphError({ reason: "Refused", message: "Too many files are being sent.", retryable: true })
+  new ChannelError({ reason: "Refused", message: "Too many files are being sent.", retryable: true })
 
-const failureOf = ({ message, retryAfter, retryable }: GraphError) =>
+const failureOf = ({ message, retryAfter, retryable }: ChannelError) =>
   new JobFailure({ message, fatal: !retryable, ...(retryAfter === undefined ? {} : { retryAfter }) })
+
+interface Recipient extends ChannelRecipient, TenantScope {}
 
 export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outbound", {
   effect: Effect.gen(function* () {
@@ -91,20 +109,29 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const keys = yield* DedupeStore
     const box = yield* SecretBox
     const { appId } = yield* ChannelSettings
-    const graph = yield* Graph
-    const files = yield* GraphFiles
+    const sql = yield* SqlClient.SqlClient
+    const states = yield* ConversationStates
+    const adapters = yield* ChannelAdapters
     const artifacts = yield* ArtifactStore
     const places = new FairLimiter({ name: "channel-outbound-files", ...concurrentFiles })
     const feed = yield* RealtimeFeed
+
+    const adapterOf = ({ channel }: Correspondent) => {
+      const adapter = adapters.named(channel)
+      return adapter === null
+        ? refused("This service does not have the channel any more.")
+        : Effect.succeed(adapter)
+    }
+
+    const recipientOf = ({ aliases, ...to }: Correspondent) =>
+      Effect.map(accessOf(box, to), (access): Recipient => ({ ...access, aliases, tenantId: to.tenantId }))
 
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
     const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
       const found = yield* outbox.correspondent(message, message.conversationId)
       if (Option.isNone(found)) return
-      const channel = outboundChannels[found.value.channel]
-      // What a human typed stands as it is.
-      const shown = message.author === "human" ? text : channel.shown(text)
-      const parts = yield* Effect.forEach(partsOf(channel, shown, attachments), (part) =>
+      const adapter = adapters.named(found.value.channel)
+      const parts = yield* Effect.forEach(partsOf(adapter, message.author, text, attachments), (part) =>
         Effect.map(newId.outbox, (id) => ({ id, ...part }))
       )
       if (!(yield* outbox.insert({ ...message, parts }))) return
@@ -112,66 +139,40 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       yield* Effect.orDie(queue.enqueue("channel-outbound", { tenantId, messageId }, { serialKey }))
     })
 
-    const tokenOf = Effect.fn("Outbound.tokenOf")(function* (to: Correspondent) {
-      const token = yield* box.open("channel-token", to.accessToken)
-      if (Option.isNone(token)) return yield* refused("The channel's token cannot be opened.")
-      return Redacted.make(token.value)
-    })
-
-    const call = (to: Correspondent, body: Parameters<typeof graph.post>[2]) =>
-      Effect.flatMap(tokenOf(to), (token) => graph.post(`${to.externalId}/messages`, token, body))
-
-    const upload = Effect.fn("Outbound.upload")(function* (to: Correspondent, media: StoredAttachment) {
-      const channel = outboundChannels[to.channel]
-      const carried = carriedBy(channel, media)
+    /** The file of a part that may be sent, at the provider where it takes files beforehand: none is visible by that. */
+    const fileOf = Effect.fn("Outbound.fileOf")(function* (
+      adapter: ChannelAdapter,
+      to: ChannelRecipient,
+      media: StoredAttachment
+    ) {
+      const carried = carriedBy(adapter, media)
       if (carried === undefined) return yield* refused("The channel does not carry files of this type.")
       const found = yield* Effect.mapError(
         artifacts.get(media.artifact),
-        ({ message }) => new GraphError({ reason: "Refused", message, retryable: true })
+        ({ message }) => new ChannelError({ reason: "Refused", message, retryable: true })
       )
       if (Option.isNone(found)) return yield* refused("The file is gone.")
-      const { fields, fileField, path } = channel.upload(carried.as, media.mimeType)
-      const file = { field: fileField, name: media.name, mimeType: media.mimeType, bytes: found.value }
-      const answer = yield* files.upload(`${to.externalId}/${path}`, yield* tokenOf(to), fields, file)
-      const fileId = channel.uploaded(answer)
-      if (Option.isNone(fileId)) return yield* unreadable()
-      return { as: carried.as, fileId: fileId.value, name: media.name }
-    })
-
-    /** Gives the provider the file of a part that may be sent. It is not visible before its message. */
-    const uploaded = (to: Correspondent, { media, state }: OutboxPart) =>
-      media === null || (state !== "pending" && state !== "sending")
-        ? Effect.succeed(null)
-        : upload(to, media).pipe(Effect.mapError(unsent), withSharedPermit(places, tooManyFiles))
-
-    const deliver = Effect.fn("Outbound.deliver")(function* (
-      to: Correspondent,
-      part: OutboxPart,
-      file: Uploaded | null
-    ) {
-      const channel = outboundChannels[to.channel]
-      const outgoing = { aliases: to.aliases, body: part.body, outboxId: part.id }
-      const body = file === null ? channel.text(outgoing) : channel.file({ ...outgoing, ...file })
-      if (body === null) return yield* refused("The contact has no address on this channel.")
-      const id = channel.accepted(yield* call(to, body))
-      if (Option.isNone(id)) return yield* unreadable()
-      return id.value
-    })
+      const file = { as: carried.as, name: media.name, mimeType: media.mimeType, bytes: found.value }
+      const uploaded = adapter.upload === undefined ? null : yield* adapter.upload(to, file)
+      const ready: ChannelFile = { ...file, uploaded }
+      return ready
+    }, Effect.mapError(unsent))
 
     /** The key is checked before every call. Held by another call, it leaves only the one repeat that is marked as such. */
     const once = Effect.fn("Outbound.once")(function* (
-      to: Correspondent,
+      adapter: ChannelAdapter,
+      to: ChannelRecipient,
       part: OutboxPart,
-      file: Uploaded | null,
+      file: ChannelFile | null,
       resent: boolean
     ) {
       const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLasts), keysSilent)
-      if (!mine && !resent) return yield* unreadable()
-      return yield* deliver(to, part, file)
+      if (!mine && !resent) return yield* unclaimed()
+      return yield* adapter.send(to, { body: part.body, outboxId: part.id, file })
     })
 
     /** The key goes first: without it the part counts as one whose answer was lost. */
-    const takenBack = (to: Correspondent, part: OutboxPart, reason: string) =>
+    const takenBack = (to: Recipient, part: OutboxPart, reason: string) =>
       Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(to, part.id, reason))
 
     /**
@@ -179,9 +180,10 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
      * the limit, so that only a process that dies leaves its outcome unknown.
      */
     const send = Effect.fn("Outbound.send")(function* (
-      to: Correspondent,
+      adapter: ChannelAdapter,
+      to: Recipient,
       part: OutboxPart,
-      file: Uploaded | null
+      file: ChannelFile | null
     ) {
       const claimed = yield* outbox.claim(to, part.id)
       if (Option.isNone(claimed)) return
@@ -189,7 +191,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (state === "failed") return yield* refused(unknownOutcome)
       if (state !== "sending") return
       if (resent) yield* Effect.logWarning("A message whose answer was lost is sent again", part.id)
-      const calling = yield* Effect.forkDaemon(Effect.interruptible(once(to, part, file, resent)))
+      const calling = yield* Effect.forkDaemon(Effect.interruptible(once(adapter, to, part, file, resent)))
       yield* Fiber.join(calling).pipe(
         Effect.flatMap((id) => outbox.sent(to, part.id, id)),
         Effect.tapError(({ message, reason }) =>
@@ -197,6 +199,16 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         )
       )
     }, Effect.uninterruptible)
+
+    /** A file stays in memory until its message is sent: their number is limited. */
+    const sendPart = (adapter: ChannelAdapter, to: Recipient, part: OutboxPart) => {
+      const { media, state } = part
+      if (media === null || (state !== "pending" && state !== "sending")) return send(adapter, to, part, null)
+      return fileOf(adapter, to, media).pipe(
+        Effect.flatMap((file) => send(adapter, to, part, file)),
+        withSharedPermit(places, tooManyFiles)
+      )
+    }
 
     const sendAll = Effect.fn("Outbound.sendAll")(function* (
       scope: TenantScope,
@@ -207,19 +219,39 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (Option.isNone(found) || !found.value.active) {
         return yield* refused("The channel of the conversation is not active any more.")
       }
+      const adapter = yield* adapterOf(found.value)
+      const to = yield* recipientOf(found.value)
       for (const part of parts) {
         if (part.state === "failed") return yield* refused(part.lastError ?? unknownOutcome)
-        yield* send(found.value, part, yield* uploaded(found.value, part))
+        yield* sendPart(adapter, to, part)
       }
+    })
+
+    /** What the provider refuses for good never gets there: a human has to find another way. */
+    const handOver = Effect.fn("Outbound.handOver")(function* (
+      scope: TenantScope,
+      conversationId: ConversationId,
+      reason: string
+    ) {
+      yield* states
+        .change(scope, conversationId, {
+          from: ["AI_ACTIVE"],
+          to: "HUMAN_REQUESTED",
+          reason,
+          unanswered: "human"
+        })
+        .pipe(sql.withTransaction, Effect.orDie)
     })
 
     const giveUp = Effect.fn("Outbound.giveUp")(function* (
       scope: TenantScope,
       messageId: MessageId,
       conversationId: ConversationId,
-      reason: string
+      reason: string,
+      forGood: boolean
     ) {
       yield* outbox.fail(scope, messageId, reason)
+      if (forGood && reason !== unknownOutcome) yield* handOver(scope, conversationId, reason)
       yield* Effect.logError("A message could not be sent", messageId, reason)
       yield* feed.changed(conversationId, null)
     })
@@ -235,7 +267,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.tapError(({ message, retryable }) =>
           retryable && !job.lastAttempt
             ? Effect.void
-            : giveUp(scope, messageId, first.conversationId, message)
+            : giveUp(scope, messageId, first.conversationId, message, !retryable)
         ),
         Effect.mapError(failureOf)
       )
@@ -245,16 +277,18 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const abandoned = Effect.fn("Outbound.abandoned")(function* (job: QueueJob) {
       const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
       const [first] = yield* outbox.parts(scope, messageId)
-      if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied)
+      if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied, false)
     })
 
     /** Shows the contact that their message was read and an answer is being written; best effort. */
     const seen = Effect.fn("Outbound.seen")(function* (scope: TenantScope, conversationId: ConversationId) {
       const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active || found.value.lastMessageId === null) return
-      const to = found.value
-      const bodies = outboundChannels[to.channel].seen(to.aliases, found.value.lastMessageId)
-      yield* Effect.forEach(bodies, (body) => call(to, body), { discard: true }).pipe(
+      const { lastMessageId } = found.value
+      yield* Effect.gen(function* () {
+        const adapter = yield* adapterOf(found.value)
+        yield* adapter.seen(yield* recipientOf(found.value), lastMessageId)
+      }).pipe(
         Effect.catchAll(({ message }) => Effect.logDebug("A message could not be marked as read", message))
       )
     })

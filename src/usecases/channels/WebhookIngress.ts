@@ -3,24 +3,32 @@
  * durably, then answered.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
-import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { normalizers } from "../../channels/Inbound.ts"
-import type { Normalized } from "../../channels/Normalized.ts"
-import { isSigned } from "../../channels/Signature.ts"
-import type { Arrival, Delivered, DeliveryStatus, MessagingChannel } from "../../domain/channels/Channel.ts"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelAdapters,
+  type ChannelRequest,
+  type Normalized
+} from "../../capabilities/ChannelAdapters.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { Arrival, Delivered, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import {
   Forbidden,
   NotConfigured,
+  NotFound,
   ServiceUnavailable,
   Unauthorized,
   ValidationError
 } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
+import { ChannelStore } from "../../store/channels/Channels.ts"
 import { InboundEvents } from "../../store/channels/InboundEvents.ts"
+import { accessOf } from "./ChannelAccess.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
@@ -34,11 +42,13 @@ export interface Challenge {
 
 const digest = (text: string) => createHash("sha256").update(text).digest()
 
-const unverifiable = (variable: string) =>
-  new NotConfigured({ message: `Webhooks of messaging providers need ${variable} to be set.` })
+const unverifiable = () =>
+  new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
 const mismatch = () =>
   new Forbidden({ message: "The subscription's mode or verify token is not the right one." })
+/** Says the same of an account that nobody has as of a wrong signature. */
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+const missing = () => new NotFound({ message: "There is no such channel." })
 const unreadable = () =>
   new ValidationError({ message: "The body is not valid JSON, or is nested too deeply." })
 const unavailable = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
@@ -58,13 +68,16 @@ type Refusal = NotConfigured | Unauthorized | ValidationError | ServiceUnavailab
 export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/channels/WebhookIngress", {
   scoped: Effect.gen(function* () {
     const settings = yield* ChannelSettings
+    const adapters = yield* ChannelAdapters
+    const box = yield* SecretBox
+    const channels = yield* ChannelStore
     const inbox = yield* InboundEvents
     const sent = yield* DeliveryReceipts
     const { add: accept, quietPeriod } = yield* GroupCommit.make(inbox.accept)
 
     /** The text to answer a subscription with. */
     const challenge = Effect.fn("WebhookIngress.challenge")(function* (given: Challenge) {
-      if (settings.verifyToken === null) return yield* unverifiable("CHANNEL_VERIFY_TOKEN")
+      if (settings.verifyToken === null) return yield* unverifiable()
       const expected = digest(Redacted.value(settings.verifyToken))
       const matches = timingSafeEqual(digest(given.verifyToken ?? ""), expected)
       if (given.mode !== "subscribe" || !matches) return yield* mismatch()
@@ -90,35 +103,59 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
         )
       )
 
-    /** What a body says that is signed as `signature` tells: parsed only then. */
+    /** What a body says that the adapter knows to be its provider's: parsed only then. */
     const open = (
-      channel: MessagingChannel,
-      signature: string | undefined,
-      body: Uint8Array,
-      now: DateTime.Utc
-    ): Either.Either<Normalized, Refusal> => {
-      if (settings.appSecret === null) return Either.left(unverifiable("CHANNEL_APP_SECRET"))
-      if (!isSigned(settings.appSecret, signature, body)) return Either.left(unsigned())
-      return Either.mapBoth(Json.parse(new TextDecoder().decode(body)), {
-        onLeft: unreadable,
-        onRight: (parsed) => normalizers[channel](parsed, now)
-      })
-    }
+      adapter: ChannelAdapter,
+      request: ChannelRequest,
+      access: ChannelAccess | null
+    ): Either.Either<unknown, Refusal> =>
+      Either.flatMap(adapter.verify(request, access), () =>
+        Either.mapLeft(Json.parse(new TextDecoder().decode(request.body)), unreadable)
+      )
 
-    /** `signature` is the header `x-hub-signature-256`. */
-    const deliver = Effect.fn("WebhookIngress.deliver")(function* (
-      channel: MessagingChannel,
-      signature: string | undefined,
-      body: Uint8Array
+    const accepted = Effect.fn("WebhookIngress.accepted")(function* (
+      channel: string,
+      { arrivals, ignored, statuses }: Normalized,
+      size: number
     ) {
-      const { arrivals, ignored, statuses } = yield* open(channel, signature, body, yield* DateTime.now)
       if (ignored > 0)
         yield* Effect.logDebug("Items of a delivery were acknowledged only", { channel, ignored })
       const ours = yield* foreseen(arrivals, statuses)
       const fresh = yield* Effect.async<ReadonlyArray<boolean>, ServiceUnavailable>((resume) =>
-        accept(ours, body.length, resume)
+        accept(ours, size, resume)
       )
       return countsOf(ours, fresh)
+    })
+
+    /** For an adapter whose accounts share an address. */
+    const deliver = Effect.fn("WebhookIngress.deliver")(function* (
+      adapter: ChannelAdapter,
+      request: ChannelRequest
+    ) {
+      const body = yield* open(adapter, request, null)
+      return yield* accepted(adapter.name, adapter.normalize(body, request.now, null), request.body.length)
+    })
+
+    /** What speaks for the account's one active configuration. */
+    const access = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
+      const [found, ...others] = yield* channels.byAccount(channel, account)
+      if (found === undefined || others.length > 0) return yield* unsigned()
+      return yield* Effect.mapError(accessOf(box, found), unsigned)
+    })
+
+    /** For one account of an adapter whose accounts have addresses of their own: the challenge to answer, or what was queued. */
+    const deliverTo = Effect.fn("WebhookIngress.deliverTo")(function* (
+      channel: string,
+      account: string,
+      request: ChannelRequest
+    ) {
+      const adapter = adapters.named(channel)
+      if (adapter === null || adapter.webhook !== "account") return yield* missing()
+      const known = yield* access(channel, account)
+      const body = yield* open(adapter, request, known)
+      const asked = adapter.challenge?.(body) ?? Option.none()
+      if (Option.isSome(asked)) return asked.value
+      return yield* accepted(channel, adapter.normalize(body, request.now, known), request.body.length)
     })
 
     /**
@@ -126,20 +163,18 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
      * be queued, and nothing has been done.
      */
     const take = (
-      channel: MessagingChannel,
-      signature: string | undefined,
-      body: Uint8Array,
-      now: DateTime.Utc,
+      adapter: ChannelAdapter,
+      request: ChannelRequest,
       done: (outcome: Exit.Exit<Delivered, Refusal>) => void
     ): boolean => {
-      const opened = open(channel, signature, body, now)
+      const opened = open(adapter, request, null)
       if (Either.isLeft(opened)) {
         done(Exit.fail(opened.left))
         return true
       }
-      const { arrivals, ignored, statuses } = opened.right
+      const { arrivals, ignored, statuses } = adapter.normalize(opened.right, request.now, null)
       if (ignored > 0 || statuses.length > 0 || arrivals.some(isEcho)) return false
-      accept(arrivals, body.length, (outcome) =>
+      accept(arrivals, request.body.length, (outcome) =>
         done(Exit.map(outcome, (fresh) => countsOf(arrivals, fresh)))
       )
       return true
@@ -148,6 +183,9 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     return {
       challenge,
       deliver,
+      deliverTo,
+      /** Adapters whose accounts share an address. */
+      shared: adapters.all.filter(({ webhook }) => webhook === "app"),
       take,
       /** Background work waits for this before it begins: a short wait while deliveries are being accepted. */
       quietPeriod

@@ -1,15 +1,9 @@
 /** Humans of the team who answer in place of the agent, from the dashboard. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
-import { outboundChannels } from "../../channels/Outbound.ts"
-import { MessagingChannel } from "../../domain/channels/Channel.ts"
-import type {
-  ConversationChannel,
-  ConversationScope,
-  ConversationState
-} from "../../domain/conversations/Conversation.ts"
+import { type ChannelAdapter, ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
+import type { ConversationScope, ConversationState } from "../../domain/conversations/Conversation.ts"
 import {
   Conflict,
   FileTooLarge,
@@ -47,14 +41,12 @@ const silent = () =>
     details: { issues: [{ path: ["content"], message: "Expected something to say, or files" }] }
   })
 
-const isMessaging = Schema.is(MessagingChannel)
-
 /** Fails for a file that the conversation's channel cannot carry to its customer. */
-const carried = (channel: ConversationChannel, files: ReadonlyArray<StagedFile>) =>
+const carried = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>
   Effect.gen(function* () {
-    if (!isMessaging(channel)) return
+    if (adapter === null) return
     for (const { mimeType, staged } of files) {
-      const found = outboundChannels[channel].carries[mimeType]
+      const found = adapter.carries[mimeType]
       if (found === undefined) {
         return yield* new UnsupportedAttachmentType({
           message: `The conversation's channel does not carry attachments of type ${mimeType}.`
@@ -79,6 +71,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     const ownership = yield* ConversationControl
     const store = yield* ConversationStore
     const attachments = yield* Attachments
+    const adapters = yield* ChannelAdapters
 
     const found = Effect.fn("Takeover.found")(function* (scope: ConversationScope, id: ConversationId) {
       const row = yield* store.find(scope, id)
@@ -121,7 +114,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       { content = "", files = [] }: Reply
     ) {
       if (content === "" && files.length === 0) return yield* silent()
-      if (files.length > 0) yield* carried((yield* found({ tenantId }, id)).channel, files)
+      if (files.length > 0) yield* carried(adapters.named((yield* found({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
       const saying = {

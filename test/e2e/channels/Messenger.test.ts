@@ -7,6 +7,7 @@ import { makeTeam, type Team } from "../Team.ts"
 
 const secret = "app-secret-of-the-page"
 const page = "1067280970047460"
+const accessToken = `EAAB-page-canary-${page}`
 
 const dataDir = temporaryFolder()
 let graph: GraphStub
@@ -20,7 +21,7 @@ beforeAll(async () => {
   const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, {
     channel: "messenger",
     externalId: page,
-    accessToken: "EAAB-page-canary"
+    accessToken
   })
   expect(made.status).toBe(201)
 }, 60_000)
@@ -100,7 +101,7 @@ describe("A Page on Messenger", () => {
     )
     await settled()
     const [sent] = sentTo("psid_1")
-    expect(sent).toMatchObject({ path: `/v25.0/${page}/messages`, token: "Bearer EAAB-page-canary" })
+    expect(sent).toMatchObject({ path: `/v25.0/${page}/messages`, token: `Bearer ${accessToken}` })
     expect(sent?.outboxId).toMatch(/^out_/u)
     const { outboxId = "", text = "" } = sent ?? {}
     // By the metadata that it was sent with; by the provider's id of it; and once more.
@@ -158,6 +159,6 @@ describe("A Page on Messenger", () => {
     const shown = await conversation("In another app's thread")
     expect(shown?.messages).toEqual([[null, "In another app's thread"]])
     expect(sentTo("psid_2")).toEqual([])
-    expect(spoke.output()).not.toContain("EAAB-page-canary")
+    expect(spoke.output()).not.toContain(accessToken)
   }, 90_000)
 })

@@ -34,6 +34,7 @@ const known: Readonly<Record<string, unknown>> = {
   // Formats of the widget.
   avatar: "S",
   color: "#336699",
+  channel: "whatsapp",
   allowedOrigins: ["https://shop.example"],
   agentId: undefined,
   domains: ["shop.example"],
@@ -91,7 +92,11 @@ const excused = [
   "PATCH /v1/sources/:id .config{}(any)",
   "PATCH /api/sources/:id .config{name}",
   "PATCH /api/sources/:id .config{}(any)",
-  "PATCH /api/channels/:id .channel",
+  // A channel asks for certain secrets, and these ask for none.
+  "POST /api/agents/:id/channels .secrets{name}",
+  "POST /api/agents/:id/channels .secrets{}",
+  "PATCH /api/channels/:id .secrets{name}",
+  "PATCH /api/channels/:id .secrets{}",
   // A server offers no tools of its own.
   "POST /api/agents .tools[]",
   "PATCH /api/agents/:id .tools[]",

@@ -1,110 +1,21 @@
-import * as HttpApi from "@effect/platform/HttpApi"
-import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import { createServer } from "node:http"
-import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
-import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
-import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
-import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
 import { ChannelId, TenantId } from "../../../src/domain/Ids.ts"
-import * as Boundary from "../../../src/http/server/Boundary.ts"
-import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
-import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
-import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
-import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
-import { ChannelsApi } from "../../../src/http/hosted/channels/ChannelsApi.ts"
-import { ChannelsHandlers } from "../../../src/http/hosted/channels/ChannelsHandlers.ts"
-import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
-import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
-import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
-import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
-import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
-import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
-import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
-import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { ChannelStore } from "../../../src/store/channels/Channels.ts"
-import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
-import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
-import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
-import { UserStore } from "../../../src/store/accounts/Users.ts"
-import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
-import { Agents } from "../../../src/usecases/agents/Agents.ts"
-import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
-import { Channels } from "../../../src/usecases/channels/Channels.ts"
-import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { eachEngineLive, reset } from "../../TestDatabase.ts"
-import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { eachEngineLive } from "../../TestDatabase.ts"
+import { call, signedIn } from "../accounts/AccountsServer.ts"
 import { expectVersioned } from "../Versions.ts"
-
+import { accessToken, accounts, served, start, whatsapp } from "./ChannelServer.ts"
 const tenantOf = (id: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const [scope] = yield* sql<TenantScope>`select tenant_id as "tenantId" from channels where id = ${id}`
     return scope ?? { tenantId: TenantId.make("ten_none") }
   })
-
-const Surface = HttpApi.make("spoke")
-  .add(TenantsApi)
-  .add(SessionsApi)
-  .add(AgentsApi)
-  .add(AuditApi)
-  .add(ChannelsApi)
-
-const Stores = Layer.mergeAll(
-  AgentStore.Default,
-  ChannelStore.Default,
-  SessionStore.Default,
-  SubscriptionStore.Default,
-  TenantStore.Default,
-  UserStore.Default
-)
-
-const Server = Layer.suspend(() => {
-  const handlers = Layer.mergeAll(
-    TenantsHandlers,
-    SessionsHandlers,
-    AgentsHandlers,
-    AuditHandlers,
-    ChannelsHandlers
-  ).pipe(
-    Layer.provide(SessionAuth.layer(Surface, appUrl)),
-    Layer.provide(SessionCookie.layer(appUrl)),
-    Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
-  )
-  return HttpApiBuilder.serve().pipe(
-    Layer.provide(Boundary.layer),
-    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
-    Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Channels.Default, Subscriptions.Default)),
-    Layer.provide(layerArtifacts),
-    Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
-    Layer.provide(layerSql),
-    Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),
-    Layer.provideMerge(Stores),
-    Layer.provideMerge(layerSecretBox([Redacted.make("a master secret of the tests, long enough")])),
-    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
-  )
-})
-
-const accessToken = "EAA-token-canary-90b2"
-const whatsapp = { channel: "whatsapp", externalId: "106540352242922", accessToken }
-
-const start = Effect.gen(function* () {
-  yield* reset
-  const { cookie } = yield* signedIn("ada@example.com")
-  const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Helper" } })
-  return { cookie, channels: `/api/agents/${agent.data.agent.id}/channels`, agentId: agent.data.agent.id }
-})
-
-const served = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.scoped(Effect.provide(effect, Server))
 
 eachEngineLive("Channel configurations", (it) => {
   it.effect(
@@ -113,15 +24,15 @@ eachEngineLive("Channel configurations", (it) => {
       served(
         Effect.gen(function* () {
           const { channels, cookie } = yield* start
-          const accounts = ["11", "12", "13"]
-          for (const externalId of accounts) {
+          const numbers = ["11", "12", "13"]
+          for (const externalId of numbers) {
             yield* call("POST", channels, { cookie, body: { ...whatsapp, externalId } })
           }
           const first = yield* call("GET", `${channels}?limit=2`, { cookie })
           const cursor = `?limit=2&cursor=${encodeURIComponent(first.data.nextCursor)}`
           const second = yield* call("GET", `${channels}${cursor}`, { cookie })
           const listed = [...first.data.channels, ...second.data.channels]
-          expect(listed.map(({ externalId }) => externalId)).toEqual(accounts)
+          expect(listed.map(({ externalId }) => externalId)).toEqual(numbers)
           expect([first.data.channels.length, second.data.nextCursor]).toEqual([2, null])
           const other = yield* call("POST", "/api/agents", { cookie, body: { name: "Second" } })
           const others = `/api/agents/${other.data.agent.id}/channels`
@@ -141,6 +52,7 @@ eachEngineLive("Channel configurations", (it) => {
           agentId,
           channel: "whatsapp",
           externalId: "106540352242922",
+          webhookUrl: "https://spoke.example.com/api/webhooks/whatsapp",
           active: true,
           version: 1,
           createdAt: expect.any(String),
@@ -177,6 +89,7 @@ eachEngineLive("Channel configurations", (it) => {
     served(
       Effect.gen(function* () {
         const { cookie, channels } = yield* start
+        accounts.set("EAA-page", whatsapp.externalId)
         const other = yield* signedIn("bob@example.com")
         const agent = yield* call("POST", "/api/agents", { cookie: other.cookie, body: { name: "Other" } })
         const theirs = `/api/agents/${agent.data.agent.id}/channels`
@@ -198,7 +111,10 @@ eachEngineLive("Channel configurations", (it) => {
           body: { active: true }
         })
         expect([waking.status, waking.error.code]).toEqual([409, "CONFLICT"])
-        const page = yield* call("POST", channels, { cookie, body: { ...whatsapp, channel: "messenger" } })
+        const page = yield* call("POST", channels, {
+          cookie,
+          body: { ...whatsapp, channel: "messenger", accessToken: "EAA-page" }
+        })
         expect(page.status).toBe(201)
         const found = yield* (yield* ChannelStore).byAccount("whatsapp", whatsapp.externalId)
         expect(found).toHaveLength(1)
@@ -286,7 +202,7 @@ eachEngineLive("Channel configurations", (it) => {
         const { cookie, channels } = yield* start
         for (const body of [
           {},
-          { ...whatsapp, channel: "telegram" },
+          { ...whatsapp, channel: "pigeon" },
           { ...whatsapp, externalId: "../me" },
           { ...whatsapp, externalId: ".." },
           { ...whatsapp, externalId: "" },

@@ -6,6 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHmac } from "node:crypto"
+import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
+import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
+import { ChannelStore } from "../../../src/store/channels/Channels.ts"
 import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import type { DeliveryStatus, InboundMessage } from "../../../src/domain/channels/Channel.ts"
 import * as Boundary from "../../../src/http/server/Boundary.ts"
@@ -15,7 +19,7 @@ import { MessagingApi } from "../../../src/http/webhooks/MessagingApi.ts"
 import { MessagingHandlers } from "../../../src/http/webhooks/MessagingHandlers.ts"
 import type { Database } from "../../../src/store/Database.ts"
 import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
-import { ChannelSettings } from "../../../src/usecases/channels/ChannelSettings.ts"
+import { channelSettings } from "../../channels/Settings.ts"
 import { WebhookIngress } from "../../../src/usecases/channels/WebhookIngress.ts"
 import { DeliveryReceipts } from "../../../src/usecases/channels/DeliveryReceipts.ts"
 
@@ -53,14 +57,17 @@ export const webhookServer = (options: Options = {}) =>
         delivered: (status) => options.delivered?.(status) ?? Effect.void
       })
     ),
+    Layer.provide(channelSettings({ verifyToken: secret(options.verifyToken, verifyToken) })),
     Layer.provide(
-      Layer.succeed(ChannelSettings, {
-        verifyToken: secret(options.verifyToken, verifyToken),
+      BuiltIn.layerHttp({
         appSecret: secret(options.appSecret, appSecret),
-        appId: null,
-        graphUrl: "https://graph.invalid"
-      })
+        graphUrl: "https://graph.invalid",
+        telegramUrl: "https://telegram.invalid",
+        slackUrl: "https://slack.invalid"
+      }).pipe(Layer.provide(ProviderHttp.layer))
     ),
+    Layer.provideMerge(ChannelStore.Default),
+    Layer.provideMerge(layerSecretBox([Redacted.make("a master secret of the tests, long enough")])),
     Layer.provideMerge(listen({ host: "127.0.0.1", port: 0, grace: "1 second" }))
   )
 
@@ -83,7 +90,7 @@ const parsed = (text: string): Json => {
   }
 }
 
-const request = (path: string, init: RequestInit) =>
+export const request = (path: string, init: RequestInit) =>
   Effect.flatMap(HttpServer.HttpServer, ({ address }) =>
     Effect.promise(async (signal): Promise<Answer> => {
       if (address._tag !== "TcpAddress") throw new Error("The server has no port.")

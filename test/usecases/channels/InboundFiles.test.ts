@@ -3,7 +3,7 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { ArtifactStore, refOf } from "../../../src/capabilities/ArtifactStore.ts"
-import { GraphError } from "../../../src/channels/Graph.ts"
+import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -131,7 +131,7 @@ eachEngineLive("A file of a channel's message", (it) => {
   it.scoped("is fetched again when the provider fails for a moment", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
-      failures.push(new GraphError({ reason: "Unknown", message: "Lost.", retryable: true }))
+      failures.push(new ChannelError({ reason: "Unknown", message: "Lost.", retryable: true }))
       yield* receive(yield* message({ kind: "media", media: [{ kind: "image", id: "png" }] }))
       expect(yield* attachments).toMatchObject([[{ name: "image.png" }]])
     }).pipe(onFreshData)

@@ -10,7 +10,9 @@ import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import type { QueueJob } from "../../../src/capabilities/JobQueue.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
-import { GraphError } from "../../../src/channels/Graph.ts"
+import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
+import { Graph } from "../../../src/channels/Graph.ts"
 import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import type { ContactAlias, InboundEvent, InboundMessage } from "../../../src/domain/channels/Channel.ts"
@@ -59,7 +61,7 @@ const sender = Layer.effect(
 /** Files that the provider has, by id; a file is read at an address that names the id and no real host. */
 export const provided = new Map<string, { readonly bytes: Uint8Array; readonly mimeType: string }>()
 /** What each further call of the provider fails with; then it answers. */
-export const failures: Array<GraphError> = []
+export const failures: Array<ChannelError> = []
 const filesUrl = "https://files.invalid/"
 
 const graphFiles = Layer.succeed(GraphFiles, {
@@ -69,12 +71,16 @@ const graphFiles = Layer.succeed(GraphFiles, {
       const file = provided.get(id)
       if (failure !== undefined) return Effect.fail(failure)
       return file === undefined || Redacted.value(token) !== "EAAB-token"
-        ? Effect.fail(new GraphError({ reason: "Refused", message: "No such file.", retryable: false }))
+        ? Effect.fail(new ChannelError({ reason: "Refused", message: "No such file.", retryable: false }))
         : Effect.succeed({ url: filesUrl + id, mime_type: file.mimeType, file_size: file.bytes.length })
     }),
   upload: () => Effect.dieMessage("Nothing is uploaded here."),
   read: (url) => Effect.succeed(Option.fromNullable(provided.get(url.slice(filesUrl.length))?.bytes))
 })
+
+const adapters = BuiltIn.layerOver({ appSecret: null }).pipe(
+  Layer.provide([graphFiles, Layer.mock(Graph, {})])
+)
 
 const kept = Attachments.Default.pipe(
   Layer.provideMerge(Artifacts.Default),
@@ -85,7 +91,7 @@ const kept = Attachments.Default.pipe(
 
 /** Who answers conversations. */
 export const ownershipLayer = (timeout?: Duration.DurationInput) =>
-  Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provideMerge(kept))).pipe(
+  Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(adapters), Layer.provideMerge(kept))).pipe(
     Layer.provideMerge(ConversationControl.Default),
     Layer.provideMerge(turnLayer(timeout)),
     Layer.provideMerge(Layer.mergeAll(sender, sent, ConversationStates.Default, ConversationStore.Default))
@@ -93,7 +99,7 @@ export const ownershipLayer = (timeout?: Duration.DurationInput) =>
 
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
-    Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([graphFiles, ChannelStore.Default]))),
+    Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([adapters, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
     Layer.provideMerge(
       Layer.mergeAll(InboundEvents.Default, ContactStore.Default, ChannelConversationStore.Default)

@@ -10,24 +10,29 @@ import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
-import { Graph, GraphError } from "../../../src/channels/Graph.ts"
-import { GraphFiles, type NewFile } from "../../../src/channels/GraphFiles.ts"
+import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import { Graph } from "../../../src/channels/Graph.ts"
+import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
+import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
+import type { NewFile } from "../../../src/channels/Exchange.ts"
+import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
 import type { StoredAttachment } from "../../../src/domain/channels/Attachment.ts"
 import type { DeliveryStatus } from "../../../src/domain/channels/Channel.ts"
 import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
 import { ConversationId, MessageId, newId, OutboxId, QueueJobId, TenantId } from "../../../src/domain/Ids.ts"
 import { ConversationFeedStore } from "../../../src/store/conversations/ConversationFeed.ts"
 import { OutboxStore } from "../../../src/store/channels/Outbox.ts"
-import { ChannelSettings } from "../../../src/usecases/channels/ChannelSettings.ts"
 import { Outbound } from "../../../src/usecases/channels/Outbound.ts"
 import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { channelSettings } from "../../channels/Settings.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
 import { account, message } from "./InboundHarness.ts"
 
-const lost = () => new GraphError({ reason: "Unknown", message: "Lost.", retryable: true })
-const busy = () => new GraphError({ reason: "Refused", message: "Busy.", retryable: true })
-const closed = () => new GraphError({ reason: "Refused", message: "The window is closed.", retryable: false })
+const lost = () => new ChannelError({ reason: "Unknown", message: "Lost.", retryable: true })
+const busy = () => new ChannelError({ reason: "Refused", message: "Busy.", retryable: true })
+const closed = () =>
+  new ChannelError({ reason: "Refused", message: "The window is closed.", retryable: false })
 
 interface Call {
   readonly path: string
@@ -36,9 +41,10 @@ interface Call {
 }
 let calls: Array<Call> = []
 /** What the provider says to each call; then it takes everything. */
-let answers: Array<Effect.Effect<unknown, GraphError>> = []
+let answers: Array<Effect.Effect<unknown, ChannelError>> = []
 
 const graph = Layer.succeed(Graph, {
+  get: () => Effect.dieMessage("Nothing is asked here."),
   post: (path, token, body) =>
     Effect.suspend(() => {
       calls.push({ path, token: Redacted.value(token), body })
@@ -53,7 +59,7 @@ interface Upload {
 }
 let uploads: Array<Upload> = []
 /** What the provider says to each upload; then it takes everything. */
-let receipts: Array<Effect.Effect<unknown, GraphError>> = []
+let receipts: Array<Effect.Effect<unknown, ChannelError>> = []
 
 const graphFiles = Layer.succeed(GraphFiles, {
   locate: () => Effect.dieMessage("Nothing is located here."),
@@ -68,16 +74,12 @@ const graphFiles = Layer.succeed(GraphFiles, {
     })
 })
 
-const settings = Layer.succeed(ChannelSettings, {
-  verifyToken: null,
-  appSecret: null,
-  appId: "8801",
-  graphUrl: ""
-})
+const settings = channelSettings({ appId: "8801" })
+const adapters = BuiltIn.layerOver({ appSecret: null }).pipe(Layer.provide([graph, graphFiles]))
 
 const outboundLayer = Outbound.Default.pipe(
   Layer.provideMerge(OutboxStore.Default),
-  Layer.provide([RealtimeFeed.Default, graph, graphFiles, DedupeSql.layerSql, settings]),
+  Layer.provide([RealtimeFeed.Default, adapters, ConversationStates.Default, DedupeSql.layerSql, settings]),
   Layer.provideMerge(layerMemory),
   Layer.provide([ConversationFeedStore.Default, RealtimeMemory.layerMemory]),
   Layer.provideMerge(QueueTable.layerTable),
@@ -279,6 +281,30 @@ eachEngine("What goes out through channels", (it) => {
         expect(yield* rows).toMatchObject([{ state: "sent", resent: false, error: null }])
       })
     )
+  )
+
+  it.effect(
+    "puts the conversation before a human when it is refused for good, not when it is refused for now",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          yield* conversation
+          yield* post()
+          const sql = yield* SqlClient.SqlClient
+          const state = sql`select state, handoff_reason as reason from conversations`
+          answers = [Effect.fail(busy()), Effect.fail(lost()), Effect.fail(closed())]
+          yield* Effect.flip(attempt(1))
+          yield* Effect.flip(attempt(2))
+          expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
+          yield* Effect.flip(attempt(3))
+          expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
+          // Whoever has come answers: what the agent wrote before is not sent any more.
+          yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+          yield* Effect.flip(attempt(1))
+          expect(calls).toHaveLength(3)
+          expect(yield* rows).toMatchObject([{ state: "failed", error: "outcome unknown" }])
+        })
+      )
   )
 
   it.effect("is sent a second time when an answer was lost, marked so, and never a third time", () =>

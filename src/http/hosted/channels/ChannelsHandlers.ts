@@ -24,14 +24,16 @@ const group = (handlers: GroupHandlers<"channels">) =>
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
-          const change = channels.create(yield* CurrentUser, path.id, payload)
-          return { channel: yield* audit.change(yield* actor, "channel.create", change, ({ id }) => id) }
+          const by = yield* actor
+          const change = channels.create(by, path.id, payload)
+          return { channel: yield* audit.change(by, "channel.create", change, ({ id }) => id) }
         })
       )
       .handle("patch", ({ headers, path, payload }) =>
         Effect.gen(function* () {
-          const change = channels.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
-          return { channel: yield* audit.change(yield* actor, "channel.update", change, ({ id }) => id) }
+          const by = yield* actor
+          const change = channels.patch(by, path.id, payload, expectedVersion(headers))
+          return { channel: yield* audit.change(by, "channel.update", change, ({ id }) => id) }
         })
       )
       .handle("remove", ({ path: { id } }) =>

@@ -1,6 +1,5 @@
 /** An agent's accounts at messaging providers. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
-import type { MessagingChannel } from "../../../domain/channels/Channel.ts"
 import type {
   ChannelConfiguration,
   CreateChannel,
@@ -8,10 +7,15 @@ import type {
 } from "../../../domain/channels/ChannelConfiguration.ts"
 import type { ChannelPage } from "../../../http/hosted/channels/ChannelsApi.ts"
 import { call, firstPage } from "./Client.ts"
-import { membersOf } from "./membersOf.ts"
 
-export type Provider = typeof MessagingChannel.Encoded
-export const providers = membersOf<Provider>({ whatsapp: true, messenger: true })
+export const providers = ["whatsapp", "messenger", "telegram", "slack"] as const
+export type Provider = (typeof providers)[number]
+/** A service may have channels of its own, which have no other name than theirs. */
+export const isProvider = (name: string): name is Provider => providers.some((one) => one === name)
+/** Providers whose accounts are named by hand; the others tell the account of its token. */
+export const isNamed = (provider: Provider): provider is "whatsapp" | "messenger" =>
+  provider === "whatsapp" || provider === "messenger"
+
 export type Channel = typeof ChannelConfiguration.Encoded
 
 export const channels = (agentId: string) =>

@@ -2,7 +2,7 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
 import type { AttachmentType } from "../../../domain/channels/Attachment.ts"
-import type { ConversationChannel, ConversationState } from "../../../domain/conversations/Conversation.ts"
+import type { ConversationState } from "../../../domain/conversations/Conversation.ts"
 import type { InboxMessage, MessageFeedback } from "../../../domain/conversations/InboxView.ts"
 import type {
   InboxConversation,
@@ -21,14 +21,10 @@ export const states = membersOf<State>({
   AI_ACTIVE: true,
   CLOSED: true
 })
-export type Channel = typeof ConversationChannel.Encoded
-export const channels = membersOf<Channel>({
-  api: true,
-  widget: true,
-  whatsapp: true,
-  messenger: true,
-  test: true
-})
+export const channels = ["api", "widget", "whatsapp", "messenger", "telegram", "slack", "test"] as const
+type Channel = (typeof channels)[number]
+/** A service may have channels of its own, which have no other name than theirs. */
+export const isChannel = (name: string): name is Channel => channels.some((one) => one === name)
 
 export type Conversation = typeof InboxConversation.Encoded
 export type Message = typeof InboxMessage.Encoded

@@ -4,7 +4,6 @@
  */
 import * as Effect from "effect/Effect"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
-import type { ConversationChannel } from "../../../domain/conversations/Conversation.ts"
 import { toolFailure } from "./Bindings.ts"
 import type { TurnTools } from "./Tools.ts"
 import type { Turn } from "../Turn.ts"
@@ -27,16 +26,8 @@ const declaration: ToolDeclaration = {
   }
 }
 
-const offered: Record<ConversationChannel, boolean> = {
-  api: false,
-  widget: true,
-  test: true,
-  whatsapp: true,
-  messenger: true
-}
-
 /** Whether a human of the team can answer in the place of the agent. */
-export const isOffered = ({ opening, request }: Turn): boolean => request.persist && offered[opening.channel]
+export const isOffered = ({ opening, request }: Turn): boolean => request.persist && opening.channel !== "api"
 
 /** The turn's tools, and this one where it is offered. A call of any other tool may have had effects outside. */
 export const added = (turn: Turn, tools: TurnTools): TurnTools => {

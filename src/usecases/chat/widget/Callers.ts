@@ -8,13 +8,12 @@ import {
   grantorOfUser,
   type ReadScope
 } from "../../../domain/accounts/Access.ts"
-import type { ConversationChannel } from "../../../domain/conversations/Conversation.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
 
 /** What a page's visitors say comes over the widget; what the team says in the dashboard is to try the agent. */
-export type HostedChannel = Extract<ConversationChannel, "widget" | "test">
+export type HostedChannel = "widget" | "test"
 
 /** The agent, where what is said comes in, and whether the caller sees a turn as operators do. */
 export interface Standing {

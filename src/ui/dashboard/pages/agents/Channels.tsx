@@ -5,6 +5,8 @@ import {
   channels,
   createChannel,
   deleteChannel,
+  isNamed,
+  isProvider,
   type Provider,
   providers,
   setChannelActive
@@ -30,15 +32,19 @@ const words = texts(
     title: "Channels",
     add: "New channel",
     empty: "No channel yet",
-    emptyLead: "Connect a WhatsApp number or a Messenger Page, and the agent answers what is written to it.",
+    emptyLead:
+      "Connect a WhatsApp number, a Messenger Page, a Telegram bot or a Slack app, and the agent answers what is written to it.",
     provider: "Provider",
     account: "Account",
     whatsapp: "WhatsApp",
     messenger: "Messenger",
+    telegram: "Telegram",
+    slack: "Slack",
     phone: "Phone number id",
     page: "Page id",
     token: "Access token",
     tokenHelp: "Kept encrypted, never shown again.",
+    signingSecret: "Signing secret",
     state: "State",
     on: "Active",
     off: "Off",
@@ -50,23 +56,27 @@ const words = texts(
     question: (account: string) => `Nothing that is written to ${account} is answered any more.`,
     webhooks: "What the provider has to know",
     webhooksLead:
-      "Enter the address as the webhook of the app, with the verify token that the service was configured with (CHANNEL_VERIFY_TOKEN).",
-    webhookOf: (provider: string) => `Webhook for ${provider}`
+      "Enter the address as the webhook of the app, with the verify token that the service was configured with (CHANNEL_VERIFY_TOKEN). Telegram is told by itself; a Slack app has an address of its own.",
+    webhookOf: (provider: string) => `Webhook for ${provider}`,
+    eventsOf: (account: string) => `Request URL for ${account} in Slack`
   },
   {
     title: "Kanäle",
     add: "Neuer Kanal",
     empty: "Noch kein Kanal",
     emptyLead:
-      "Eine WhatsApp-Nummer oder eine Messenger-Seite anbinden, und der Agent beantwortet, was dort geschrieben wird.",
+      "Eine WhatsApp-Nummer, eine Messenger-Seite, einen Telegram-Bot oder eine Slack-App anbinden, und der Agent beantwortet, was dort geschrieben wird.",
     provider: "Anbieter",
     account: "Konto",
     whatsapp: "WhatsApp",
     messenger: "Messenger",
+    telegram: "Telegram",
+    slack: "Slack",
     phone: "Id der Telefonnummer",
     page: "Id der Seite",
     token: "Zugriffstoken",
     tokenHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
+    signingSecret: "Signaturgeheimnis",
     state: "Stand",
     on: "Aktiv",
     off: "Aus",
@@ -78,13 +88,21 @@ const words = texts(
     question: (account: string) => `Was an ${account} geschrieben wird, wird dann nicht mehr beantwortet.`,
     webhooks: "Was der Anbieter wissen muss",
     webhooksLead:
-      "Die Adresse als Webhook der App eintragen, mit dem Prüftoken, mit dem der Dienst eingerichtet ist (CHANNEL_VERIFY_TOKEN).",
-    webhookOf: (provider: string) => `Webhook für ${provider}`
+      "Die Adresse als Webhook der App eintragen, mit dem Prüftoken, mit dem der Dienst eingerichtet ist (CHANNEL_VERIFY_TOKEN). Telegram erfährt sie von selbst; jede Slack-App hat eine eigene.",
+    webhookOf: (provider: string) => `Webhook für ${provider}`,
+    eventsOf: (account: string) => `Request URL für ${account} in Slack`
   }
 )
 
 const provider = (): Provider => "whatsapp"
-const nothing = { channel: provider(), externalId: "", accessToken: "" }
+const nothing = { channel: provider(), externalId: "", accessToken: "", signingSecret: "" }
+
+const bodyOf = ({ accessToken, channel, externalId, signingSecret }: typeof nothing) => ({
+  channel,
+  accessToken,
+  ...(isNamed(channel) ? { externalId } : {}),
+  ...(channel === "slack" ? { secrets: { signingSecret } } : {})
+})
 
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
@@ -93,18 +111,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
     name: `channel.${agentId}`,
     title: t.add,
     stored: nothing,
-    unkept: ["accessToken"]
+    unkept: ["accessToken", "signingSecret"]
   })
   const { change, value } = draft
   const create = useMutation({
-    mutationFn: () => createChannel(agentId, value),
+    mutationFn: () => createChannel(agentId, bodyOf(value)),
     onSuccess: async () => {
       draft.saved()
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(create.error, ["externalId", "accessToken"])
+  const { errorOf, general } = useIssues(create.error, ["externalId", "accessToken", "secrets.signingSecret"])
   return (
     <Form onSubmit={() => create.mutate()} problem={general}>
       <Select
@@ -113,13 +131,15 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         value={value.channel}
         onChange={(channel) => change({ channel })}
       />
-      <TextField
-        label={value.channel === "whatsapp" ? t.phone : t.page}
-        isRequired
-        value={value.externalId}
-        onChange={(externalId) => change({ externalId })}
-        error={errorOf("externalId")}
-      />
+      {isNamed(value.channel) ? (
+        <TextField
+          label={value.channel === "whatsapp" ? t.phone : t.page}
+          isRequired
+          value={value.externalId}
+          onChange={(externalId) => change({ externalId })}
+          error={errorOf("externalId")}
+        />
+      ) : null}
       <TextField
         label={t.token}
         help={t.tokenHelp}
@@ -130,6 +150,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(accessToken) => change({ accessToken })}
         error={errorOf("accessToken")}
       />
+      {value.channel === "slack" ? (
+        <TextField
+          label={t.signingSecret}
+          help={t.tokenHelp}
+          type="password"
+          autoComplete="off"
+          isRequired
+          value={value.signingSecret}
+          onChange={(signingSecret) => change({ signingSecret })}
+          error={errorOf("secrets.signingSecret")}
+        />
+      ) : null}
       <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
@@ -192,7 +224,7 @@ const Channels = ({ agentId, mayChange }: Props) => {
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
-          { title: t.provider, cell: ({ channel }) => t[channel] },
+          { title: t.provider, cell: ({ channel }) => (isProvider(channel) ? t[channel] : channel) },
           { title: t.account, cell: ({ externalId }) => <code>{externalId}</code> },
           {
             title: t.state,
@@ -215,6 +247,12 @@ const Channels = ({ agentId, mayChange }: Props) => {
         <p>{t.webhooksLead}</p>
         <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
         <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
+        {(query.data?.pages ?? [])
+          .flatMap((page) => page.channels)
+          .filter(({ channel }) => channel === "slack")
+          .map(({ externalId, id, webhookUrl }) => (
+            <Copyable key={id} label={t.eventsOf(externalId)} value={webhookUrl} />
+          ))}
       </Card>
     </>
   )

@@ -23,8 +23,16 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   },
   "agent_run.read": { en: "Trace read", de: "Ablauf gelesen" },
   "agent_run.replay": { en: "Turn replayed", de: "Antwort erneut durchgespielt" },
+  "channel.claim": {
+    en: "Channel's account claimed from others",
+    de: "Konto eines Kanals von anderen übernommen"
+  },
   "channel.create": { en: "Channel connected", de: "Kanal verbunden" },
   "channel.delete": { en: "Channel deleted", de: "Kanal gelöscht" },
+  "channel.lose": {
+    en: "Channel's account claimed by its owner",
+    de: "Konto eines Kanals von seinem Inhaber übernommen"
+  },
   "channel.update": { en: "Channel changed", de: "Kanal geändert" },
   "canned_reply.create": { en: "Canned reply added", de: "Textbaustein hinzugefügt" },
   "canned_reply.delete": { en: "Canned reply deleted", de: "Textbaustein gelöscht" },

@@ -1,4 +1,4 @@
-/** What sending needs to know of a provider: bodies for `POST {base}/{externalId}/messages`, and what its answers say. */
+/** What sending through WhatsApp and Messenger differs in: bodies for `POST {base}/{externalId}/messages`, and what its answers say. */
 import type * as Option from "effect/Option"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { ContactAlias } from "../domain/channels/Channel.ts"
@@ -33,7 +33,7 @@ export interface UploadForm {
   readonly fileField: string
 }
 
-export interface OutboundChannel {
+export interface MetaChannel {
   /** Longest text of one message, in UTF-16 units. */
   readonly limit: number
   /** A model's Markdown as the channel shows it. */

@@ -1,0 +1,132 @@
+/**
+ * One exchange with a provider of channels: bounded in time and size. Errors are words from fixed lists: an answer may hold
+ * what was sent, and a client's error holds the token.
+ */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Stream from "effect/Stream"
+import { ChannelError } from "../capabilities/ChannelAdapters.ts"
+import { collect } from "../concurrency/Collect.ts"
+import * as Json from "../domain/Json.ts"
+import { retryAfter } from "../domain/RetryAfter.ts"
+
+/** Answers are an id or the words of a refusal. */
+const maxAnswerBytes = 1_048_576
+
+type AnswerHeaders = Readonly<Record<string, string | undefined>>
+
+/** What an answer outside 2xx means; `now` is in milliseconds since 1970. */
+export type Refusal = (status: number, headers: AnswerHeaders, body: string, now: number) => ChannelError
+
+/** How long the provider asks to wait, by `retry-after`. */
+export const waitOf = (headers: AnswerHeaders, now: number): { readonly retryAfter?: Duration.Duration } =>
+  Option.match(retryAfter(headers, now), {
+    onNone: () => ({}),
+    onSome: (wait) => ({ retryAfter: wait })
+  })
+
+/** Failures before a byte of the request can have arrived. */
+const unconnected = new Set([
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "UND_ERR_CONNECT_TIMEOUT"
+])
+
+const codeOf = (cause: unknown, depth = 4): string => {
+  if (!Predicate.isRecord(cause) || depth === 0) return ""
+  return typeof cause["code"] === "string" ? cause["code"] : codeOf(cause["cause"], depth - 1)
+}
+
+const fromTransport = (error: HttpClientError.HttpClientError): ChannelError =>
+  error._tag === "RequestError" && unconnected.has(codeOf(error.cause))
+    ? new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
+    : new ChannelError({
+        reason: "Unknown",
+        message: "The connection to the provider broke before its answer.",
+        retryable: true
+      })
+
+const silence = () =>
+  new ChannelError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
+
+/** A 2xx that does not say what became of the message. */
+export const unreadable = () =>
+  new ChannelError({ reason: "Unknown", message: "The provider's answer cannot be read.", retryable: true })
+
+const read = (response: HttpClientResponse.HttpClientResponse, refusal: Refusal) =>
+  Effect.gen(function* () {
+    const bytes = yield* collect(Stream.mapError(response.stream, fromTransport), maxAnswerBytes, unreadable)
+    const body = new TextDecoder().decode(bytes)
+    if (response.status < 200 || response.status >= 300) {
+      return yield* refusal(response.status, response.headers, body, yield* Clock.currentTimeMillis)
+    }
+    return yield* Either.mapLeft(Json.parse(body), unreadable)
+  })
+
+/** Over within `timeout`; the answer is the JSON that came with a 2xx. */
+export const exchange = (
+  http: HttpClient.HttpClient,
+  request: HttpClientRequest.HttpClientRequest,
+  timeout: Duration.DurationInput,
+  refusal: Refusal
+): Effect.Effect<unknown, ChannelError> =>
+  http.execute(request).pipe(
+    Effect.mapError(fromTransport),
+    Effect.flatMap((response) => read(response, refusal)),
+    Effect.timeoutFail({ duration: timeout, onTimeout: silence })
+  )
+
+export interface NewFile {
+  readonly field: string
+  readonly name: string
+  readonly mimeType: string
+  readonly bytes: Uint8Array
+}
+
+/** Encoded here: a form that the client is to encode broke its connection. */
+export const withForm = (fields: Readonly<Record<string, string>>, file: NewFile) => {
+  const form = new FormData()
+  for (const [key, value] of Object.entries(fields)) form.append(key, value)
+  // A copy: a view of shared memory is no part of a form.
+  form.append(file.field, new Blob([Uint8Array.from(file.bytes)], { type: file.mimeType }), file.name)
+  const response = new Response(form)
+  return Effect.map(
+    Effect.promise(() => response.arrayBuffer()),
+    (body) =>
+      HttpClientRequest.bodyUint8Array(new Uint8Array(body), response.headers.get("content-type") ?? "")
+  )
+}
+
+const tooLarge = () =>
+  new ChannelError({ reason: "Refused", message: "The file is too large.", retryable: false })
+
+/** The bytes that are answered with 200. */
+export const download = (
+  http: HttpClient.HttpClient,
+  request: HttpClientRequest.HttpClientRequest,
+  maxBytes: number,
+  timeout: Duration.DurationInput
+): Effect.Effect<Uint8Array, ChannelError> =>
+  Effect.gen(function* () {
+    const response = yield* Effect.mapError(http.execute(request), fromTransport)
+    const { status } = response
+    if (status !== 200) {
+      return yield* new ChannelError({
+        reason: "Refused",
+        message: `The provider answered with status ${status}.`,
+        retryable: status >= 500 || status === 429
+      })
+    }
+    return yield* collect(Stream.mapError(response.stream, fromTransport), maxBytes, tooLarge)
+  }).pipe(Effect.timeoutFail({ duration: timeout, onTimeout: silence }))

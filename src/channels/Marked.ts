@@ -1,0 +1,50 @@
+/**
+ * Texts whose formatting is told beside them, by where it begins and ends. Until a part is sent, marks of the private use stand
+ * for it: they survive the cutting into parts, and what a person typed has none.
+ */
+import { type Marks, shownAs } from "./Markdown.ts"
+
+/** None of them is the one that `Markdown` uses while it works. */
+const marks: Marks = { strong: "\ue001", emphasis: "\ue002", code: "\ue003", fence: "\ue004" }
+
+const kinds: ReadonlyMap<string, MarkedSpan["kind"]> = new Map([
+  [marks.strong, "strong"],
+  [marks.emphasis, "emphasis"],
+  [marks.code, "code"],
+  [marks.fence, "fence"]
+])
+const anyMark = /[\ue001-\ue004]/g
+
+export interface MarkedSpan {
+  readonly kind: "strong" | "emphasis" | "code" | "fence"
+  /** In UTF-16 units. */
+  readonly offset: number
+  readonly length: number
+}
+
+const marked = shownAs(marks)
+
+/** A model's Markdown with marks. */
+export const withMarks = (text: string): string => marked(text.replace(anyMark, ""))
+
+/** The text without its marks, and what they stood for. One that is not closed within the text stands for nothing. */
+export const unmarked = (
+  given: string
+): { readonly text: string; readonly spans: ReadonlyArray<MarkedSpan> } => {
+  let text = ""
+  const open = new Map<MarkedSpan["kind"], number>()
+  const spans: Array<MarkedSpan> = []
+  // A fence stands on a line of its own, which is not part of the text.
+  for (const character of given.replace(/\ue004\n?/g, "\ue004")) {
+    const kind = kinds.get(character)
+    if (kind === undefined) {
+      text += character
+      continue
+    }
+    const from = open.get(kind)
+    open.delete(kind)
+    if (from === undefined) open.set(kind, text.length)
+    else if (text.length > from) spans.push({ kind, offset: from, length: text.length - from })
+  }
+  return { text, spans: spans.toSorted((a, b) => a.offset - b.offset || b.length - a.length) }
+}

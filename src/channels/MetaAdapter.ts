@@ -1,0 +1,131 @@
+/** WhatsApp and Messenger as channels: one app for all accounts, one interface for both. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import { type ChannelAdapter, ChannelError, type ChannelRecipient } from "../capabilities/ChannelAdapters.ts"
+import { NotConfigured, Unauthorized } from "../domain/Errors.ts"
+import type { JsonObject } from "../domain/Text.ts"
+import { unreadable } from "./Exchange.ts"
+import { fieldsOf, wordOf } from "./Fields.ts"
+import { Graph } from "./Graph.ts"
+import { GraphFiles } from "./GraphFiles.ts"
+import type { MetaChannel } from "./MetaChannel.ts"
+import * as Messenger from "./messenger/Inbound.ts"
+import { messenger } from "./messenger/Send.ts"
+import type { Normalizer } from "./Normalized.ts"
+import { isSigned } from "./Signature.ts"
+import * as Whatsapp from "./whatsapp/Inbound.ts"
+import { whatsapp } from "./whatsapp/Send.ts"
+
+/** The provider takes free texts for a day after what the customer wrote last. */
+const replyWindow = Duration.hours(24)
+
+const unverifiable = () =>
+  new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_APP_SECRET to be set." })
+const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+const unreached = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The contact has no address on this channel.",
+    retryable: false
+  })
+const foreign = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The access token is not one of this account.",
+    retryable: false
+  })
+
+interface Kind {
+  readonly name: string
+  readonly title: string
+  readonly account: string
+  readonly channel: MetaChannel
+  readonly normalize: Normalizer
+  /** What is asked for the account's id with its token. */
+  readonly self: (externalId: string) => string
+}
+
+const kinds: ReadonlyArray<Kind> = [
+  {
+    name: "whatsapp",
+    title: "WhatsApp",
+    account: "Phone number id",
+    channel: whatsapp,
+    normalize: Whatsapp.normalize,
+    self: (externalId) => externalId
+  },
+  {
+    name: "messenger",
+    title: "Messenger",
+    account: "Page id",
+    channel: messenger,
+    normalize: Messenger.normalize,
+    // Any token reads a Page; a Page's own token is the Page.
+    self: () => "me"
+  }
+]
+
+/** `appSecret`: what deliveries are signed with; null where none is accepted. */
+export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
+  Effect.gen(function* () {
+    const graph = yield* Graph
+    const files = yield* GraphFiles
+
+    const adapterOf = ({ account, channel, name, normalize, self, title }: Kind): ChannelAdapter => {
+      const call = (to: ChannelRecipient, body: JsonObject) =>
+        graph.post(`${to.externalId}/messages`, to.accessToken, body)
+      return {
+        name,
+        title,
+        form: { account, secrets: [] },
+        webhook: "app",
+        replyWindow,
+        verify: ({ body, header }) => {
+          if (appSecret === null) return Either.left(unverifiable())
+          return isSigned(appSecret, header("x-hub-signature-256"), body)
+            ? Either.void
+            : Either.left(unsigned())
+        },
+        normalize,
+        prove: ({ accessToken, externalId }) =>
+          Effect.gen(function* () {
+            const answer = yield* graph.get(`${self(externalId)}?fields=id`, accessToken)
+            if (wordOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreign()
+            return { externalId, profile: {} }
+          }),
+        maxTextLength: channel.limit,
+        maxCaptionLength: channel.captionLimit,
+        shown: channel.shown,
+        carries: channel.carries,
+        upload: ({ accessToken, externalId }, { as, bytes, mimeType, name: fileName }) =>
+          Effect.gen(function* () {
+            const { fields, fileField, path } = channel.upload(as, mimeType)
+            const file = { field: fileField, name: fileName, mimeType, bytes }
+            const answer = yield* files.upload(`${externalId}/${path}`, accessToken, fields, file)
+            const id = channel.uploaded(answer)
+            if (Option.isNone(id)) return yield* unreadable()
+            return id.value
+          }),
+        send: (to, { body: text, file, outboxId }) =>
+          Effect.gen(function* () {
+            const outgoing = { aliases: to.aliases, body: text, outboxId }
+            const body =
+              file === null
+                ? channel.text(outgoing)
+                : channel.file({ ...outgoing, as: file.as, name: file.name, fileId: file.uploaded ?? "" })
+            if (body === null) return yield* unreached()
+            const id = channel.accepted(yield* call(to, body))
+            if (Option.isNone(id)) return yield* unreadable()
+            return id.value
+          }),
+        seen: (to, messageId) =>
+          Effect.forEach(channel.seen(to.aliases, messageId), (body) => call(to, body), { discard: true }),
+        locate: ({ accessToken }, id) => files.locate(id, accessToken),
+        read: ({ accessToken }, url, maxBytes) => files.read(url, accessToken, maxBytes)
+      }
+    }
+    return kinds.map(adapterOf)
+  })

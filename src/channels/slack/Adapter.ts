@@ -1,0 +1,109 @@
+/** Slack apps as a channel: events signed by the app's secret, replies by its token. */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import { createHmac, timingSafeEqual } from "node:crypto"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { type ChannelAdapter, ChannelError, type ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
+import { Unauthorized } from "../../domain/Errors.ts"
+import { unreadable } from "../Exchange.ts"
+import { fieldsOf, wordOf } from "../Fields.ts"
+import { shownAs } from "../Markdown.ts"
+import { nothing } from "../Normalized.ts"
+import { makeApi } from "./Api.ts"
+import { normalize } from "./Inbound.ts"
+
+/** An older request may be one that somebody has recorded. */
+const maxRequestAge = Duration.minutes(5)
+const signatureForm = /^v0=([0-9a-f]{64})$/
+const stampForm = /^\d{1,12}$/
+
+const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+const unreached = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The contact has no address on this channel.",
+    retryable: false
+  })
+
+/** `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`, of the last five minutes. */
+const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
+  const stamp = header("x-slack-request-timestamp") ?? ""
+  const given = signatureForm.exec(header("x-slack-signature") ?? "")?.[1]
+  if (given === undefined || !stampForm.test(stamp)) return false
+  if (Math.abs(now.epochMillis - Number(stamp) * 1_000) > Duration.toMillis(maxRequestAge)) return false
+  const expected = createHmac("sha256", Redacted.value(secret)).update(`v0:${stamp}:`).update(body).digest()
+  return timingSafeEqual(expected, Buffer.from(given, "hex"))
+}
+
+/** In any text these three have a meaning of their own. */
+const escaped = (text: string) =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
+
+/** `base` is the configured address of Slack's methods. */
+export const slackAdapter = (http: HttpClient.HttpClient, base: string): ChannelAdapter => {
+  const api = makeApi(http, base)
+  return {
+    name: "slack",
+    title: "Slack",
+    form: { account: null, secrets: [{ name: "signingSecret", label: "Signing secret" }] },
+    webhook: "account",
+    replyWindow: null,
+
+    verify: (request, access) => {
+      const secret = access?.secrets["signingSecret"]
+      return secret !== undefined && isSigned(secret, request) ? Either.void : Either.left(unsigned())
+    },
+    challenge: (body) => {
+      const { challenge, type } = fieldsOf(body)
+      return type === "url_verification" && typeof challenge === "string"
+        ? Option.some(challenge)
+        : Option.none()
+    },
+    normalize: (body, now, access) => (access === null ? nothing : normalize(body, now, access)),
+
+    prove: ({ accessToken }) =>
+      Effect.gen(function* () {
+        const { team_id, user_id } = yield* api.post(accessToken, "auth.test", {})
+        const [teamId, botUserId] = [wordOf(team_id, 60), wordOf(user_id, 60)]
+        if (teamId === undefined || botUserId === undefined) return yield* unreadable()
+        return { externalId: `${teamId}.${botUserId}`, profile: { teamId, botUserId } }
+      }),
+
+    maxTextLength: 4_000,
+    maxCaptionLength: 0,
+    shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
+    carries: {},
+    send: (to, { body }) =>
+      Effect.gen(function* () {
+        const thread = to.aliases.find(({ kind }) => kind === "thread")
+        if (thread === undefined) return yield* unreached()
+        const [channel = "", ts] = thread.value.split(":")
+        const answer = yield* api.post(to.accessToken, "chat.postMessage", {
+          channel,
+          text: escaped(body),
+          unfurl_links: false,
+          unfurl_media: false,
+          ...(ts === undefined ? {} : { thread_ts: ts })
+        })
+        const id = wordOf(answer["ts"], 40)
+        if (id === undefined) return yield* unreadable()
+        return `${channel}:${id}`
+      }),
+    // Apps have no mark of reading, and are shown as writing only in the assistant's pane.
+    seen: () => Effect.void,
+
+    locate: ({ accessToken }, id) =>
+      Effect.gen(function* () {
+        const { file } = yield* api.get(accessToken, "files.info", { file: id })
+        const { mimetype, size, url_private_download: url } = fieldsOf(file)
+        const address = wordOf(url, 2_048)
+        if (address === undefined) return yield* unreadable()
+        return { url: address, mime_type: wordOf(mimetype, 200), file_size: Number(size) || 0 }
+      }),
+    // By the guarded client, with the token.
+    read: () => Effect.succeedNone
+  }
+}

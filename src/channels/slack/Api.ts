@@ -1,0 +1,87 @@
+/** Calls of Slack's methods. Most refusals come with 200: `{ok: false, error}`, the error being one of Slack's words. */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import { ChannelError } from "../../capabilities/ChannelAdapters.ts"
+import type { JsonObject } from "../../domain/Text.ts"
+import { exchange, type Refusal, waitOf } from "../Exchange.ts"
+import { type Fields, fieldsOf } from "../Fields.ts"
+
+const callTimeout = Duration.seconds(10)
+
+const accessErrors = new Set([
+  "access_denied",
+  "account_inactive",
+  "ekm_access_denied",
+  "enterprise_is_restricted",
+  "invalid_auth",
+  "missing_scope",
+  "no_permission",
+  "not_allowed_token_type",
+  "not_authed",
+  "org_login_required",
+  "team_access_not_granted",
+  "token_expired",
+  "token_revoked"
+])
+const limits = new Set(["ratelimited", "rate_limited"])
+/** The message may have been taken all the same. */
+const failures = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"])
+
+const word = /^[a-z0-9_]{1,60}$/
+
+const refused = (message: string, retryable = false) =>
+  new ChannelError({ reason: "Refused", message, retryable })
+
+const meaningOf = (error: unknown): ChannelError => {
+  const said = typeof error === "string" && word.test(error) ? error : "unknown"
+  if (accessErrors.has(said)) return refused(`Slack refused the app's token (${said}).`)
+  if (limits.has(said)) return refused("Slack takes no more messages for a while.", true)
+  if (failures.has(said))
+    return new ChannelError({ reason: "Unknown", message: `Slack has failed (${said}).`, retryable: true })
+  return refused(`Slack does not take the message (${said}).`)
+}
+
+const refusal: Refusal = (status, headers, _body, now) => {
+  const message = `Slack answered with status ${status}.`
+  return status >= 500
+    ? new ChannelError({ reason: "Unknown", message, retryable: true })
+    : new ChannelError({
+        reason: "Refused",
+        message,
+        retryable: status === 429 || status === 408,
+        ...waitOf(headers, now)
+      })
+}
+
+/** `base` is the configured address, such as `https://slack.com/api`. Answers are those with `ok: true`. */
+export const makeApi = (http: HttpClient.HttpClient, base: string) => {
+  const ask = (token: Redacted.Redacted, method: string, request: HttpClientRequest.HttpClientRequest) =>
+    exchange(http, HttpClientRequest.bearerToken(request, token), callTimeout, refusal).pipe(
+      Effect.flatMap((answer): Effect.Effect<Fields, ChannelError> => {
+        const fields = fieldsOf(answer)
+        return fields["ok"] === true ? Effect.succeed(fields) : meaningOf(fields["error"])
+      }),
+      Effect.withSpan(`Slack.${method}`)
+    )
+  return {
+    post: (token: Redacted.Redacted, method: string, body: JsonObject) =>
+      ask(
+        token,
+        method,
+        HttpClientRequest.post(`${base}/${method}`, { acceptJson: true }).pipe(
+          HttpClientRequest.bodyUnsafeJson(body)
+        )
+      ),
+    get: (token: Redacted.Redacted, method: string, query: Readonly<Record<string, string>>) =>
+      ask(
+        token,
+        method,
+        HttpClientRequest.get(`${base}/${method}`, { acceptJson: true }).pipe(
+          HttpClientRequest.setUrlParams(query)
+        )
+      )
+  } as const
+}

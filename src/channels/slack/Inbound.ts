@@ -1,0 +1,105 @@
+/**
+ * Slack's Events API: one event each. Direct messages, and messages that mention the app; a thread is a conversation, and so is
+ * what is written to the app outside of threads.
+ */
+import type * as DateTime from "effect/DateTime"
+import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
+import type { InboundMedia } from "../../domain/channels/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "../Fields.ts"
+import { arrived, ignored } from "../Normalized.ts"
+
+const channel = "slack"
+
+/** `<@U1>`, `<#C1|name>`, `<!here>`, `<https://…|label>`. */
+const reference = /<([@#!]?)([^<>|]{1,2048})(?:\|([^<>]{0,500}))?>/g
+
+/** The text as it is read, without the names of the app itself. */
+const spoken = (text: string, bot: string): string =>
+  text
+    .replace(reference, (_: string, mark: string, target: string, label: string | undefined) => {
+      if (mark === "@" && target === bot) return ""
+      if (mark === "") return label === undefined || label === target ? target : `${label} (${target})`
+      return `${mark === "#" ? "#" : "@"}${label ?? target}`
+    })
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&amp;", "&")
+    .trim()
+
+const kindOf = (mimeType: string | undefined): InboundMedia["kind"] => {
+  const [family] = (mimeType ?? "").split("/")
+  return family === "image" || family === "video" || family === "audio" ? family : "document"
+}
+
+const mediaOf = (event: Fields): ReadonlyArray<InboundMedia> =>
+  itemsOf(event["files"]).flatMap((item) => {
+    const { id, mimetype, name } = fieldsOf(item)
+    const [file, type] = [wordOf(id, 100), wordOf(mimetype, 200)]
+    if (file === undefined) return []
+    return [
+      {
+        kind: kindOf(type),
+        id: file,
+        ...member("mimeType", type),
+        ...member("fileName", wordOf(name))
+      }
+    ]
+  })
+
+/** `{channel}`, or `{channel}:{ts of the thread's first message}`. */
+const threadOf = (event: Fields): string | undefined => {
+  const [place, thread, ts] = [
+    wordOf(event["channel"], 60),
+    wordOf(event["thread_ts"], 40),
+    wordOf(event["ts"], 40)
+  ]
+  if (place === undefined || ts === undefined) return undefined
+  if (event["type"] === "app_mention") return `${place}:${thread ?? ts}`
+  return thread === undefined ? place : `${place}:${thread}`
+}
+
+/** What a person wrote, and meant for the app. Changes, joins and what other apps write are something else. */
+const isMeant = (event: Fields, bot: string) => {
+  if (wordOf(event["user"]) === undefined || event["user"] === bot || event["bot_id"] !== undefined)
+    return false
+  if (event["type"] === "app_mention") return true
+  const plain = event["subtype"] === undefined || event["subtype"] === "file_share"
+  return event["type"] === "message" && event["channel_type"] === "im" && plain
+}
+
+/** An app that several workspaces have is told of all of them at one address. */
+const isOurs = (body: Fields, { botUserId, teamId }: Fields) => {
+  const [authorized] = itemsOf(body["authorizations"])
+  return authorized === undefined ? body["team_id"] === teamId : fieldsOf(authorized)["user_id"] === botUserId
+}
+
+/** `access` is the app's: its `profile` has the ids of its user and of its workspace. */
+export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAccess): Normalized => {
+  const { externalId: accountId, profile } = access
+  const body = fieldsOf(given)
+  const event = fieldsOf(body["event"])
+  const bot = profile["botUserId"] ?? ""
+  const eventId = wordOf(body["event_id"], 100)
+  const thread = threadOf(event)
+  if (eventId === undefined || thread === undefined || !isOurs(body, profile) || !isMeant(event, bot))
+    return ignored
+  const media = mediaOf(event)
+  const text = spoken(proseOf(event["text"]), bot)
+  if (text === "" && media.length === 0) return ignored
+  return arrived({
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      // Whoever knows the secret of one app says nothing for another.
+      messageId: `${accountId}:${eventId}`,
+      from: [{ kind: "thread", value: thread }],
+      kind: media.length > 0 ? "media" : "text",
+      text,
+      media,
+      standby: false,
+      timestamp: momentOf(wordOf(event["ts"])?.split(".", 1).join(""), 1_000, now)
+    },
+    raw: body
+  })
+}

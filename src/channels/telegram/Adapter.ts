@@ -1,0 +1,150 @@
+/** Telegram bots as a channel. The token alone tells the account, and activation points the bot at this service. */
+import type * as HttpClient from "@effect/platform/HttpClient"
+import { createHmac, timingSafeEqual } from "node:crypto"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelError,
+  type ChannelRecipient
+} from "../../capabilities/ChannelAdapters.ts"
+import { Unauthorized } from "../../domain/Errors.ts"
+import { unreadable } from "../Exchange.ts"
+import { fieldsOf, wordOf } from "../Fields.ts"
+import { type MarkedSpan, unmarked, withMarks } from "../Marked.ts"
+import { nothing } from "../Normalized.ts"
+import { makeApi } from "./Api.ts"
+import { normalize } from "./Inbound.ts"
+
+/** Who knows the token knows the secret, so that a bot which is activated again keeps it. */
+const secretOf = ({ accessToken }: ChannelAccess) =>
+  createHmac("sha256", Redacted.value(accessToken)).update("spoke telegram webhook").digest("hex")
+
+const isEqual = (given: string, expected: string) =>
+  timingSafeEqual(
+    createHmac("sha256", "compared").update(given).digest(),
+    createHmac("sha256", "compared").update(expected).digest()
+  )
+
+const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+const unreached = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The contact has no address on this channel.",
+    retryable: false
+  })
+
+const types = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" } as const satisfies Record<
+  MarkedSpan["kind"],
+  string
+>
+
+const formatted = (body: string) => {
+  const { spans, text } = unmarked(body)
+  return { text, entities: spans.map(({ kind, ...place }) => ({ type: types[kind], ...place })) }
+}
+
+/** A topic is a part of its chat. */
+const chatOf = ({ aliases }: ChannelRecipient) => {
+  const found = aliases.find(({ kind }) => kind === "chat_id")
+  if (found === undefined) return null
+  const [chat = "", topic] = found.value.split(":")
+  return { chat_id: chat, ...(topic === undefined ? {} : { message_thread_id: Number(topic) }) }
+}
+
+const MiB = 1_048_576
+const picture = { as: "image", maxBytes: 10 * MiB } as const
+const document = { as: "document", maxBytes: 50 * MiB } as const
+
+/** `base` is the configured address of the Bot API. */
+export const telegramAdapter = (http: HttpClient.HttpClient, base: string): ChannelAdapter => {
+  const api = makeApi(http, base)
+  return {
+    name: "telegram",
+    title: "Telegram",
+    form: { account: null, secrets: [] },
+    webhook: "account",
+    replyWindow: null,
+
+    verify: ({ header }, access) =>
+      access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", secretOf(access))
+        ? Either.void
+        : Either.left(unsigned()),
+    normalize: (body, now, access) => (access === null ? nothing : normalize(body, now, access)),
+
+    prove: ({ accessToken }) =>
+      Effect.gen(function* () {
+        const me = fieldsOf(yield* api.call(accessToken, "getMe", {}))
+        const id = wordOf(me["id"], 30)
+        if (id === undefined) return yield* unreadable()
+        return { externalId: id, profile: { username: wordOf(me["username"], 100) ?? "" } }
+      }),
+    connect: (access, url) =>
+      api
+        .call(access.accessToken, "setWebhook", {
+          url,
+          secret_token: secretOf(access),
+          allowed_updates: ["message"]
+        })
+        .pipe(Effect.asVoid),
+
+    maxTextLength: 4_096,
+    maxCaptionLength: 1_024,
+    shown: withMarks,
+    carries: {
+      "image/jpeg": picture,
+      "image/png": picture,
+      "image/webp": document,
+      "image/gif": document,
+      "application/pdf": document
+    },
+    send: (to, { body, file }) =>
+      Effect.gen(function* () {
+        const chat = chatOf(to)
+        if (chat === null) return yield* unreached()
+        const { entities, text } = formatted(body)
+        const sent =
+          file === null
+            ? yield* api.call(to.accessToken, "sendMessage", {
+                ...chat,
+                text,
+                entities,
+                link_preview_options: { is_disabled: true }
+              })
+            : yield* api.send(
+                to.accessToken,
+                file.as === "image" ? "sendPhoto" : "sendDocument",
+                {
+                  ...Object.fromEntries(Object.entries(chat).map(([name, value]) => [name, String(value)])),
+                  ...(text === "" ? {} : { caption: text, caption_entities: JSON.stringify(entities) })
+                },
+                {
+                  field: file.as === "image" ? "photo" : "document",
+                  name: file.name,
+                  mimeType: file.mimeType,
+                  bytes: file.bytes
+                }
+              )
+        const id = wordOf(fieldsOf(sent)["message_id"], 30)
+        if (id === undefined) return yield* unreadable()
+        return `${chat.chat_id}:${id}`
+      }),
+    seen: (to) => {
+      const chat = chatOf(to)
+      return chat === null
+        ? Effect.void
+        : Effect.asVoid(api.call(to.accessToken, "sendChatAction", { ...chat, action: "typing" }))
+    },
+
+    locate: ({ accessToken }, id) =>
+      Effect.gen(function* () {
+        const file = fieldsOf(yield* api.call(accessToken, "getFile", { file_id: id }))
+        const path = wordOf(file["file_path"], 1_000)
+        if (path === undefined) return yield* unreadable()
+        return { url: path, file_size: Number(file["file_size"]) || 0 }
+      }),
+    read: ({ accessToken }, path, maxBytes) => Effect.asSome(api.read(accessToken, path, maxBytes))
+  }
+}

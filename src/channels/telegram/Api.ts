@@ -1,0 +1,96 @@
+/** Calls of Telegram's Bot API. The token is part of every address, so that no address is told to anybody: no span, no error. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { ChannelError } from "../../capabilities/ChannelAdapters.ts"
+import * as Json from "../../domain/Json.ts"
+import type { JsonObject } from "../../domain/Text.ts"
+import { download, exchange, type NewFile, type Refusal, waitOf, withForm } from "../Exchange.ts"
+import { fieldsOf } from "../Fields.ts"
+
+const callTimeout = Duration.seconds(10)
+const transferTimeout = Duration.seconds(30)
+
+/** What travels in an address: anything else is no token. */
+const tokenForm = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
+
+const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
+
+const meanings: ReadonlyMap<number, string> = new Map([
+  [400, "Telegram does not take the message"],
+  [401, "Telegram refused the bot's token"],
+  [403, "The contact has blocked the bot, or it is no member of the chat any more"],
+  [404, "Telegram refused the bot's token"],
+  [413, "The file is too large for Telegram"]
+])
+
+/** `{ok: false, error_code, description, parameters: {retry_after}}`. The description may repeat what was sent. */
+const refusal: Refusal = (status, headers, body, now) => {
+  const answer = fieldsOf(Option.getOrNull(Either.getRight(Json.parse(body))))
+  const seconds = fieldsOf(answer["parameters"])["retry_after"]
+  const asked =
+    typeof seconds === "number" && seconds >= 0 && seconds <= 3_600
+      ? { retryAfter: Duration.seconds(seconds) }
+      : waitOf(headers, now)
+  if (status === 429) {
+    return new ChannelError({
+      reason: "Refused",
+      message: "Telegram takes no more messages for a while.",
+      retryable: true,
+      ...asked
+    })
+  }
+  const meaning = answer["ok"] === false ? meanings.get(status) : undefined
+  if (meaning !== undefined) return refused(`${meaning} (code ${status}).`)
+  const message = `Telegram answered with status ${status}.`
+  return status >= 500
+    ? new ChannelError({ reason: "Unknown", message, retryable: true })
+    : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...asked })
+}
+
+/** `base` is the configured address, such as `https://api.telegram.org`. Results are those of the method. */
+export const makeApi = (client: HttpClient.HttpClient, base: string) => {
+  const http = HttpClient.withTracerDisabledWhen(client, () => true)
+
+  const address = (token: Redacted.Redacted, path: string, under = "") =>
+    tokenForm.test(Redacted.value(token))
+      ? Effect.succeed(`${base}${under}/bot${Redacted.value(token)}/${path}`)
+      : refused("The token does not have the form of a bot's token.")
+
+  const resultOf = (answer: unknown) => fieldsOf(answer)["result"]
+
+  const call = (token: Redacted.Redacted, method: string, body: JsonObject) =>
+    Effect.gen(function* () {
+      const url = yield* address(token, method)
+      const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(
+        HttpClientRequest.bodyUnsafeJson(body)
+      )
+      return resultOf(yield* exchange(http, request, callTimeout, refusal))
+    }).pipe(Effect.withSpan(`Telegram.${method}`))
+
+  const send = (
+    token: Redacted.Redacted,
+    method: string,
+    fields: Readonly<Record<string, string>>,
+    file: NewFile
+  ) =>
+    Effect.gen(function* () {
+      const url = yield* address(token, method)
+      const filled = yield* withForm(fields, file)
+      const request = HttpClientRequest.post(url, { acceptJson: true }).pipe(filled)
+      return resultOf(yield* exchange(http, request, transferTimeout, refusal))
+    }).pipe(Effect.withSpan(`Telegram.${method}`))
+
+  /** `path` is the `file_path` of `getFile`. */
+  const read = (token: Redacted.Redacted, path: string, maxBytes: number) =>
+    Effect.gen(function* () {
+      const url = yield* address(token, path, "/file")
+      return yield* download(http, HttpClientRequest.get(url), maxBytes, transferTimeout)
+    }).pipe(Effect.withSpan("Telegram.file"))
+
+  return { call, send, read } as const
+}

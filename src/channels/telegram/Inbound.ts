@@ -1,0 +1,150 @@
+/**
+ * Telegram's webhooks: one update each. A chat is the contact, whoever writes in it: in private it is one person, and in a group
+ * the bot answers whom it is spoken to by. A topic of a forum is a chat of its own.
+ */
+import type * as DateTime from "effect/DateTime"
+import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
+import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
+import { type Fields, fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "../Fields.ts"
+import { arrived, ignored } from "../Normalized.ts"
+
+const channel = "telegram"
+
+/** `{chat}` or `{chat}:{topic}`. */
+const chatIdOf = (message: Fields): string | undefined => {
+  const chat = wordOf(fieldsOf(message["chat"])["id"], 30)
+  const topic = message["is_topic_message"] === true ? wordOf(message["message_thread_id"], 30) : undefined
+  return chat === undefined || topic === undefined ? chat : `${chat}:${topic}`
+}
+
+const alias = (value: string): ContactAlias => ({ kind: "chat_id", value })
+
+/** What an entity of a text or a caption stands for. */
+const spans = (message: Fields) =>
+  [
+    ["text", "entities"],
+    ["caption", "caption_entities"]
+  ].flatMap(([text = "", entities = ""]) => {
+    const written = message[text]
+    if (typeof written !== "string") return []
+    return itemsOf(message[entities]).map((item) => {
+      const { length, offset, type, user } = fieldsOf(item)
+      const [from, size] = [Number(offset), Number(length)]
+      const said =
+        Number.isSafeInteger(from) && Number.isSafeInteger(size) ? written.slice(from, from + size) : ""
+      return { type, said: said.toLowerCase(), userId: wordOf(fieldsOf(user)["id"], 30) }
+    })
+  })
+
+/** Whether somebody in a group speaks to the bot: by its name, by a command of its own, or by answering it. */
+const isSpokenTo = (message: Fields, bot: string, username: string) => {
+  const answered = fieldsOf(fieldsOf(message["reply_to_message"])["from"])
+  if (wordOf(answered["id"], 30) === bot) return true
+  const name = `@${username.toLowerCase()}`
+  return spans(message).some(({ said, type, userId }) => {
+    if (type === "text_mention") return userId === bot
+    if (username === "") return false
+    return type === "mention" ? said === name : type === "bot_command" && said.endsWith(name)
+  })
+}
+
+const kinds = {
+  document: "document",
+  video: "video",
+  animation: "video",
+  video_note: "video",
+  voice: "audio",
+  audio: "audio",
+  sticker: "sticker"
+} as const satisfies Record<string, InboundMedia["kind"]>
+
+const fileOf = (kind: InboundMedia["kind"], value: unknown): ReadonlyArray<InboundMedia> => {
+  const file = fieldsOf(value)
+  const id = wordOf(file["file_id"])
+  if (id === undefined) return []
+  return [
+    {
+      kind,
+      id,
+      ...member("mimeType", wordOf(file["mime_type"], 200)),
+      ...member("fileName", wordOf(file["file_name"]))
+    }
+  ]
+}
+
+/** A picture comes in several sizes, the largest last. An animation comes as a document, too. */
+const mediaOf = (message: Fields): ReadonlyArray<InboundMedia> => {
+  const pictures = fileOf("image", itemsOf(message["photo"]).at(-1))
+  const animated = message["animation"] !== undefined
+  const others = Object.entries(kinds).flatMap(([name, kind]) =>
+    name === "document" && animated ? [] : fileOf(kind, message[name])
+  )
+  return [...pictures, ...others]
+}
+
+const told = (message: Fields): string => {
+  const { latitude, longitude } = fieldsOf(message["location"])
+  const { first_name: first, last_name: last, phone_number: phone } = fieldsOf(message["contact"])
+  const name = [wordOf(first, 500), wordOf(last, 500), wordOf(phone, 40)].filter((part) => part !== undefined)
+  if (Number.isFinite(latitude) && Number.isFinite(longitude))
+    return `Location: (${String(latitude)}, ${String(longitude)})`
+  return name.length === 0 ? "" : `Contact: ${name.join(", ")}`
+}
+
+const nameOf = (from: Fields) =>
+  wordOf([from["first_name"], from["last_name"]].map((part) => wordOf(part, 500) ?? "").join(" "), 1_000)
+
+const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media"> | undefined => {
+  const media = mediaOf(message)
+  const text =
+    [proseOf(message["text"]), proseOf(message["caption"]), told(message)].find((part) => part !== "") ?? ""
+  if (text === "" && media.length === 0) return undefined
+  return { kind: media.length > 0 ? "media" : "text", text, media }
+}
+
+/** A group that has become a supergroup has another id. */
+const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival | undefined => {
+  const [before, after] = [chatIdOf(message), wordOf(message["migrate_to_chat_id"], 30)]
+  if (before === undefined || after === undefined) return undefined
+  return {
+    event: {
+      _tag: "AliasUpdate",
+      channel,
+      accountId,
+      aliases: [alias(before), alias(after)],
+      timestamp: momentOf(message["date"], 1_000, now)
+    },
+    raw: message
+  }
+}
+
+/** `access` is the bot's: its `profile.username` is how groups speak to it. */
+export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAccess): Normalized => {
+  const { externalId: accountId, profile } = access
+  const update = fieldsOf(body)
+  const message = fieldsOf(update["message"])
+  if (message["migrate_to_chat_id"] !== undefined) return arrived(moved(accountId, message, now))
+  const updateId = wordOf(update["update_id"], 30)
+  const chat = chatIdOf(message)
+  const content = written(message)
+  const from = fieldsOf(message["from"])
+  if (updateId === undefined || chat === undefined || content === undefined) return ignored
+  if (from["is_bot"] === true) return ignored
+  const isPrivate = fieldsOf(message["chat"])["type"] === "private"
+  if (!isPrivate && !isSpokenTo(message, accountId, profile["username"] ?? "")) return ignored
+  return arrived({
+    event: {
+      _tag: "Message",
+      channel,
+      accountId,
+      // Updates are counted for each bot.
+      messageId: `${accountId}:${updateId}`,
+      from: [alias(chat)],
+      ...member("profileName", nameOf(from)),
+      ...content,
+      standby: false,
+      timestamp: momentOf(message["date"], 1_000, now)
+    },
+    raw: update
+  })
+}

@@ -1,0 +1,100 @@
+/**
+ * Who may have an account at a provider: whoever's token the provider takes for it. Asked before an account becomes active. An
+ * account that another tenant has goes to whoever proves it when the provider refuses the other's token.
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  type ChannelError,
+  type ProvenAccount
+} from "../../capabilities/ChannelAdapters.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
+import { accessOf } from "./ChannelAccess.ts"
+import { ChannelSettings } from "./ChannelSettings.ts"
+
+export const taken = () => new Conflict({ message: "The account has an active configuration already." })
+
+const unasked = () =>
+  new ServiceUnavailable({
+    message: "The provider could not be asked whose the account is. Nothing was changed."
+  })
+
+const isRefusal = ({ reason, retryable }: ChannelError) => reason === "Refused" && !retryable
+
+const invalid = (path: string, message: string) =>
+  new ValidationError({
+    message: "The channel cannot be activated.",
+    details: { issues: [{ path: [path], message }] }
+  })
+
+const failed = (path: string) => (error: ChannelError) =>
+  isRefusal(error) ? invalid(path, error.message) : unasked()
+
+/** Where the provider delivers to. */
+export const webhookUrlOf = (
+  appUrl: string,
+  adapter: ChannelAdapter | null,
+  row: Pick<StoredChannel, "channel" | "externalId">
+) =>
+  adapter?.webhook === "account"
+    ? `${appUrl}/api/webhooks/${row.channel}/${encodeURIComponent(row.externalId)}`
+    : `${appUrl}/api/webhooks/${row.channel}`
+
+export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/channels/ChannelProof", {
+  effect: Effect.gen(function* () {
+    const store = yield* ChannelStore
+    const box = yield* SecretBox
+    const { appUrl } = yield* ChannelSettings
+
+    /** What the provider says of the account. VALIDATION_ERROR when it refuses the token, SERVICE_UNAVAILABLE without an answer. */
+    const prove = (adapter: ChannelAdapter, access: ChannelAccess) =>
+      Effect.withSpan(Effect.mapError(adapter.prove(access), failed("accessToken")), "ChannelProof.prove")
+
+    /** True when the provider refuses what another tenant has for the account. */
+    const isLost = (adapter: ChannelAdapter, row: StoredChannel) =>
+      Effect.gen(function* () {
+        // A token that cannot be opened here proves nothing against its tenant.
+        const access = yield* Effect.mapError(accessOf(box, row), unasked)
+        return yield* adapter.prove(access).pipe(
+          Effect.as(false),
+          Effect.catchAll((error) => (isRefusal(error) ? Effect.succeed(true) : unasked()))
+        )
+      })
+
+    /**
+     * The configuration of another tenant that has to give way to `mine`, the configuration with that id; none when nobody
+     * has the account. CONFLICT when it stays with whoever has it.
+     */
+    const rival = Effect.fn("ChannelProof.rival")(function* (
+      adapter: ChannelAdapter,
+      { tenantId }: TenantScope,
+      externalId: string,
+      mine: string | null
+    ) {
+      for (const row of yield* store.byAccount(adapter.name, externalId)) {
+        if (row.id === mine) continue
+        if (row.tenantId === tenantId || !(yield* isLost(adapter, row))) return yield* taken()
+        return Option.some(row)
+      }
+      return Option.none<StoredChannel>()
+    })
+
+    /** Has the provider deliver to this service. */
+    const connect = Effect.fn("ChannelProof.connect")(function* (
+      adapter: ChannelAdapter,
+      access: ChannelAccess,
+      { externalId, profile }: ProvenAccount
+    ) {
+      if (adapter.connect === undefined) return
+      const url = webhookUrlOf(appUrl, adapter, { channel: adapter.name, externalId })
+      yield* Effect.mapError(adapter.connect({ ...access, externalId, profile }, url), failed("channel"))
+    })
+
+    return { prove, rival, connect } as const
+  })
+}) {}

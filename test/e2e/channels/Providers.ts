@@ -1,0 +1,173 @@
+/** Providers of channels for one suite over all of them: how each delivers a text, and what it was given for whom. */
+import { createHmac } from "node:crypto"
+import { startGraph } from "../../servers/GraphStub.ts"
+import { startSlack } from "../../servers/SlackStub.ts"
+import { startTelegram } from "../../servers/TelegramStub.ts"
+import * as Deliveries from "../Deliveries.ts"
+
+/** What becomes of the first call for a contact whose name begins with it; everything else is taken. */
+const fates = ["limited", "refused", "lost"] as const
+
+export interface Delivery {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+export interface Provider {
+  readonly channel: string
+  /** What the agent's channel is made of. */
+  readonly account: object
+  /** One text of `contact`, a number; `id` is the provider's, a number too. */
+  readonly text: (contact: string, id: number, text: string) => Delivery
+  /** The body signed as whoever knows the secret does. */
+  readonly signed: (body: string) => Delivery
+  /** Texts that it took for a contact, in order. */
+  readonly sent: (contact: string) => ReadonlyArray<string>
+}
+
+/** What becomes of the first call for a contact: its number ends in the place of the fate. */
+export const contactOf = (fate: (typeof fates)[number] | "taken", name: number): string =>
+  `49170${String(name).padStart(5, "0")}${fates.findIndex((one) => one === fate) + 1}`
+
+const fateOf = (contact: string, call: number) => {
+  const fate = fates[Number(contact.at(-1)) - 1]
+  if (fate === undefined) return "taken"
+  return fate === "refused" || call === 1 ? fate : "taken"
+}
+
+const secret = "app-secret-of-all-channels"
+const bot = "4711:AAE-of-the-bot"
+const page = "220700"
+const app = "xoxb-of-the-app"
+const signingSecret = "signing-secret-of-the-app"
+
+const seconds = () => Math.floor(Date.now() / 1_000)
+
+/** All of them at once, and the settings of a service that speaks to them. */
+export const startProviders = async () => {
+  const graph = await startGraph((_, call, to) => fateOf(to, call))
+  const telegram = await startTelegram(fateOf)
+  telegram.bots.set(bot, "helper_bot")
+  const slack = await startSlack(fateOf)
+  slack.apps.set(app, { team: "T1", user: "U1" })
+  const slackSigned: Provider["signed"] = (body) => {
+    const stamp = String(seconds())
+    const signature = createHmac("sha256", signingSecret).update(`v0:${stamp}:${body}`).digest("hex")
+    return {
+      path: "/api/webhooks/slack/T1.U1",
+      headers: { "x-slack-request-timestamp": stamp, "x-slack-signature": `v0=${signature}` },
+      body
+    }
+  }
+  const hook = createHmac("sha256", bot).update("spoke telegram webhook").digest("hex")
+
+  const meta = (channel: "whatsapp" | "messenger", account: string): Pick<Provider, "signed" | "sent"> => ({
+    signed: (body) => ({
+      path: `/api/webhooks/${channel}`,
+      headers: Deliveries.signed(secret, body),
+      body
+    }),
+    sent: (contact) =>
+      graph.taken.filter(({ path, to }) => to === contact && path.includes(account)).map(({ text }) => text)
+  })
+  const whatsapp = meta("whatsapp", "pn_1")
+  const messenger = meta("messenger", page)
+  const telegramSigned: Provider["signed"] = (body) => ({
+    path: "/api/webhooks/telegram/4711",
+    headers: { "x-telegram-bot-api-secret-token": hook },
+    body
+  })
+
+  const providers: ReadonlyArray<Provider> = [
+    {
+      channel: "whatsapp",
+      account: { channel: "whatsapp", externalId: "pn_1", accessToken: "EAAB-all" },
+      ...whatsapp,
+      text: (contact, id, text) =>
+        whatsapp.signed(Deliveries.textOf({ from: contact, id: `wamid.${id}`, text }))
+    },
+    {
+      channel: "messenger",
+      account: { channel: "messenger", externalId: page, accessToken: `EAAB-all-${page}` },
+      ...messenger,
+      text: (contact, id, text) =>
+        messenger.signed(
+          JSON.stringify({
+            object: "page",
+            entry: [
+              {
+                id: page,
+                messaging: [
+                  {
+                    sender: { id: contact },
+                    recipient: { id: page },
+                    timestamp: Date.now(),
+                    message: { mid: `m_${id}`, text }
+                  }
+                ]
+              }
+            ]
+          })
+        )
+    },
+    {
+      channel: "telegram",
+      account: { channel: "telegram", accessToken: bot },
+      signed: telegramSigned,
+      text: (contact, id, text) =>
+        telegramSigned(
+          JSON.stringify({
+            update_id: id,
+            message: {
+              message_id: id,
+              date: seconds(),
+              text,
+              chat: { id: Number(contact), type: "private" },
+              from: { id: Number(contact), is_bot: false, first_name: "Ada" }
+            }
+          })
+        ),
+      sent: (contact) =>
+        telegram.taken
+          .filter(({ body }) => String(body.chat_id) === contact)
+          .map(({ body }) => String(body.text))
+    },
+    {
+      channel: "slack",
+      account: { channel: "slack", accessToken: app, secrets: { signingSecret } },
+      signed: slackSigned,
+      text: (contact, id, text) =>
+        slackSigned(
+          JSON.stringify({
+            type: "event_callback",
+            team_id: "T1",
+            event_id: `Ev${id}`,
+            event: {
+              type: "message",
+              channel_type: "im",
+              channel: contact,
+              user: "U2",
+              text,
+              ts: `${seconds()}.000${String(id).padStart(3, "0")}`
+            }
+          })
+        ),
+      sent: (contact) => slack.taken.filter(({ channel }) => channel === contact).map(({ text }) => text)
+    }
+  ]
+  return {
+    providers,
+    variables: {
+      CHANNEL_APP_SECRET: secret,
+      GRAPH_API_URL: graph.url,
+      TELEGRAM_API_URL: telegram.url,
+      SLACK_API_URL: slack.url
+    },
+    close: () => {
+      graph.close()
+      telegram.close()
+      slack.close()
+    }
+  }
+}

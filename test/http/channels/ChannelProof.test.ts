@@ -1,0 +1,180 @@
+/** Whose an account is: its provider is asked, over real HTTP of ours. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import { eachEngineLive } from "../../TestDatabase.ts"
+import { call, signedIn } from "../accounts/AccountsServer.ts"
+import { accounts, outages, served, start, telegram, whatsapp } from "./ChannelServer.ts"
+
+const unreachable = () =>
+  new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
+
+const page = { channel: "messenger", externalId: "2207", accessToken: "EAA-page" }
+
+/** Another tenant with an agent of its own. */
+const another = Effect.gen(function* () {
+  const { cookie } = yield* signedIn("bob@example.com")
+  const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Other" } })
+  return { cookie, channels: `/api/agents/${agent.data.agent.id}/channels` }
+})
+
+const actions = (cookie: string) =>
+  Effect.map(call("GET", "/api/audit", { cookie }), ({ data }) =>
+    data.entries.map((entry: { readonly action: string; readonly target: string }) => entry.action)
+  )
+
+const active = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly id: string }>`select id from channels where active order by id`
+).pipe(Effect.map((rows) => rows.map(({ id }) => id)))
+
+eachEngineLive("An account of a channel", (it) => {
+  it.effect("becomes active only with a token that its provider takes for it", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        accounts.set(whatsapp.accessToken, "another number")
+        accounts.set(page.accessToken, "another page")
+        for (const body of [whatsapp, page, { channel: "telegram", accessToken: "99:unknown" }]) {
+          const refused = yield* call("POST", channels, { cookie, body })
+          expect([refused.status, refused.error.code]).toEqual([400, "VALIDATION_ERROR"])
+          expect(refused.error.details.issues[0].path).toEqual(["accessToken"])
+          expect(refused.text).not.toContain(body.accessToken)
+        }
+        expect((yield* call("GET", channels, { cookie })).data.channels).toEqual([])
+        accounts.set(whatsapp.accessToken, whatsapp.externalId)
+        accounts.set(page.accessToken, page.externalId)
+        expect((yield* call("POST", channels, { cookie, body: whatsapp })).status).toBe(201)
+        expect((yield* call("POST", channels, { cookie, body: page })).status).toBe(201)
+      })
+    )
+  )
+
+  it.effect("changes nothing while its provider cannot be asked", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        accounts.set(page.accessToken, page.externalId)
+        for (const body of [whatsapp, page]) {
+          outages.push(unreachable())
+          const unasked = yield* call("POST", channels, { cookie, body })
+          expect([unasked.status, unasked.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
+        }
+        expect((yield* call("GET", channels, { cookie })).data.channels).toEqual([])
+        const idle = yield* call("POST", channels, { cookie, body: { ...whatsapp, active: false } })
+        outages.push(unreachable())
+        const path = `/api/channels/${idle.data.channel.id}`
+        const waking = yield* call("PATCH", path, { cookie, body: { active: true } })
+        expect(waking.status).toBe(503)
+        expect((yield* call("GET", channels, { cookie })).data.channels).toEqual([idle.data.channel])
+      })
+    )
+  )
+
+  it.effect("goes to the tenant whose token its provider takes, when it refuses the other's", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        const other = yield* another
+        for (const body of [whatsapp, page]) {
+          accounts.set(body.accessToken, body.externalId)
+          const first = yield* call("POST", channels, { cookie, body })
+          accounts.set("EAA-owner", body.externalId)
+          const owner = { ...body, accessToken: "EAA-owner" }
+          const early = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+          expect([early.status, early.error.code]).toEqual([409, "CONFLICT"])
+
+          // The provider takes the new token, and cannot be asked about the old one.
+          const claims = outages.length
+          accounts.set(body.accessToken, "")
+          const claimed = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+          expect([claimed.status, claims]).toEqual([201, 0])
+          expect(yield* active).toContain(claimed.data.channel.id)
+          expect(yield* active).not.toContain(first.data.channel.id)
+          const back = yield* call("PATCH", `/api/channels/${first.data.channel.id}`, {
+            cookie,
+            body: { active: true }
+          })
+          expect(back.status).toBe(400)
+        }
+        expect(yield* actions(other.cookie)).toContain("channel.claim")
+        expect(yield* actions(cookie)).toContain("channel.lose")
+      })
+    )
+  )
+
+  it.effect("stays where it is while its provider cannot be asked about the token of whoever has it", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        const other = yield* another
+        const bot = { channel: "telegram", accessToken: "4711:theirs" }
+        telegram().bots.set(bot.accessToken, "helper_bot")
+        const first = yield* call("POST", channels, { cookie, body: bot })
+        expect(first.status).toBe(201)
+        const sql = yield* SqlClient.SqlClient
+        // What cannot be opened here proves nothing against its tenant.
+        yield* sql`update channels set access_token = 'broken'`
+        telegram().bots.set("4711:mine", "helper_bot")
+        const body = { channel: "telegram", accessToken: "4711:mine" }
+        const unasked = yield* call("POST", other.channels, { cookie: other.cookie, body })
+        expect([unasked.status, unasked.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
+        expect(yield* active).toEqual([first.data.channel.id])
+      })
+    )
+  )
+})
+
+eachEngineLive("A Telegram bot", (it) => {
+  it.effect("is known by its token, pointed at this service, and claimed by who has its new token", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        const stub = telegram()
+        stub.bots.set("4711:first", "Helper_Bot")
+        const made = yield* call("POST", channels, {
+          cookie,
+          body: { channel: "telegram", accessToken: "4711:first" }
+        })
+        expect(made.status).toBe(201)
+        const webhookUrl = "https://spoke.example.com/api/webhooks/telegram/4711"
+        expect(made.data.channel).toMatchObject({ externalId: "4711", webhookUrl, active: true })
+        const [set] = stub.calls.filter(({ method }) => method === "setWebhook")
+        expect(set?.body).toEqual({
+          url: webhookUrl,
+          secret_token: expect.stringMatching(/^[0-9a-f]{64}$/),
+          allowed_updates: ["message"]
+        })
+
+        // The bot's owner has made another token of it: the first one is refused from now on.
+        const other = yield* another
+        stub.bots.delete("4711:first")
+        stub.bots.set("4711:second", "Helper_Bot")
+        const body = { channel: "telegram", accessToken: "4711:second" }
+        const claimed = yield* call("POST", other.channels, { cookie: other.cookie, body })
+        expect(claimed.status).toBe(201)
+        expect(yield* active).toEqual([claimed.data.channel.id])
+        const sql = yield* SqlClient.SqlClient
+        expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain("4711:")
+        expect(yield* actions(other.cookie)).toContain("channel.claim")
+      })
+    )
+  )
+
+  it.effect("stays inactive while Telegram is unreachable or does not deliver here", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        const stub = telegram()
+        stub.close()
+        const unasked = yield* call("POST", channels, {
+          cookie,
+          body: { channel: "telegram", accessToken: "4711:first" }
+        })
+        expect([unasked.status, unasked.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
+        expect((yield* call("GET", channels, { cookie })).data.channels).toEqual([])
+      })
+    )
+  )
+})
