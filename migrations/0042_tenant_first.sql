@@ -197,8 +197,14 @@ alter table channel_outbox add foreign key (tenant_id, channel_id) references ch
 alter table webhook_deliveries add foreign key (tenant_id, endpoint_id) references webhook_endpoints (tenant_id, id) on delete cascade;
 
 -- Indexes. What sweeps look for in all tenants keeps its own.
-drop index users_tenant, api_keys_tenant, access_tokens_tenant, audit_entries_tenant, tools_tenant, sources_tenant, conversations_tenant,
-  webhook_endpoints_tenant;
+drop index users_tenant;
+drop index api_keys_tenant;
+drop index access_tokens_tenant;
+drop index audit_entries_tenant;
+drop index tools_tenant;
+drop index sources_tenant;
+drop index conversations_tenant;
+drop index webhook_endpoints_tenant;
 drop index user_sessions_user;
 create index user_sessions_user on user_sessions (tenant_id, user_id);
 drop index user_invitations_by;

@@ -52,6 +52,7 @@ const forms: ReadonlyArray<readonly [form: RegExp, lock: LockMode, work: Work]> 
     "ACCESS EXCLUSIVE",
     "catalogue"
   ],
+  [/^(?:disable|enable) trigger /u, "SHARE ROW EXCLUSIVE", "catalogue"],
   [/^(?:drop|rename) /u, "ACCESS EXCLUSIVE", "catalogue"]
 ]
 
@@ -105,6 +106,10 @@ const rules: ReadonlyArray<Rule> = [
   rule(
     String.raw`create (?:or replace )?(?:constraint )?trigger .+? on ${name}`,
     one("SHARE ROW EXCLUSIVE", "catalogue")
+  ),
+  rule(
+    String.raw`create statistics \S+ (?:\([^)]*\) )?on .+ from ${name}`,
+    one("SHARE UPDATE EXCLUSIVE", "catalogue")
   ),
   rule(String.raw`insert into ${name}`, one("ROW EXCLUSIVE", "added")),
   rule(String.raw`update ${name}`, one("ROW EXCLUSIVE", "changed")),

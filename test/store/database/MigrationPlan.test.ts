@@ -49,6 +49,8 @@ const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["alter table plan_a validate constraint plan_later", "SHARE UPDATE EXCLUSIVE", "scan"],
   ["create index x on plan_a (other) where id > 3", "SHARE", "index"],
   ["create unique index on plan_a using btree (other)", "SHARE", "index"],
+  ["create statistics x (dependencies) on id, other from plan_a", "SHARE UPDATE EXCLUSIVE", "catalogue"],
+  ["alter table plan_a disable trigger user", "SHARE ROW EXCLUSIVE", "catalogue"],
   ["drop index plan_words", "ACCESS EXCLUSIVE", "catalogue"],
   ["update plan_a set other = 1", "ROW EXCLUSIVE", "changed"],
   ["-- A word.\ndelete from only plan_a /* ; */ where id = 1", "ROW EXCLUSIVE", "changed"],
