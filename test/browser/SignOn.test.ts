@@ -29,9 +29,7 @@ describe.skipIf(!hasBrowser)("Single sign-on in a browser", () => {
     const cookie = await signIn(spoke, "owner@acme.example", password)
     const owner = { key: null, headers: { cookie, ...csrf } }
     const { body: shown } = await spoke.request("GET", "/api/single-sign-on", owner)
-    const issuer = await Effect.runPromise(
-      Scope.extend(realProvider(shown.data.redirectUri, people), scope)
-    )
+    const issuer = await Effect.runPromise(Scope.extend(realProvider(shown.data.redirectUri, people), scope))
     const put = await spoke.request("PUT", "/api/single-sign-on", {
       ...owner,
       body: {

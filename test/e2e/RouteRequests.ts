@@ -95,8 +95,8 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 /** Path parameters that count within what another id of the path names. */
 const counted = /:version\b/u
 
-/** Ids at a provider of messages. */
-const notOurs = new Set(["externalId", "messageId", "channel", "account"])
+/** Ids at a provider of messages, and ours at one of identities. */
+const notOurs = new Set(["externalId", "messageId", "channel", "account", "clientId"])
 
 /** Bodies that are decoded by their handlers. */
 export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
