@@ -146,7 +146,7 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await signIn(colleague)
     await colleague.getByRole("link", { name: /ada@example\.com/ }).click()
     await colleague.getByRole("heading", { name: "ada@example.com", level: 1 }).waitFor()
-    await colleague.getByText("Human answers").first().waitFor()
+    await colleague.locator("h1 + span").getByText("Human answers").waitFor()
     await look(colleague, "conversation-phone")
     await page.getByRole("button", { name: "Give back to the agent" }).click()
     await colleague.getByText("owner@example.com gave the conversation back to the agent").waitFor()

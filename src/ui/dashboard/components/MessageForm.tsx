@@ -121,6 +121,8 @@ export interface MessageFormProps {
   readonly snippets?: ReadonlyArray<Snippet>
   /** The field, for those who put the focus into it. */
   readonly field?: RefObject<HTMLTextAreaElement | null>
+  /** Called with each change of what is written. */
+  readonly onWrite?: () => void
   /** Further choices, before the way to send. */
   readonly children?: ReactNode
 }
@@ -134,6 +136,7 @@ export const MessageForm = ({
   label,
   note,
   onSend,
+  onWrite,
   placeholder,
   snippets = [],
   wordless = false
@@ -214,19 +217,19 @@ export const MessageForm = ({
         rows={2}
         maxLength={32_000}
         value={text}
-        {...(snippets.length === 0
+        {...(offered.length === 0
           ? {}
           : {
-              role: "combobox",
               "aria-autocomplete": "list",
-              "aria-expanded": offered.length > 0,
+              "aria-haspopup": "listbox",
               "aria-controls": list,
-              "aria-activedescendant": offered.length > 0 ? `${list}-${at}` : undefined
+              "aria-activedescendant": `${list}-${at}`
             })}
         onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
         onChange={({ target }) => {
           draft.change({ text: target.value })
           setCaret(target.selectionStart)
+          onWrite?.()
         }}
         onKeyDown={onKeyDown}
         onPaste={(event) => {
