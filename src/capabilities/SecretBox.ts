@@ -4,7 +4,8 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 
 /** A key of its own is derived for each. */
-export type Purpose = "cursor" | "realtime" | "tool-secret" | "channel-token" | "webhook-secret"
+export type Purpose =
+  "cursor" | "realtime" | "tool-secret" | "channel-token" | "webhook-secret" | "source-secret"
 
 export class SecretBox extends Context.Tag("capabilities/SecretBox")<
   SecretBox,
