@@ -336,7 +336,14 @@ export const layer = <E = never, R = never>(
     WebhookEndpoints.Default,
     widget
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, ConnectorSettings.Default, InboundEvents.Default, SourceScopes.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Artifacts.Default,
+        ConnectorSettings.Default,
+        InboundEvents.Default,
+        SourceScopes.Default
+      )
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         capabilities(settings, replace),

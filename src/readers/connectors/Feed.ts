@@ -129,8 +129,7 @@ const notAFeed = new ReaderError({
   retryable: false
 })
 
-const resolved = (href: string, base: string): string | undefined =>
-  urlOf(href, base)?.href
+const resolved = (href: string, base: string): string | undefined => urlOf(href, base)?.href
 
 const documentOf = (entry: Entry, base: string) =>
   Effect.gen(function* () {

@@ -28,6 +28,8 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>
   /** A body makes it a POST of JSON. */
   readonly json?: unknown
+  readonly method?: string
+  readonly body?: string
   /** Of the answer; 20 MiB by default. */
   readonly maxBytes?: number
   /** Statuses besides 2xx that are answers. */
@@ -77,26 +79,26 @@ const once = (ask: Ask) =>
   Effect.gen(function* () {
     const http = yield* OutboundHttp
     const hosts = yield* HostLimiter
-    const { also = [], headers = {}, json, maxBytes = 20 * MiB, url } = ask
+    const { also = [], headers = {}, json, maxBytes = 20 * MiB, service, url, ...rest } = ask
     const host = yield* Effect.try({
       try: () => new URL(url).host,
       catch: () =>
         new ReaderError({
           code: "fetch_invalid_url",
-          message: `${ask.service} has no valid address.`,
+          message: `${service} has no valid address.`,
           retryable: false
         })
     })
-    const body =
+    const sent =
       json === undefined
-        ? { headers }
+        ? { headers, ...rest }
         : {
             method: "POST",
             headers: { ...headers, "content-type": "application/json" },
             body: JSON.stringify(json)
           }
     const response = yield* hosts
-      .within(host, http.fetch({ url, maxBytes, ...body }))
+      .within(host, http.fetch({ url, maxBytes, ...sent }))
       .pipe(Effect.mapError(unreachable))
     const isAnswer = (response.status >= 200 && response.status < 300) || also.includes(response.status)
     return isAnswer ? response : yield* refusal(ask, response, yield* Clock.currentTimeMillis)

@@ -143,7 +143,8 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       const labels = labelsOf(value.labels)
       if (crawled) return patchSource(found.id, { name, labels, config: crawlOf(type, value).config })
       if (type === "CONNECTOR") {
-        const config = reader === undefined ? {} : { config: { ...found.config, ...readerConfigOf(reader, value) } }
+        const config =
+          reader === undefined ? {} : { config: { ...found.config, ...readerConfigOf(reader, value) } }
         return patchSource(found.id, { name, labels, ...config })
       }
       if (isCurated(type)) {
