@@ -73,7 +73,7 @@ const silent = new Set(["parameter", "placeholder"])
 const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`)[1]?.split('"')[0] ?? ""
 
 /** Confluence's storage format as HTML: code as such, links by what they say, other macros by the text within. */
-export const htmlOfStorage = (storage: string): string => {
+const htmlOfStorage = (storage: string): string => {
   let html = ""
   let left = 0
   scan(storage, {

@@ -67,7 +67,7 @@ const hrefOf = (tag: string): string | undefined => /\shref\s?=\s?["']([^"']{1,2
 const isAlternate = (tag: string) => !/\srel\s?=\s?["'](?!alternate)/u.test(tag)
 
 /** The entries of a feed in its order; null where the text is none. Markup within a field is its text. */
-export const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
+const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
   const entries: Array<Entry> = []
   let isFeed = false
   let entry: Entry | undefined

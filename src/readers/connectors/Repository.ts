@@ -130,7 +130,11 @@ const Commit = Schema.Struct({ sha: Sha })
 const serverOf = (settings: Settings): Effect.Effect<Server, ReaderError> => {
   const { branch, token } = settings
   const { hostname, origin, pathname } = new URL(settings.url)
-  const path = pathname.replace(/^\/+|\/+$/gu, "").replace(/\.git$/u, "")
+  const path = pathname
+    .split("/")
+    .filter((part) => part !== "")
+    .join("/")
+    .replace(/\.git$/u, "")
   const provider = settings.provider ?? providers[hostname]
   if (path.split("/").length < 2) return notARepository
   if (provider === undefined) return unknownServer
