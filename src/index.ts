@@ -25,6 +25,16 @@ export type {
   StructuredResult
 } from "./client/Chat.ts"
 export type { StreamPart } from "./domain/chat/StreamPart.ts"
+export { reader, type Reader, type ReaderOptions, type ReaderSettings } from "./client/Reader.ts"
+export type {
+  ReaderContext,
+  ReaderDocument,
+  ReaderRequest,
+  ReaderResponse,
+  ReaderSetting,
+  ReaderStep,
+  ReaderWords
+} from "./domain/knowledge/HostReader.ts"
 export { tool, type EffectInput, type Tool, type ToolOptions } from "./client/Tool.ts"
 export type { StandardInput } from "./client/StandardSchema.ts"
 export type { ToolCallContext } from "./domain/agents/HostTool.ts"

@@ -30,6 +30,7 @@ import { measuredSearch } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as BuiltInChannels from "../channels/BuiltIn.ts"
+import * as Registered from "../readers/connectors/Registered.ts"
 import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
@@ -66,6 +67,8 @@ import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Conversations } from "../usecases/conversations/Conversations.ts"
 import { Crawls } from "../usecases/knowledge/Crawls.ts"
 import { EmailDeliveries } from "../usecases/accounts/EmailDeliveries.ts"
+import { ConnectorPass } from "../usecases/knowledge/ConnectorPass.ts"
+import { ConnectorSettings } from "../usecases/knowledge/ConnectorSettings.ts"
 import { Embed } from "../usecases/knowledge/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
@@ -235,7 +238,8 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     groundingChecker(settings),
-    vectorSearch(settings, replace)
+    vectorSearch(settings, replace),
+    Registered.layer
   ).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
@@ -321,7 +325,7 @@ export const layer = <E = never, R = never>(
     ExperimentWork.Default.pipe(Layer.provide(Replays.Default)),
     InboxItems.Default,
     InboxWork.Default,
-    Ingest.Default,
+    Ingest.Default.pipe(Layer.provide(ConnectorPass.Default)),
     Insights.Default,
     WebhookIngress.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
@@ -346,7 +350,14 @@ export const layer = <E = never, R = never>(
     WebhookListeners.Default,
     widget
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Artifacts.Default, InboundEvents.Default, SourceScopes.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        Artifacts.Default,
+        ConnectorSettings.Default,
+        InboundEvents.Default,
+        SourceScopes.Default
+      )
+    ),
     Layer.provideMerge(
       Layer.mergeAll(
         capabilities(settings, replace),

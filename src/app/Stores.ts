@@ -59,6 +59,7 @@ import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
 import { PassageStore } from "../store/knowledge/Passages.ts"
 import { RefreshStore } from "../store/knowledge/Refreshes.ts"
 import { ReindexStore } from "../store/knowledge/Reindex.ts"
+import { ReadingStore } from "../store/knowledge/Readings.ts"
 import { SourceStore } from "../store/knowledge/Sources.ts"
 
 export const stores = Layer.mergeAll(
@@ -79,6 +80,7 @@ export const stores = Layer.mergeAll(
   ConversationStates.Default,
   ConversationStore.Default,
   EmbeddingProfileStore.Default,
+  ReadingStore.Default,
   ReindexStore.Default,
   EmbeddingStore.Default,
   EmailDeliveryStore.Default,

@@ -11,6 +11,7 @@ export type Purpose =
   | "channel-token"
   | "channel-secrets"
   | "webhook-secret"
+  | "source-secret"
   | "stored-answer"
   | "sso-secret"
   | "sso-flow"

@@ -2,6 +2,7 @@
 import type { AgentClient } from "./AgentClient.ts"
 import type { AgentsClient, KeysClient } from "./OwnerClient.ts"
 import type { Chat, IdempotentOptions, StructuredRequest, StructuredResult } from "./Chat.ts"
+import type { Reader } from "./Reader.ts"
 import type { EffectInput, Tool } from "./Tool.ts"
 
 /** A line of the log. */
@@ -57,6 +58,11 @@ export interface SpokeSettings extends LibrarySettings {
   readonly workers?: boolean | undefined
   /** Functions that agents may call while they answer, made by `tool`; an agent names those that it may call as its `tools`. */
   readonly tools?: Readonly<Record<string, Tool>> | undefined
+  /**
+   * Systems that sources may be read from, made by `reader`: a source of type `CONNECTOR` names one as its `reader`. They come
+   * beside the readers of Spoke.
+   */
+  readonly readers?: Readonly<Record<string, Reader>> | undefined
   /** Gets every line that the service would log, from level `info` on. */
   readonly log?: ((entry: LogEntry) => void) | undefined
 }

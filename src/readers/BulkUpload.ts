@@ -9,7 +9,8 @@ import { loadArtifact, uploadUri } from "./File.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
 import { type Journal, silent } from "./Journal.ts"
-import { type Reader, ReaderError } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
+import type { Reader } from "./Reader.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
 
 const maxName = 255

@@ -7,7 +7,8 @@ import { makeFolding } from "./Folding.ts"
 import { judge, type Patterns, type Verdict } from "./Glob.ts"
 import { silent } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
-import { type ReadDocument, ReaderError, type ReaderServices, type ReadOptions } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
+import type { ReadDocument, ReaderServices, ReadOptions } from "./Reader.ts"
 import { type Address, makeVisits, type Settled, type SkipReason, type Visits } from "./Visits.ts"
 
 /** Most pages that one run asks for. */

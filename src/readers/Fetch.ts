@@ -6,7 +6,7 @@ import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../
 import { retryAfter } from "../domain/RetryAfter.ts"
 import { HostLimiter } from "./HostLimiter.ts"
 import type { Known } from "./Journal.ts"
-import { ReaderError } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 /** The product token that robots.txt knows us by. */
 export const agent = "SpokeBot"

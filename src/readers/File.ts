@@ -7,7 +7,8 @@ import type { ArtifactRef, FileConfig, UploadedFileConfig } from "../domain/know
 import { fetchOk } from "./Fetch.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
-import { type ReadDocument, type Reader, ReaderError, type ReaderServices } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
+import type { ReadDocument, Reader, ReaderServices } from "./Reader.ts"
 
 /** The bytes of an uploaded original. */
 export const loadArtifact = Effect.fn("File.loadArtifact")(function* (ref: ArtifactRef) {

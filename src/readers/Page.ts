@@ -9,7 +9,8 @@ import { DocumentParser, type ParseError, type ParsedDocument } from "../capabil
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { Known } from "./Journal.ts"
-import { type ReadDocument, ReaderError } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
+import type { ReadDocument } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
 
 /** A host that asks for longer pauses gets these: a thousand pages must fit the time of a job. */

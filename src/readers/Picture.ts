@@ -8,7 +8,7 @@ import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import { TextRecognition } from "../capabilities/TextRecognition.ts"
 import { sanitize } from "../domain/Text.ts"
 import { unreadable } from "./Page.ts"
-import { ReaderError } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 /** The description is worth this wait; without it the text alone is kept. */
 const describeTimeout = "60 seconds"

@@ -1,10 +1,10 @@
 /** What a reader is: from a source's config to the documents it holds. */
-import * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
 import type { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import type { DocumentParser } from "../capabilities/DocumentParser.ts"
 import type { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import type { OutboundHttp } from "../capabilities/OutboundHttp.ts"
+import type { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { TextRecognition } from "../capabilities/TextRecognition.ts"
 import type { Journal } from "./Journal.ts"
 
@@ -19,16 +19,6 @@ export interface ReadDocument {
   readonly etag?: string
   readonly lastModified?: string
 }
-
-/** Why a source could not be read. `code` is stable, `message` says what the customer can do. */
-export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", {
-  code: Schema.String,
-  message: Schema.String,
-  /** True when the same attempt may succeed later. */
-  retryable: Schema.Boolean,
-  /** The pause that the site asked for. */
-  retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
-}) {}
 
 export interface ReadOptions {
   /** The stream ends after this many documents. */

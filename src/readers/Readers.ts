@@ -1,4 +1,4 @@
-/** The reader of each source type. */
+/** The reader of each source type that has one of its own; those of type CONNECTOR are registered by name. */
 import type { SourceType, StoredSourceConfig } from "../domain/knowledge/Source.ts"
 import * as BulkUpload from "./BulkUpload.ts"
 import * as File from "./File.ts"
@@ -9,11 +9,13 @@ import * as Sitemap from "./Sitemap.ts"
 import * as Text from "./Text.ts"
 import * as Url from "./Url.ts"
 
+export type OwnType = Exclude<SourceType, "CONNECTOR">
+
 /** What a source of each type is configured with. */
 type Configs = {
-  [Type in SourceType]: Extract<StoredSourceConfig, { readonly type: Type }>["config"]
+  [Type in OwnType]: Extract<StoredSourceConfig, { readonly type: Type }>["config"]
 }
-type Readers = { readonly [Type in SourceType]: Reader<Configs[Type]> }
+type Readers = { readonly [Type in OwnType]: Reader<Configs[Type]> }
 
 export const readers: Readers = {
   URL: Url.reader,
@@ -26,7 +28,7 @@ export const readers: Readers = {
 }
 
 /** The documents of a source, at most `maxDocuments`, each with a `uri` of its own. */
-export const read = <Type extends SourceType>(
+export const read = <Type extends OwnType>(
   source: { readonly type: Type; readonly config: Configs[Type] },
   options: ReadOptions
 ) => readers[source.type].read(source.config, options)

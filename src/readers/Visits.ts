@@ -11,7 +11,8 @@ import { type Folding, repeatWords } from "./Folding.ts"
 import type { Verdict } from "./Glob.ts"
 import type { Evidence, Journal, Known } from "./Journal.ts"
 import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
-import type { ReadDocument, ReaderError } from "./Reader.ts"
+import type { ReaderError } from "../capabilities/SourceReaders.ts"
+import type { ReadDocument } from "./Reader.ts"
 
 /** An address that is to be visited. */
 export interface Address {

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
-import { ReaderError } from "./Reader.ts"
+import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 export const zipLimits = {
   entries: 2_000,

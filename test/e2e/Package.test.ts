@@ -186,6 +186,16 @@ describe("The package", () => {
     stepTimeoutMillis
   )
 
+  it(
+    "runs the example of a reader from outside",
+    async () => {
+      const { stderr, stdout } = await node("extension/reader.mjs")
+      expect(stdout).toContain("stoneware")
+      expect(stderr).toBe("")
+    },
+    stepTimeoutMillis
+  )
+
   for (const { args, name, program } of trials) {
     it.skipIf(program === undefined)(
       `works in ${name}, which ends by itself and has nothing to complain of`,

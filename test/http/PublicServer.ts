@@ -207,6 +207,7 @@ const useCases = Layer.unwrapEffect(
     const note = (use: string, ...args: ReadonlyArray<unknown>) =>
       Ref.update(asked, (all) => [...all, { use, args }])
     const sources = Sources.make({
+      readers: [],
       get: (scope, id) =>
         note("get", scope, id).pipe(
           Effect.zipRight(id === "src_1" ? Effect.succeed(source(id)) : Effect.fail(absent))

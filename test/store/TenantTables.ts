@@ -70,6 +70,8 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   conversation_labels: tenant,
   conversation_reads: tenant,
   inbox_items: tenant,
+  source_readings: tenant,
+  source_secrets: tenant,
   sources: tenant,
   sso_connections: tenant,
   sso_domains: tenant,

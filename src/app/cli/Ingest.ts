@@ -61,7 +61,8 @@ const adders = {
   IMAGE: null,
   BULK_UPLOAD: null,
   TEXT: null,
-  QA: null
+  QA: null,
+  CONNECTOR: null
 } satisfies Record<SourceType, ((target: Target) => unknown) | null>
 
 const adderOf = (target: string) =>

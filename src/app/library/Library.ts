@@ -8,6 +8,9 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as InProcess from "../../capabilities/ToolSource/InProcess.ts"
+import { hostReader } from "../../readers/connectors/Host.ts"
+import * as Registered from "../../readers/connectors/Registered.ts"
+import { ReaderName } from "../../domain/knowledge/SourceReader.ts"
 import { ToolName } from "../../domain/agents/Tool.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "../telemetry/LogEntry.ts"
@@ -85,7 +88,14 @@ export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknow
 const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
   Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
 
+/** Nothing where there are none: a host may bring `SourceReaders` of its own. */
+const reading = (readers: NonNullable<SpokeSettings["readers"]>) =>
+  Object.keys(readers).length === 0
+    ? Layer.empty
+    : Registered.layerWith(Object.entries(readers).map(([name, given]) => hostReader(name, given)))
+
 const isToolName = Schema.is(ToolName)
+const isReaderName = Schema.is(ReaderName)
 
 const invalid = (told: ReadonlyArray<string>, issues: unknown) =>
   new SpokeError({
@@ -101,11 +111,16 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
       const told = unknown.map(({ message }) => message)
       return yield* Effect.fail(invalid(told, unknown))
     }
-    const { tenant, tools = {}, workers, ...given } = all
+    const { readers = {}, tenant, tools = {}, workers, ...given } = all
     const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
     if (misnamed.length > 0) {
       const message = "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
       return yield* Effect.fail(invalid([`tools: ${message}`], [{ path: ["tools"], message }]))
+    }
+    if (Object.keys(readers).some((name) => !isReaderName(name))) {
+      const message =
+        "A reader's name must be a lower-case letter, then up to 63 lower-case letters, digits or -"
+      return yield* Effect.fail(invalid([`readers: ${message}`], [{ path: ["readers"], message }]))
     }
     const settings = yield* Effect.mapError(LibrarySettings.read(given), (issues) =>
       invalid(
@@ -113,7 +128,7 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
         issues
       )
     )
-    const replace = Layer.merge(replacements.replace ?? Layer.empty, offered(tools))
+    const replace = Layer.mergeAll(replacements.replace ?? Layer.empty, offered(tools), reading(readers))
     return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
   })
 

@@ -50,7 +50,7 @@ const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 /** Settings that are none of the service's own variables. */
-const others = ["env", "log", "tenant", "tools", "workers"] as const satisfies ReadonlyArray<
+const others = ["env", "log", "readers", "tenant", "tools", "workers"] as const satisfies ReadonlyArray<
   keyof SpokeSettings
 >
 

@@ -10,6 +10,7 @@ import { Credentials } from "../../capabilities/Credentials.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { DocumentParser } from "../../capabilities/DocumentParser.ts"
 import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
+import { SourceReaders } from "../../capabilities/SourceReaders.ts"
 import { StreamingPost } from "../../capabilities/StreamingPost.ts"
 import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { IdentityProvider } from "../../capabilities/IdentityProvider.ts"
@@ -50,6 +51,7 @@ const tags = {
   Realtime,
   Reranker,
   SecretBox,
+  SourceReaders,
   TextRecognition,
   ToolSource,
   VectorSearch

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import { unzipSync } from "fflate"
 import { ParseError } from "../DocumentParser.ts"
 import { decodeText } from "./Charset.ts"
-import { attribute, scan } from "./Xml.ts"
+import { attribute, scan } from "../../domain/Xml.ts"
 
 /** Of all parts that are read, unpacked: about 5,000 pages of Word. */
 const maxBytes = 100 * 1024 * 1024

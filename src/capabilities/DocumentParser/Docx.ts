@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
 import { mainPart, openContainer } from "./Container.ts"
 import { tidy } from "./PlainText.ts"
-import { unescape } from "./Xml.ts"
+import { unescape } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
   code: "malformed",

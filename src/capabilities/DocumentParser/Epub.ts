@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { type Container, openContainer, partName } from "./Container.ts"
 import { parseHtml } from "./Html.ts"
-import { attribute, scan } from "./Xml.ts"
+import { attribute, scan } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
   code: "malformed",

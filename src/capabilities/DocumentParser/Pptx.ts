@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { type Container, mainPart, openContainer, relationships } from "./Container.ts"
-import { attribute, scan } from "./Xml.ts"
+import { attribute, scan } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
   code: "malformed",

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
 import { cellFormats, type CellFormat, shown } from "./XlsxValues.ts"
-import { attribute, scan } from "./Xml.ts"
+import { attribute, scan } from "../../domain/Xml.ts"
 
 const maxCells = 1_000_000
 /** Characters of one table: it fits a chunk, which keeps tables whole up to 1,600. */

@@ -1,6 +1,6 @@
 /** How numbers of a workbook read: its styles say which are dates, times and percentages. */
 import * as DateTime from "effect/DateTime"
-import { attribute, scan } from "./Xml.ts"
+import { attribute, scan } from "../../domain/Xml.ts"
 
 export type CellFormat = "plain" | "date" | "percent"
 

@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { QaConfig, TextConfig } from "./CuratedSource.ts"
 import { AgentId, IngestionJobId, SourceId } from "../Ids.ts"
+import { ReaderName } from "./SourceReader.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
 import { Text, trimmed } from "../Text.ts"
@@ -76,6 +77,17 @@ export const BulkUploadConfig = Schema.Struct({
   metadata
 })
 
+/**
+ * What a registered reader reads. `settings` are checked by the reader's own schema; they stand apart from what every source
+ * can have, so that no reader's setting can clash with it. Secret settings are never part of what is stored here.
+ */
+export const ConnectorConfig = Schema.Struct({
+  reader: ReaderName,
+  settings: Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+  refresh,
+  metadata
+})
+
 export const SourceName = trimmed(200)
 
 const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
@@ -126,7 +138,8 @@ const definitions = [
   define("IMAGE", fileSchemas),
   define("BULK_UPLOAD", { given: Schema.Struct({ metadata }), stored: BulkUploadConfig, refreshable: false }),
   define("TEXT", { given: TextConfig, stored: TextConfig, refreshable: false, content: "text" }),
-  define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" })
+  define("QA", { given: QaConfig, stored: QaConfig, refreshable: false, content: "pairs" }),
+  define("CONNECTOR", { given: ConnectorConfig, stored: ConnectorConfig, refreshable: true })
 ]
 
 export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
@@ -154,9 +167,14 @@ export type StoredSourceConfig = typeof StoredSourceConfig.Type
 export const CreateSource = Schema.Union(...definitions.map(({ create }) => create))
 export type CreateSource = typeof CreateSource.Type
 
-/** A source as a file of agents says it, under its name. What was uploaded stands in no file. */
+const isWritable = (type: string) => type !== "BULK_UPLOAD" && type !== "CONNECTOR"
+
+/**
+ * A source as a file of agents says it, under its name. What was uploaded stands in no file, nor does what is read with secrets
+ * that a file could not hold.
+ */
 export const ConfiguredSource = Schema.Union(
-  ...definitions.filter(({ type }) => type !== "BULK_UPLOAD").map(({ configured }) => configured)
+  ...definitions.filter(({ type }) => isWritable(type)).map(({ configured }) => configured)
 )
 export type ConfiguredSource = typeof ConfiguredSource.Type
 

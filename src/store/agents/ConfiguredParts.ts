@@ -36,8 +36,8 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
   {
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // The original of an upload is no text that a file could hold.
-      const describable = sql`type <> 'BULK_UPLOAD' and config -> 'artifact' is null`
+      // A file can hold neither the original of an upload nor the secrets of a connector.
+      const describable = sql`type not in ('BULK_UPLOAD', 'CONNECTOR') and config -> 'artifact' is null`
 
       const selectSize = SqlSchema.single({
         Request: TenantId,

@@ -3,7 +3,6 @@
  * Chunks answer by their words from then on; an `embedding` job adds their vectors. An attempt that dies leaves nothing
  * that the next one does not clear, so the job can be repeated at any point.
  */
-import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -22,19 +21,19 @@ import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { TextRecognition } from "../../capabilities/TextRecognition.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { IngestionJobId, newId, TenantId } from "../../domain/Ids.ts"
+import { IngestionJobId, TenantId } from "../../domain/Ids.ts"
 import { StoredSourceConfig } from "../../domain/knowledge/Source.ts"
 import { uploadUri } from "../../readers/File.ts"
 import { HostLimiter } from "../../readers/HostLimiter.ts"
-import { read } from "../../readers/Readers.ts"
-import { ReaderError, type ReaderServices, type ReadDocument } from "../../readers/Reader.ts"
-import { indexDocument } from "../../search/Indexing.ts"
-import { embeddingText } from "../../search/Packer.ts"
-import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { type OwnType, read } from "../../readers/Readers.ts"
+import { ReaderError } from "../../capabilities/SourceReaders.ts"
+import type { ReaderServices } from "../../readers/Reader.ts"
 import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
+import { ConnectorPass, type Pass } from "./ConnectorPass.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
+import { toDocument } from "./NewDocuments.ts"
 
 /** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself. */
 const maxDocuments = 2_000
@@ -87,47 +86,25 @@ const needed = Context.pick(
 
 const Payload = Schema.Struct({ tenantId: TenantId, jobId: IngestionJobId })
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+type OwnConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
 
-/** Characters that are hashed at a time: a few milliseconds. */
-const piece = 1_048_576
+const isOwn = (source: StoredSourceConfig): source is OwnConfig => source.type !== "CONNECTOR"
 
-/** {@link sha256} of a text without lone surrogates, of any length: events are handled meanwhile. */
-const sha256OfLong = (text: string) =>
-  Effect.gen(function* () {
-    const hash = createHash("sha256")
-    for (let at = 0; at < text.length;) {
-      // A character of two halves stays whole.
-      const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
-      hash.update(text.slice(at, at + piece - half))
-      at += piece - half
-      if (at < text.length) yield* yieldToEventLoop
-    }
-    return hash.digest("hex")
-  })
+const invalidConfig = new ReaderError({
+  code: "invalid_config",
+  message: "The source's config is incomplete.",
+  retryable: false
+})
 
 /** What the ledger calls a source of which nothing could be read. */
-const addressOf = ({ config }: StoredSourceConfig): string => {
+const addressOf = ({ config }: OwnConfig): string => {
   if ("sitemapUrl" in config && config.sitemapUrl !== undefined) return config.sitemapUrl
   if ("url" in config && config.url !== undefined) return config.url
   if ("fileUrl" in config) return config.fileUrl
   return "fileName" in config && config.fileName !== undefined ? uploadUri(config.fileName) : "upload:"
 }
 
-const toDocument = Effect.fn("Ingest.toDocument")(function* (document: ReadDocument) {
-  const { title, content, format, uri } = document
-  const chunks = yield* indexDocument(
-    { title, content, format },
-    ({ ordinal, heading, content: text }, row) =>
-      Effect.map(newId.chunk, (id) => {
-        const contentHash = sha256(embeddingText({ title, heading, content: text }))
-        return { id, ordinal, heading, content: text, contentHash, ...row }
-      })
-  )
-  const contentHash = yield* sha256OfLong(content)
-  const added: NewDocument = { id: yield* newId.document, uri, title, contentHash, chunks }
-  return added
-})
+const isConnector = ({ sourceType }: IngestionTask) => sourceType === "CONNECTOR"
 
 export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest", {
   effect: Effect.gen(function* () {
@@ -137,23 +114,19 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const entries = yield* CrawlEntryStore
     const queue = yield* JobQueue
     const embedder = yield* Embedder
+    const connectors = yield* ConnectorPass
 
     /** Builds the generation: adds what is new or changed, and returns what stays and how much there is of both. */
     const build = (task: IngestionTask) =>
       Effect.gen(function* () {
+        yield* knowledge.discard(task)
         const ledger = yield* makeCrawlLedger(entries, jobs, task)
         const source = yield* Schema.decodeUnknown(StoredSourceConfig)({
           type: task.sourceType,
           config: task.config
         }).pipe(
-          Effect.mapError(
-            () =>
-              new ReaderError({
-                code: "invalid_config",
-                message: "The source's config is incomplete.",
-                retryable: false
-              })
-          )
+          Effect.mapError(() => invalidConfig),
+          Effect.filterOrFail(isOwn, () => invalidConfig)
         )
         const added = yield* read(source, { maxDocuments, journal: ledger.journal }).pipe(
           Stream.filterEffect(ledger.isChanged),
@@ -169,14 +142,16 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context))
         )
         const kept = ledger.kept()
-        return { kept, documents: added + kept.length }
+        const pass: Pass = { kept, documents: added + kept.length, end: Effect.void }
+        return pass
       })
 
     /** Makes the built generation the one that answers, ends the job and queues its vectors: one transaction. */
-    const goLive = (task: IngestionTask, kept: ReadonlyArray<string>) =>
+    const goLive = (task: IngestionTask, { end, kept }: Pass) =>
       Effect.gen(function* () {
         const { chunks, unembedded } = yield* knowledge.swap(task, embedder, kept)
         yield* jobs.succeed(task, chunks)
+        yield* end
         yield* entries.prune(task)
         if (unembedded > 0) {
           const { sourceId, tenantId } = task
@@ -186,8 +161,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
 
     const attempt = Effect.fn("Ingest.attempt")(function* (waiting: IngestionTask) {
       const task = yield* jobs.start(waiting)
-      yield* knowledge.discard(task)
-      const { kept, documents } = yield* build(task).pipe(
+      const pass = yield* (isConnector(task) ? connectors.build(task) : build(task)).pipe(
         Effect.timeoutFail({
           duration: deadline,
           onTimeout: () =>
@@ -198,14 +172,14 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
             })
         })
       )
-      if (documents === 0) {
+      if (pass.documents === 0) {
         return yield* new ReaderError({
           code: "empty",
           message: "Nothing readable was found in the source.",
           retryable: false
         })
       }
-      yield* goLive(task, kept).pipe(Effect.catchTag("SqlError", Effect.die))
+      yield* goLive(task, pass).pipe(Effect.catchTag("SqlError", Effect.die))
     })
 
     /**
@@ -221,7 +195,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
         yield* final ? jobs.fail(task, task.jobId, message) : jobs.noteFailure(task, task.jobId, message)
-        yield* knowledge.discard(task)
+        // What a connector's steps have stored is where the next attempt goes on.
+        if (final || !isConnector(task)) yield* knowledge.discard(task)
         yield* entries.prune(task)
         const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, maxRetryDelay) }
         return yield* new JobFailure({ message, fatal: final, ...pause })

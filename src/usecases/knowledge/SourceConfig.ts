@@ -14,19 +14,24 @@ const UploadedChange = Schema.Struct({ config: Schema.partialWith(UploadedFileCo
 const decodeCreate = Schema.decodeUnknown(CreateSource, { errors: "all" })
 const decodeUploaded = Schema.decodeUnknown(UploadedChange, { errors: "all", onExcessProperty: "error" })
 
-const issue = (path: ReadonlyArray<PropertyKey>, message: string) => ({
+export const issue = (path: ReadonlyArray<PropertyKey>, message: string) => ({
   path: path.slice(0, 16).map((key) => (typeof key === "number" ? key : String(key).slice(0, 64))),
   message: message.replace(/,? actual [\s\S]*$/u, "").slice(0, 300)
 })
 
-const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
+export const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
   new ValidationError({
     message: "The request does not have the expected form.",
     details: { issues: issues.slice(0, 50) }
   })
 
-const refused = (error: ParseResult.ParseError) =>
-  invalid(ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) => issue(path, message)))
+/** What does not fit, under `place` of the request. */
+export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<string> = []) =>
+  invalid(
+    ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) =>
+      issue([...place, ...path], message)
+    )
+  )
 
 /**
  * The whole config that replaces the source's. The document of an uploaded source stays what was uploaded: its file name
@@ -38,11 +43,11 @@ export const changed = Effect.fn("SourceConfig.changed")(function* (
 ) {
   const stored = artifactOf(old)
   if (Option.isNone(stored)) {
-    const created = yield* Effect.mapError(decodeCreate({ type, name, config }), refused)
+    const created = yield* Effect.mapError(decodeCreate({ type, name, config }), (error) => refused(error))
     const next: Config = created.config
     return next
   }
-  const given = yield* Effect.mapError(decodeUploaded({ config }), refused)
+  const given = yield* Effect.mapError(decodeUploaded({ config }), (error) => refused(error))
   const { artifact, ...rest } = given.config
   if (artifact !== undefined && artifact !== stored.value) {
     return yield* invalid([

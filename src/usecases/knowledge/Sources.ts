@@ -29,6 +29,7 @@ import { IdempotencyKeyStore } from "../../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { isDeadlock, isSqlError, type SourceFilter, SourceStore } from "../../store/knowledge/Sources.ts"
 import { Artifacts } from "./Artifacts.ts"
+import { ConnectorSettings } from "./ConnectorSettings.ts"
 import * as SourceConfig from "./SourceConfig.ts"
 
 /** A new source and its first job; null when `autoSync` is false. */
@@ -49,6 +50,8 @@ interface NewSource {
   readonly name: string
   readonly labels: ReadonlyArray<string>
   readonly config: unknown
+  /** Secret settings, sealed. */
+  readonly sealed?: string | null
   readonly autoSync: boolean
 }
 
@@ -68,6 +71,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     const idempotency = yield* IdempotencyKeyStore
     const queue = yield* JobQueue
     const artifacts = yield* Artifacts
+    const connectors = yield* ConnectorSettings
 
     const missing = () => new NotFound({ message: "There is no such source." })
 
@@ -125,6 +129,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const id = yield* newId.source
       const { config, labels, name, type } = source
       yield* store.insert(scope, { id, type, name, labels, config })
+      if (typeof source.sealed === "string") yield* connectors.keep(scope, id, source.sealed)
       const jobId = source.autoSync ? yield* queueJob(scope, id, "INGEST") : null
       const created: Created = {
         source: yield* Effect.orDie(get(scope, id)),
@@ -154,10 +159,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     /** Adds a source, with its first job unless `autoSync` is false. */
     const add = Effect.fn("Sources.add")(function* (
       scope: AgentScope,
-      { type, name, labels = [], config, autoSync = true }: CreateSource
+      { name, labels = [], autoSync = true, ...given }: CreateSource
     ) {
-      const make = insert(scope, { type, name, labels, config, autoSync })
-      return yield* written(make)
+      const settings = given.type === "CONNECTOR" ? yield* connectors.made(given.config) : given
+      return yield* written(insert(scope, { type: given.type, name, labels, autoSync, ...settings }))
     })
 
     /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
@@ -195,11 +200,18 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       { name, labels, config }: PatchSource
     ) {
       const found = yield* get(scope, id)
-      const checked = config === undefined ? undefined : yield* SourceConfig.changed(found, config)
-      const rereads =
-        hasContent(found.type) && checked !== undefined && contentOf(checked) !== contentOf(found.config)
+      const isConnector = found.type === "CONNECTOR"
+      const settings =
+        isConnector && config !== undefined ? yield* connectors.changed(scope, found, config) : undefined
+      const checked =
+        settings?.config ?? (config === undefined ? undefined : yield* SourceConfig.changed(found, config))
+      const isNew = checked !== undefined && contentOf(checked) !== contentOf(found.config)
+      // Which documents a connector takes depends on who may read the source.
+      const isRelabelled = labels !== undefined && labels.join("\n") !== (found.labels ?? []).join("\n")
+      const rereads = (hasContent(found.type) && isNew) || (isConnector && isRelabelled)
       yield* Effect.gen(function* () {
         if (!(yield* store.update(scope, id, { name, labels, config: checked }))) return yield* missing()
+        if (settings !== undefined) yield* connectors.keep(scope, id, settings.sealed)
         if (rereads) yield* queueJob(scope, id, "INGEST")
       }).pipe(written)
       return yield* get(scope, id)
@@ -250,6 +262,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     return {
+      readers: connectors.forms,
       get,
       list,
       job,

@@ -45,6 +45,9 @@ const awkward = `
     select tenant_id, 'whatsapp', 'phone', '491700000001', id from end_users limit 1;
   insert into artifact_claims (id, ref, expires_at) select 'acl_1', ref, 'infinity' from artifacts limit 1;
   insert into email_logs (id, recipient, kind, status) values ('eml_1', 'ops@example.com', 'job_failed', 'sent');
+  insert into source_secrets (tenant_id, source_id, sealed) select tenant_id, id, 'v1.é' from sources limit 1;
+  insert into source_readings (tenant_id, source_id, cursor, digest, generation, pass_digest, position, steps, lines)
+    select tenant_id, id, '{"at": 1.10}', E'\\t', 9007199254740993, 'é', '{"more": null}', 2, 3 from sources limit 1;
   insert into embedding_failures (tenant_id, source_id, profile, message) select tenant_id, id, 'p', E'\\u0001' from sources limit 1;
   insert into idempotency_keys (tenant_id, agent_id, key_id, idempotency_key, response)
     select tenant_id, agent_id, id, 'é', '{"n": 1.10}' from api_keys where agent_id is not null limit 1;

@@ -43,6 +43,8 @@ import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { reset, TestDatabase } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { layer as builtIn } from "../../../src/readers/connectors/Registered.ts"
+import { layerSettings } from "../../usecases/knowledge/ConnectorLayers.ts"
 
 const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(HostedSourcesApi)
 
@@ -72,7 +74,7 @@ const Server = Layer.suspend(() => {
       Layer.mergeAll(
         Accounts.Default,
         AuditTrail.Default,
-        Sources.Default,
+        Sources.Default.pipe(Layer.provide(layerSettings(builtIn))),
         SourceScopes.Default,
         Subscriptions.Default
       )

@@ -30,11 +30,13 @@ import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 
 const live = Configurations.Default.pipe(
   Layer.provide(ConfiguredParts.Default),
   Layer.provideMerge(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default)),
   Layer.provide(layerArtifacts),
+  Layer.provide(layerSettings()),
   Layer.provideMerge(
     Layer.mergeAll(
       AgentStore.Default,

@@ -12,22 +12,29 @@ import { CrawlEntryStore } from "../../../src/store/knowledge/CrawlEntries.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
+import { ConnectorPass } from "../../../src/usecases/knowledge/ConnectorPass.ts"
 import { Ingest } from "../../../src/usecases/knowledge/Ingest.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
+import { layerSettings } from "./ConnectorLayers.ts"
 
 /** What ingestion stands on, but for the way out, the parser and the originals. */
-export const layerIngest = Ingest.Default.pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(
-      SourceStore.Default,
-      IngestionJobStore.Default,
-      KnowledgeStore.Default,
-      CrawlEntryStore.Default,
-      QueueTable.layerTable,
-      Layer.succeed(Embedder, makeHashing())
+export const layerIngestOf = (settings: ReturnType<typeof layerSettings>) =>
+  Ingest.Default.pipe(
+    Layer.provide(ConnectorPass.Default),
+    Layer.provideMerge(settings),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        SourceStore.Default,
+        IngestionJobStore.Default,
+        KnowledgeStore.Default,
+        CrawlEntryStore.Default,
+        QueueTable.layerTable,
+        Layer.succeed(Embedder, makeHashing())
+      )
     )
   )
-)
+
+export const layerIngest = layerIngestOf(layerSettings())
 
 /** A source and nothing else. */
 export const addSource = (scope: AgentScope, type: SourceType, config: unknown) =>

@@ -27,6 +27,7 @@ import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { layerSettings } from "./ConnectorLayers.ts"
 
 const stores = Layer.mergeAll(
   ArtifactRows.Default,
@@ -42,6 +43,7 @@ const over = <E1, R1, E2, R2>(
 ) =>
   Sources.Default.pipe(
     Layer.provideMerge(Artifacts.Default),
+    Layer.provide(layerSettings()),
     Layer.provideMerge(Layer.mergeAll(stores, queue, store))
   )
 

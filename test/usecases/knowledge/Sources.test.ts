@@ -16,9 +16,11 @@ import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { layerSettings } from "./ConnectorLayers.ts"
 
 const live = Sources.Default.pipe(
   Layer.provide(Artifacts.Default),
+  Layer.provide(layerSettings()),
   Layer.provideMerge(
     Layer.mergeAll(
       ArtifactRows.Default,

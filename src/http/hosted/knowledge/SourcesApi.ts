@@ -24,6 +24,7 @@ import {
   SourceStatus,
   SourceType
 } from "../../../domain/knowledge/Source.ts"
+import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../../Envelope.ts"
@@ -122,6 +123,11 @@ const sync = HttpApiEndpoint.post("sync", "/sources/:id/sync")
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
+/** What connectors can read, and the form of what each of them asks for. */
+const readers = HttpApiEndpoint.get("readers", "/source-readers")
+  .addSuccess(success(Schema.Struct({ readers: Schema.Array(ReaderForm) })))
+  .annotate(RequiredRole, "viewer")
+
 /** How far a job of the source is. */
 const job = HttpApiEndpoint.get("job", "/sources/:id/jobs/:jobId")
   .setPath(Schema.Struct({ id: SourceId, jobId: IngestionJobId }))
@@ -140,6 +146,7 @@ const sources = <const Id extends string>(id: Id) =>
     .add(remove)
     .add(sync)
     .add(job)
+    .add(readers)
 
 export class HostedSourcesApi extends sources("hostedSources").prefix("/api").middleware(SessionAuth) {}
 

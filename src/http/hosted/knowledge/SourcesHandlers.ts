@@ -90,6 +90,7 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
           return yield* audit.change(yield* actor, "source.sync", change, () => id)
         })
       )
+      .handle("readers", () => Effect.succeed({ readers: sources.readers }))
       .handle("job", ({ path: { id, jobId } }) =>
         Effect.gen(function* () {
           return yield* sources.jobOf(yield* scopes.ofSource(yield* CurrentUser, id), id, jobId)

@@ -117,7 +117,7 @@ export const SourcesApi = HttpApiGroup.make("sources")
       .setHeaders(IdempotencyHeader)
       .setPayload(CreateSource)
       .addSuccess(success(SourceCreation), { status: 201 })
-      .addError(failure(LimitExceeded, ServiceUnavailable))
+      .addError(failure(ValidationError, LimitExceeded, ServiceUnavailable))
       .annotate(OpenApi.Summary, "Create a source and queue its ingestion")
   )
   .add(

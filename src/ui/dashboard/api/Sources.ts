@@ -3,6 +3,7 @@ import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/
 import type { CrawlOutcome, DryRun, DryRunRequest } from "../../../domain/knowledge/Crawl.ts"
 import type { QaConfig, TextConfig } from "../../../domain/knowledge/CuratedSource.ts"
 import type {
+  ConnectorConfig,
   FileConfig,
   PatchSource,
   SitemapConfig,
@@ -31,6 +32,7 @@ type Configs = typeof UrlConfig.Encoded &
   typeof FileConfig.Encoded &
   typeof TextConfig.Encoded &
   typeof QaConfig.Encoded &
+  typeof ConnectorConfig.Encoded &
   typeof UploadedFileConfig.Encoded
 /** What is read of the config of any source type. */
 export type SourceConfig = Partial<Omit<Configs, "metadata">>

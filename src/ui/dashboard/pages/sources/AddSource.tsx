@@ -17,10 +17,23 @@ import { addressOf } from "./addressOf.ts"
 import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
 import { Labels, labelsOf } from "./Labels.tsx"
+import {
+  emptyReader,
+  readerConfigOf,
+  ReaderFields,
+  readerPlaces,
+  useReaders,
+  useSaid
+} from "./ReaderFields.tsx"
 import { words as shared } from "./words.ts"
 
 /** A ZIP alone has no address. */
-type Kind = Exclude<SourceType, "BULK_UPLOAD"> | "upload" | "bulk-upload"
+type OwnKind = Exclude<SourceType, "BULK_UPLOAD" | "CONNECTOR"> | "upload" | "bulk-upload"
+/** A registered reader is known by its name. */
+type ReaderKind = `reader:${string}`
+type Kind = OwnKind | ReaderKind
+
+const isReader = (kind: Kind): kind is ReaderKind => kind.startsWith("reader:")
 
 const words = texts(
   {
@@ -67,7 +80,8 @@ const nothing = {
   labels: "",
   address: "",
   crawl: emptyCrawl,
-  curated: emptyCurated
+  curated: emptyCurated,
+  ...emptyReader
 }
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
@@ -77,11 +91,19 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
   const common = useText(everywhere)
   const queries = useQueryClient()
   const fileId = useId()
-  const draft = useDraft({ name: `source.${agentId}`, title: names.add, stored: { ...nothing, kind: first } })
+  const draft = useDraft({
+    name: `source.${agentId}`,
+    title: names.add,
+    stored: { ...nothing, kind: first },
+    unkept: ["secrets"]
+  })
   const { change, value } = draft
   const { address, crawl, curated, kind, name } = value
   const labels = labelsOf(value.labels)
-  const named: Record<Kind, string> = {
+  const said = useSaid()
+  const registered = useReaders()
+  const reader = registered.find((one) => kind === `reader:${one.name}`)
+  const named: Record<OwnKind, string> = {
     URL: names.URL,
     SITEMAP: names.SITEMAP,
     upload: t.upload,
@@ -105,6 +127,15 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
       if (kind === "URL" || kind === "SITEMAP") {
         return createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(kind, crawl) })
       }
+      if (isReader(kind)) {
+        return reader === undefined
+          ? Promise.reject(new Error("There is no such reader."))
+          : createSource({
+              ...common(said(reader.title)),
+              type: "CONNECTOR",
+              config: readerConfigOf(reader, value)
+            })
+      }
       const fileUrl = addressOf(address)
       return createSource({ ...common(nameOf(fileUrl)), type: kind, config: { fileUrl } })
     },
@@ -114,12 +145,15 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(add.error, places)
+  const { errorOf, general } = useIssues<string>(add.error, [...places, ...readerPlaces(reader)])
   return (
     <Fields onSubmit={() => add.mutate()} problem={general}>
       <Select
         label={t.kind}
-        options={membersOf(named).map((one) => [one, named[one]] as const)}
+        options={[
+          ...membersOf(named).map((one) => [one, named[one]] as const),
+          ...registered.map((one) => [`reader:${one.name}` as const, said(one.title)] as const)
+        ]}
         value={kind}
         onChange={(chosen) => change({ kind: chosen })}
       />
@@ -139,6 +173,9 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
           errorOf={errorOf}
         />
       ) : null}
+      {reader === undefined ? null : (
+        <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
+      )}
       {kind === "FILE" || kind === "IMAGE" ? (
         <TextField
           label={t.address}

@@ -10,6 +10,7 @@ import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
 import css from "./Crawling.module.css"
+import { Refresh, type Refreshing } from "./Refresh.tsx"
 import { Reason, Why } from "./Why.tsx"
 
 const words = texts(
@@ -21,10 +22,6 @@ const words = texts(
     include: "Only addresses like",
     exclude: "Never addresses like",
     patterns: "One pattern a line, on the whole address: https://example.com/docs/**. Exclusion wins.",
-    refresh: "Automatic sync",
-    off: "Off",
-    daily: "Every day",
-    weekly: "Every week",
     trial: "Preview",
     trialHelp: "Fetches some pages and keeps nothing.",
     taken: "Taken",
@@ -39,10 +36,6 @@ const words = texts(
     include: "Nur Adressen wie",
     exclude: "Nie Adressen wie",
     patterns: "Je Zeile ein Muster für die ganze Adresse: https://example.com/docs/**. Ausschluss gewinnt.",
-    refresh: "Automatische Synchronisierung",
-    off: "Aus",
-    daily: "Täglich",
-    weekly: "Wöchentlich",
     trial: "Vorschau",
     trialHelp: "Ruft einige Seiten ab und behält nichts.",
     taken: "Dabei",
@@ -64,7 +57,7 @@ export interface CrawlForm {
   readonly depth: string
   readonly include: string
   readonly exclude: string
-  readonly refresh: NonNullable<SourceConfig["refresh"]>
+  readonly refresh: Refreshing
 }
 
 export const emptyCrawl: CrawlForm = { url: "", depth: "0", include: "", exclude: "", refresh: "off" }
@@ -195,16 +188,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
         error={errorOf("config.excludePatterns")}
       />
       {below("exclude")}
-      <Select
-        label={t.refresh}
-        options={[
-          ["off", t.off],
-          ["daily", t.daily],
-          ["weekly", t.weekly]
-        ]}
-        value={form.refresh}
-        onChange={(refresh) => onChange({ refresh })}
-      />
+      <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
       {below("refresh")}
       <Trial type={type} form={form} />
     </>

@@ -31,6 +31,14 @@ import { CuratedFields, curatedFormOf, curatedOf, curatedPlaces, isCurated } fro
 import { CrawlReport } from "./CrawlReport.tsx"
 import { Labels, labelsOf, typedLabels } from "./Labels.tsx"
 import css from "./Source.module.css"
+import {
+  readerConfigOf,
+  ReaderFields,
+  readerFormOf,
+  readerPlaces,
+  useReaders,
+  useSaid
+} from "./ReaderFields.tsx"
 import { State } from "./State.tsx"
 import { Why } from "./Why.tsx"
 import { words as shared } from "./words.ts"
@@ -98,7 +106,8 @@ const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
   labels: typedLabels(labels),
   address: config.fileUrl ?? "",
   ...crawlFormOf(config),
-  ...curatedFormOf(config)
+  ...curatedFormOf(config),
+  ...readerFormOf(config)
 })
 
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
@@ -121,9 +130,11 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
   const draft = useDraft({
     name: `source.${found.id}`,
     title: `${t.edit}: ${found.name}`,
-    stored: fieldsOf(found)
+    stored: fieldsOf(found),
+    unkept: ["secrets"]
   })
   const { change, value } = draft
+  const reader = useReaders().find(({ name }) => name === found.config.reader)
   const crawled = type === "URL" || type === "SITEMAP"
   const save = useMutation({
     mutationFn: async () => {
@@ -131,6 +142,11 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       const { address, name } = value
       const labels = labelsOf(value.labels)
       if (crawled) return patchSource(found.id, { name, labels, config: crawlOf(type, value).config })
+      if (type === "CONNECTOR") {
+        const config =
+          reader === undefined ? {} : { config: { ...found.config, ...readerConfigOf(reader, value) } }
+        return patchSource(found.id, { name, labels, ...config })
+      }
       if (isCurated(type)) {
         const config = { ...found.config, ...curatedOf(type, value).config }
         return patchSource(found.id, { name, labels, config })
@@ -149,7 +165,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(save.error, places)
+  const { errorOf, general } = useIssues<string>(save.error, [...places, ...readerPlaces(reader)])
   return (
     <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
       <Conflict draft={draft} problem={save.error} />
@@ -184,6 +200,9 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           <Theirs draft={draft} name="address" />
         </>
       )}
+      {reader === undefined ? null : (
+        <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} isStored />
+      )}
       {isCurated(type) ? (
         <CuratedFields
           type={type}
@@ -216,15 +235,21 @@ const Facts = ({ found }: { readonly found: SourceDetail }) => {
   const t = useText(words)
   const names = useText(shared)
   const { config, labels = [] } = found
+  const { settings } = readerFormOf(config)
+  const said = useSaid()
+  const reader = useReaders().find(({ name }) => name === config.reader)
   const address = config.url ?? config.sitemapUrl ?? config.fileUrl
   const facts: ReadonlyArray<readonly [string, string | undefined]> = [
-    [names.type, names[found.type]],
+    [names.type, reader === undefined ? names[found.type] : said(reader.title)],
     [t.address, address],
     [t.fileName, config.fileName],
     [t.depth, config.maxDepth === undefined ? undefined : String(config.maxDepth)],
     [t.include, config.includePatterns?.join("\n")],
     [t.exclude, config.excludePatterns?.join("\n")],
-    [t.refresh, address === undefined ? undefined : t[config.refresh ?? "off"]],
+    ...(reader?.fields ?? []).map(
+      ({ label, name }) => [said(label), settings[name] === "" ? undefined : settings[name]] as const
+    ),
+    [t.refresh, address === undefined && reader === undefined ? undefined : t[config.refresh ?? "off"]],
     [t.labels, labels.length === 0 ? undefined : typedLabels(labels)],
     [t.id, found.id]
   ]

@@ -1,0 +1,200 @@
+/**
+ * Readers of other systems, by name: a source of type CONNECTOR names one. A reader reads step by step. Its documents and the
+ * place where its next step begins are stored together after each step, so that a reading goes on where it stopped.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
+import type { FormField, ReaderForm, Words } from "../domain/knowledge/SourceReader.ts"
+import type { DocumentParser } from "./DocumentParser.ts"
+import type { OutboundHttp } from "./OutboundHttp.ts"
+
+/** Why a source could not be read. `code` is stable, `message` says what the customer can do. */
+export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError", {
+  code: Schema.String,
+  message: Schema.String,
+  /** True when the same attempt may succeed later. */
+  retryable: Schema.Boolean,
+  /** The pause that the site asked for. */
+  retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
+}) {}
+
+export interface SteppedDocument {
+  /** Names the document within its source; its address where it has one. */
+  readonly uri: string
+  readonly title: string
+  readonly format: "markdown" | "text"
+  readonly content: string
+  /** Changes whenever the document does: `known` answers it at the next pass. */
+  readonly revision?: string
+  /**
+   * Who may read it, where not everybody may. It is taken only into a source all of whose labels are among these; elsewhere
+   * it is left out.
+   */
+  readonly labels?: ReadonlyArray<string>
+}
+
+/** What one step has read. */
+export interface ReadStep<Cursor, Position> {
+  readonly documents: ReadonlyArray<SteppedDocument>
+  /** Documents that are there as `known` has them. */
+  readonly unchanged?: ReadonlyArray<string>
+  /** Documents that are gone, where the system says so. */
+  readonly removed?: ReadonlyArray<string>
+  /** What is there and is not read, and why in one word. */
+  readonly skipped?: ReadonlyArray<{ readonly uri: string; readonly reason: string }>
+  /**
+   * `more` is where the next step begins. `done` ends the pass and is the cursor of the next one. Documents that a `complete`
+   * pass did not name are gone; otherwise they stay.
+   */
+  readonly next: { readonly more: Position } | { readonly done: Cursor; readonly complete: boolean }
+}
+
+/** What a step goes by. */
+export interface ReadingState<Cursor, Position> {
+  /** What the last finished pass left; null for the first one and when everything is to be read anew. */
+  readonly cursor: Cursor | null
+  /** Where the step begins; null at the first one of a pass. */
+  readonly position: Position | null
+  /** The revision of a document that answers now. */
+  readonly known: (uri: string) => string | undefined
+}
+
+export type ReaderStepServices = OutboundHttp | DocumentParser
+
+export interface SourceReader extends ReaderForm {
+  /** Settings that the source's secrets are sent to: with another one, secrets have to be given again. */
+  readonly addresses: ReadonlyArray<string>
+  /** The settings as they are stored, or what is wrong with them. */
+  readonly checked: (
+    given: unknown
+  ) => Effect.Effect<Readonly<Record<string, unknown>>, ParseResult.ParseError>
+  /** A stored cursor or position that the reader no longer understands counts as none. */
+  readonly step: (
+    settings: unknown,
+    state: ReadingState<unknown, unknown>
+  ) => Effect.Effect<ReadStep<unknown, unknown>, ReaderError, ReaderStepServices>
+}
+
+interface FieldNote {
+  readonly label: Words
+  readonly hint?: Words
+  readonly secret?: boolean
+  readonly address?: boolean
+}
+
+const noteId = Symbol.for("spoke/SourceReaders/FieldNote")
+
+/** Annotations of a setting: how a form asks for it, and whether it is a secret or the address that secrets are sent to. */
+export const setting = (note: FieldNote) => ({ [noteId]: note })
+
+const noteOf = (ast: AST.AST): FieldNote | undefined =>
+  Option.getOrUndefined(AST.getAnnotation<FieldNote>(ast, noteId))
+
+/** What is written for it. */
+const written = (ast: AST.AST): AST.AST =>
+  AST.isRefinement(ast) || AST.isTransformation(ast) ? written(ast.from) : ast
+
+const choicesOf = (ast: AST.AST): ReadonlyArray<string> => {
+  if (AST.isUnion(ast)) return ast.types.flatMap(choicesOf)
+  return AST.isLiteral(ast) ? [String(ast.literal)] : []
+}
+
+const kindOf = (ast: AST.AST, secret: boolean): FormField["kind"] => {
+  if (secret) return "secret"
+  if (AST.isBooleanKeyword(ast)) return "switch"
+  if (AST.isNumberKeyword(ast)) return "number"
+  if (AST.isTupleType(ast)) return "list"
+  return choicesOf(ast).length > 0 ? "choice" : "text"
+}
+
+const fieldsOf = (ast: AST.AST): ReadonlyArray<readonly [FormField, FieldNote | undefined]> => {
+  const struct = written(ast)
+  if (!AST.isTypeLiteral(struct)) return []
+  return struct.propertySignatures.map(({ isOptional, name, type }) => {
+    const note = noteOf(type)
+    const bare = written(type)
+    const choices = choicesOf(bare)
+    const field: FormField = {
+      name: String(name),
+      kind: kindOf(bare, note?.secret === true),
+      required: !isOptional,
+      label: note?.label ?? { en: String(name) },
+      ...(note?.hint === undefined ? {} : { hint: note.hint }),
+      ...(choices.length === 0 ? {} : { choices })
+    }
+    return [field, note] as const
+  })
+}
+
+const invalid = () =>
+  new ReaderError({
+    code: "invalid_config",
+    message: "The source's settings do not fit its reader. Change them and sync again.",
+    retryable: false
+  })
+
+/**
+ * A reader of its parts. `settings` is a struct of JSON values whose fields are annotated by {@link setting}; `cursor` and
+ * `position` are what it stores between passes and between steps.
+ */
+export const sourceReader = <
+  Settings,
+  Written extends Readonly<Record<string, unknown>>,
+  Cursor,
+  CursorJson,
+  Position,
+  PositionJson
+>(definition: {
+  readonly name: string
+  readonly title: Words
+  readonly description: Words
+  readonly settings: Schema.Schema<Settings, Written>
+  readonly cursor: Schema.Schema<Cursor, CursorJson>
+  readonly position: Schema.Schema<Position, PositionJson>
+  readonly step: (
+    settings: Settings,
+    state: ReadingState<Cursor, Position>
+  ) => Effect.Effect<ReadStep<Cursor, Position>, ReaderError, ReaderStepServices>
+}): SourceReader => {
+  const { cursor, description, name, position, settings, title } = definition
+  const decode = Schema.decodeUnknown(settings, { errors: "all", onExcessProperty: "error" })
+  const encode = Schema.encode(settings)
+  const cursorOf = Schema.decodeUnknownOption(cursor)
+  const positionOf = Schema.decodeUnknownOption(position)
+  const fields = fieldsOf(settings.ast)
+  return {
+    name,
+    title,
+    description,
+    fields: fields.map(([field]) => field),
+    addresses: fields.flatMap(([field, note]) => (note?.address === true ? [field.name] : [])),
+    checked: (given) => Effect.flatMap(decode(given), encode),
+    step: (given, state) =>
+      Effect.gen(function* () {
+        const read = yield* Effect.mapError(decode(given), invalid)
+        const { next, ...rest } = yield* definition.step(read, {
+          known: state.known,
+          cursor: Option.getOrNull(cursorOf(state.cursor)),
+          position: Option.getOrNull(positionOf(state.position))
+        })
+        return "more" in next
+          ? { ...rest, next: { more: yield* Effect.orDie(Schema.encode(position)(next.more)) } }
+          : {
+              ...rest,
+              next: { done: yield* Effect.orDie(Schema.encode(cursor)(next.done)), complete: next.complete }
+            }
+      })
+  }
+}
+
+/** By name, as a source's config says it. */
+export const registered = (readers: Iterable<SourceReader>): ReadonlyMap<string, SourceReader> =>
+  new Map(Array.from(readers, (reader) => [reader.name, reader] as const))
+
+export class SourceReaders extends Context.Reference<SourceReaders>()("capabilities/SourceReaders", {
+  defaultValue: (): ReadonlyMap<string, SourceReader> => new Map()
+}) {}

@@ -1,0 +1,37 @@
+/** Readers that a source can name: how they are listed, and the form of their settings. */
+import * as Schema from "effect/Schema"
+import { Text } from "../Text.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** A reader's name in the configs of sources. */
+export const ReaderName = Text.pipe(
+  Schema.pattern(/^[a-z][a-z0-9-]{0,63}$/, {
+    message: () => "Expected the name of a reader: lower-case letters, digits and -"
+  })
+)
+
+/** What people read: English, and where there is one the German text. */
+export const Words = Schema.Struct({ en: Schema.String, de: optional(Schema.String) })
+export type Words = typeof Words.Type
+
+/** One setting as a form asks for it. */
+export const FormField = Schema.Struct({
+  name: Schema.String,
+  /** `list` is an array of texts; `secret` is sealed and never shown again. */
+  kind: Schema.Literal("text", "secret", "number", "switch", "choice", "list"),
+  required: Schema.Boolean,
+  label: Words,
+  hint: optional(Words),
+  choices: optional(Schema.Array(Schema.String))
+})
+export type FormField = typeof FormField.Type
+
+/** A registered reader, as the dashboard draws it. */
+export const ReaderForm = Schema.Struct({
+  name: ReaderName,
+  title: Words,
+  description: Words,
+  fields: Schema.Array(FormField)
+})
+export type ReaderForm = typeof ReaderForm.Type

@@ -1,0 +1,170 @@
+/** Reader `confluence`: the current pages of a space in Confluence Cloud. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ReaderError, setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
+import { HttpUrl } from "../../domain/knowledge/Source.ts"
+import { Text, trimmed } from "../../domain/Text.ts"
+import { scan } from "../../domain/Xml.ts"
+import { escaped, markdownOf } from "./HtmlText.ts"
+import { at, requestJson } from "./Requests.ts"
+
+const pageSize = 50
+
+const Settings = Schema.Struct({
+  url: HttpUrl.annotations(
+    setting({
+      label: { en: "Address of the site", de: "Adresse der Site" },
+      hint: { en: "https://example.atlassian.net", de: "https://example.atlassian.net" },
+      address: true
+    })
+  ),
+  space: Text.pipe(
+    Schema.pattern(/^~?[A-Za-z0-9]{1,255}$/, { message: () => "Expected the key of a space" })
+  ).annotations(
+    setting({
+      label: { en: "Key of the space", de: "Schlüssel des Bereichs" },
+      hint: {
+        en: "As it stands in the space's address: DOCS",
+        de: "Wie er in der Adresse des Bereichs steht: DOCS"
+      }
+    })
+  ),
+  email: trimmed(254).annotations(
+    setting({
+      label: { en: "E-mail address of the account", de: "E-Mail-Adresse des Kontos" },
+      hint: {
+        en: "Everything that this account may see is read.",
+        de: "Gelesen wird alles, was dieses Konto sehen darf."
+      }
+    })
+  ),
+  token: trimmed(1_000).annotations(setting({ label: { en: "API token", de: "API-Token" }, secret: true }))
+})
+
+const Spaces = Schema.Struct({
+  results: Schema.Array(Schema.Struct({ id: Schema.String, key: Schema.String }))
+})
+
+const Pages = Schema.Struct({
+  results: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      title: Schema.String,
+      status: Schema.String,
+      version: Schema.Struct({ number: Schema.Number }),
+      body: Schema.Struct({ storage: Schema.optional(Schema.Struct({ value: Schema.String })) }),
+      _links: Schema.Struct({ webui: Schema.String })
+    })
+  ),
+  _links: Schema.optional(Schema.Struct({ next: Schema.optional(Schema.String) }))
+})
+
+const Position = Schema.Struct({ space: Schema.String, after: Schema.String })
+
+const noSpace = (key: string) =>
+  new ReaderError({
+    code: "no_space",
+    message: `There is no space ${key}, or this account may not see it.`,
+    retryable: false
+  })
+
+/** Parts of macros that are no text of the page. */
+const silent = new Set(["parameter", "placeholder"])
+const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`)[1]?.split('"')[0] ?? ""
+
+/** Confluence's storage format as HTML: code as such, links by what they say, other macros by the text within. */
+const htmlOfStorage = (storage: string): string => {
+  let html = ""
+  let left = 0
+  scan(storage, {
+    open: (name, tag) => {
+      if (!/^(?:ac|ri):/u.test(tag)) {
+        if (left === 0) html += `<${tag}>`
+        return
+      }
+      if (silent.has(name)) left++
+      if (left > 0) return
+      if (name === "plain-text-body") html += "<pre><code>"
+      if (tag.startsWith("ri:page")) html += escaped(attributeOf(tag, "ri:content-title"))
+      if (tag.startsWith("ri:url")) html += escaped(attributeOf(tag, "ri:value"))
+    },
+    close: (name) => {
+      if (silent.has(name)) left = Math.max(0, left - 1)
+      else if (left > 0) return
+      else if (name === "plain-text-body") html += "</code></pre>"
+      else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !macros.has(name)) html += `</${name}>`
+    },
+    text: (text) => {
+      if (left === 0) html += escaped(text)
+    }
+  })
+  return html
+}
+
+/** Names without their prefix of elements that stand for no HTML. */
+const macros = new Set(["image", "link", "emoticon", "page", "url", "user", "attachment", "task", "layout"])
+
+const authorization = (email: string, token: string) => ({
+  authorization: `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}`
+})
+
+export const confluence = sourceReader({
+  name: "confluence",
+  title: { en: "Confluence", de: "Confluence" },
+  description: {
+    en: "The pages of a space in Confluence Cloud.",
+    de: "Die Seiten eines Bereichs in Confluence Cloud."
+  },
+  settings: Settings,
+  cursor: Schema.Null,
+  position: Position,
+  step: ({ email, space: key, token, url }, { known, position }) =>
+    Effect.gen(function* () {
+      const headers = authorization(email, token)
+      const service = "Confluence"
+      const spaceOf = Effect.gen(function* () {
+        const query = new URLSearchParams({ keys: key, limit: "1" })
+        const { results } = yield* requestJson(
+          { service, headers, url: at(url, `/wiki/api/v2/spaces?${query.toString()}`) },
+          Spaces
+        )
+        const [found] = results
+        return found === undefined ? yield* noSpace(key) : found.id
+      })
+      const space = position?.space ?? (yield* spaceOf)
+      const query = new URLSearchParams({
+        limit: String(pageSize),
+        "body-format": "storage",
+        status: "current",
+        sort: "id",
+        ...(position === null ? {} : { cursor: position.after })
+      })
+      const { _links, results } = yield* requestJson(
+        {
+          service,
+          headers,
+          url: at(url, `/wiki/api/v2/spaces/${encodeURIComponent(space)}/pages?${query.toString()}`)
+        },
+        Pages
+      )
+      const documents: Array<SteppedDocument> = []
+      const unchanged: Array<string> = []
+      for (const page of results) {
+        const uri = at(url, `/wiki${page._links.webui}`)
+        const revision = String(page.version.number)
+        if (page.status !== "current") continue
+        if (known(uri) === revision) unchanged.push(uri)
+        else {
+          const text = yield* markdownOf(htmlOfStorage(page.body.storage?.value ?? ""), page.title, uri)
+          const content = text === "" ? page.title : text
+          documents.push({ uri, title: page.title, format: "markdown", content, revision })
+        }
+      }
+      const after = _links?.next === undefined ? null : new URL(_links.next, url).searchParams.get("cursor")
+      return {
+        documents,
+        unchanged,
+        next: after === null ? { done: null, complete: true } : { more: { space, after } }
+      }
+    })
+})

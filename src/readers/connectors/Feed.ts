@@ -1,0 +1,183 @@
+/** Reader `feed`: the entries of an RSS 2.0, RSS 1.0 or Atom feed. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ReaderError, setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
+import { urlOf } from "../../domain/Address.ts"
+import { HttpUrl } from "../../domain/knowledge/Source.ts"
+import { scan } from "../../domain/Xml.ts"
+import { markdownOf } from "./HtmlText.ts"
+import { request } from "./Requests.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+/** Most entries that are read of one feed. */
+const maxEntries = 1_000
+const maxBytes = 10 * 1024 * 1024
+
+const Settings = Schema.Struct({
+  url: HttpUrl.annotations(
+    setting({
+      label: { en: "Address of the feed", de: "Adresse des Feeds" },
+      hint: { en: "RSS or Atom", de: "RSS oder Atom" },
+      address: true
+    })
+  ),
+  keep: optional(
+    Schema.Literal("all", "listed").annotations(
+      setting({
+        label: { en: "Entries that leave the feed", de: "Einträge, die den Feed verlassen" },
+        hint: {
+          en: "A feed lists its newest entries alone. “all” keeps the older ones, “listed” removes them.",
+          de: "Ein Feed nennt nur die neuesten Einträge. „all“ behält die älteren, „listed“ entfernt sie."
+        }
+      })
+    )
+  )
+})
+
+/** What makes the feed answer 304 when it is as it was. */
+const Cursor = Schema.Struct({ etag: Schema.NullOr(Schema.String), modified: Schema.NullOr(Schema.String) })
+
+interface Entry {
+  title: string
+  link: string
+  id: string
+  /** Longest first: `content`, then `summary`. */
+  content: string
+  summary: string
+  updated: string
+}
+
+const entryTags = new Set(["item", "entry"])
+const fields: Readonly<Record<string, keyof Entry>> = {
+  title: "title",
+  guid: "id",
+  id: "id",
+  description: "summary",
+  summary: "summary",
+  encoded: "content",
+  content: "content",
+  updated: "updated",
+  pubDate: "updated",
+  published: "updated",
+  date: "updated"
+}
+
+const hrefOf = (tag: string): string | undefined => /\shref\s?=\s?["']([^"']{1,2048})["']/u.exec(tag)?.[1]
+const isAlternate = (tag: string) => !/\srel\s?=\s?["'](?!alternate)/u.test(tag)
+
+/** The entries of a feed in its order; null where the text is none. Markup within a field is its text. */
+const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
+  const entries: Array<Entry> = []
+  let isFeed = false
+  let entry: Entry | undefined
+  /** Elements that are open within a field: XHTML content of Atom. */
+  let field: string | undefined
+  let inner = 0
+  let text = ""
+  scan(xml, {
+    open: (name, tag) => {
+      if (name === "rss" || name === "RDF" || name === "feed") isFeed = true
+      if (entry === undefined) {
+        if (entryTags.has(name))
+          entry = { title: "", link: "", id: "", content: "", summary: "", updated: "" }
+        return
+      }
+      if (field !== undefined) {
+        inner++
+        text += `<${tag}>`
+        return
+      }
+      if (name === "link") {
+        const href = hrefOf(tag)
+        if (href !== undefined && isAlternate(tag) && entry.link === "") entry.link = href
+      }
+      field = name
+      inner = 0
+      text = ""
+    },
+    close: (name) => {
+      if (entry === undefined) return
+      if (field !== undefined) {
+        if (inner > 0) {
+          inner--
+          text += `</${name}>`
+          return
+        }
+        const known = fields[field]
+        const said = text.trim()
+        if (field === "link" && said !== "" && entry.link === "") entry.link = said
+        if (known !== undefined && entry[known] === "") entry[known] = said
+        field = undefined
+        return
+      }
+      if (entryTags.has(name)) {
+        if (entries.length < maxEntries) entries.push(entry)
+        entry = undefined
+      }
+    },
+    text: (piece) => {
+      if (field !== undefined) text += piece
+    }
+  })
+  return isFeed ? entries : null
+}
+
+const notAFeed = new ReaderError({
+  code: "no_feed",
+  message: "The address holds no RSS or Atom feed.",
+  retryable: false
+})
+
+const resolved = (href: string, base: string): string | undefined => urlOf(href, base)?.href
+
+const documentOf = (entry: Entry, base: string) =>
+  Effect.gen(function* () {
+    const uri =
+      (entry.link === "" ? undefined : resolved(entry.link, base)) ?? (entry.id === "" ? undefined : entry.id)
+    if (uri === undefined) return []
+    const title = entry.title.replaceAll(/<[^<>]{1,200}>/g, "").trim()
+    const html = entry.content === "" ? entry.summary : entry.content
+    const body = yield* markdownOf(html, title, base)
+    const content = body === "" ? title : body
+    const document: SteppedDocument = { uri, title: title === "" ? uri : title, format: "markdown", content }
+    return content === "" ? [] : [document]
+  })
+
+export const feed = sourceReader({
+  name: "feed",
+  title: { en: "RSS or Atom feed", de: "RSS- oder Atom-Feed" },
+  description: {
+    en: "The entries of a feed: news, releases, a blog.",
+    de: "Die Einträge eines Feeds: Neuigkeiten, Versionen, ein Blog."
+  },
+  settings: Settings,
+  cursor: Cursor,
+  position: Schema.Null,
+  step: ({ keep = "all", url }, { cursor }) =>
+    Effect.gen(function* () {
+      const headers = {
+        accept: "application/atom+xml, application/rss+xml, application/xml;q=0.9, text/xml;q=0.9, */*;q=0.5",
+        ...(typeof cursor?.etag === "string" ? { "if-none-match": cursor.etag } : {}),
+        ...(typeof cursor?.modified === "string" ? { "if-modified-since": cursor.modified } : {})
+      }
+      const response = yield* request({
+        service: "The feed",
+        url,
+        headers,
+        maxBytes,
+        ...(cursor === null ? {} : { also: [304] })
+      })
+      if (cursor !== null && response.status === 304) {
+        return { documents: [], next: { done: cursor, complete: false } }
+      }
+      const entries = entriesOf(new TextDecoder().decode(response.body))
+      if (entries === null) return yield* notAFeed
+      const documents = yield* Effect.forEach(entries, (entry) => documentOf(entry, response.url))
+      const done = {
+        etag: response.headers["etag"] ?? null,
+        modified: response.headers["last-modified"] ?? null
+      }
+      return { documents: documents.flat(), next: { done, complete: keep === "listed" } }
+    })
+})

@@ -1,0 +1,141 @@
+/** Requests of registered readers: back-off where a service asks for it, and plain words where it refuses. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import {
+  OutboundHttp,
+  type OutboundHttpError,
+  type OutboundResponse
+} from "../../capabilities/OutboundHttp.ts"
+import { ReaderError } from "../../capabilities/SourceReaders.ts"
+import { retryAfter } from "../../domain/RetryAfter.ts"
+import { HostLimiter } from "../HostLimiter.ts"
+
+const MiB = 1024 * 1024
+
+/** Tries of one request, the first included; then the attempt fails, and the next one goes on with the same step. */
+const maxTries = 5
+const firstPause = Duration.seconds(1)
+/** Services that ask for a longer pause are asked again after this one. */
+const maxPause = Duration.minutes(2)
+
+export interface Ask {
+  /** What is asked, for people: "The feed", "Zendesk". */
+  readonly service: string
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A body makes it a POST of JSON. */
+  readonly json?: unknown
+  readonly method?: string
+  readonly body?: string
+  /** Of the answer; 20 MiB by default. */
+  readonly maxBytes?: number
+  /** Statuses besides 2xx that are answers. */
+  readonly also?: ReadonlyArray<number>
+}
+
+const transient: ReadonlySet<OutboundHttpError["reason"]> = new Set(["Unresolved", "Unreachable", "TimedOut"])
+
+const unreachable = ({ message, reason }: OutboundHttpError) =>
+  new ReaderError({
+    code: `fetch_${reason.replace(/(?<=.)[A-Z]/g, "_$&").toLowerCase()}`,
+    message,
+    retryable: transient.has(reason)
+  })
+
+const isTransient = (status: number) => status === 408 || status === 425 || status === 429 || status >= 500
+
+const advice: Readonly<Record<number, string>> = {
+  400: " Check the source's settings.",
+  404: " Check the address, and that the token may read it.",
+  429: " It asks for fewer requests."
+}
+
+const refusal = ({ service, headers }: Ask, response: OutboundResponse, now: number) => {
+  const { status } = response
+  if (status === 401 || status === 403) {
+    const why =
+      headers?.["authorization"] === undefined && headers?.["private-token"] === undefined
+        ? "It asks for a login: give the source a token."
+        : "The token is not valid any more, or may not read this. Give the source a new one and sync again."
+    return new ReaderError({
+      code: "unauthorized",
+      message: `${service} answered ${status}. ${why}`,
+      retryable: false
+    })
+  }
+  const pause = isTransient(status) ? Option.getOrUndefined(retryAfter(response.headers, now)) : undefined
+  return new ReaderError({
+    code: `status_${status}`,
+    message: `${service} answered ${status}.${advice[status] ?? ""}`,
+    retryable: isTransient(status),
+    ...(pause === undefined ? {} : { retryAfter: pause })
+  })
+}
+
+const once = (ask: Ask) =>
+  Effect.gen(function* () {
+    const http = yield* OutboundHttp
+    const hosts = yield* HostLimiter
+    const { also = [], headers = {}, json, maxBytes = 20 * MiB, service, url, ...rest } = ask
+    const host = yield* Effect.try({
+      try: () => new URL(url).host,
+      catch: () =>
+        new ReaderError({
+          code: "fetch_invalid_url",
+          message: `${service} has no valid address.`,
+          retryable: false
+        })
+    })
+    const sent =
+      json === undefined
+        ? { headers, ...rest }
+        : {
+            method: "POST",
+            headers: { ...headers, "content-type": "application/json" },
+            body: JSON.stringify(json)
+          }
+    const response = yield* hosts
+      .within(host, http.fetch({ url, maxBytes, ...sent }))
+      .pipe(Effect.mapError(unreachable))
+    const isAnswer = (response.status >= 200 && response.status < 300) || also.includes(response.status)
+    return isAnswer ? response : yield* refusal(ask, response, yield* Clock.currentTimeMillis)
+  })
+
+/** A response of 2xx, or one of `also`. Waits and asks again where the service is overloaded or not to be had. */
+export const request = (ask: Ask): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
+  const attempt = (tries: number): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> =>
+    Effect.catchIf(
+      once(ask),
+      ({ retryable }) => retryable && tries < maxTries,
+      (error) =>
+        Effect.zipRight(
+          Effect.sleep(
+            Duration.min(error.retryAfter ?? Duration.times(firstPause, 2 ** (tries - 1)), maxPause)
+          ),
+          attempt(tries + 1)
+        )
+    )
+  return Effect.withSpan(attempt(1), "Connector.request", { attributes: { service: ask.service } })
+}
+
+const strange = (service: string) =>
+  new ReaderError({
+    code: "unexpected_answer",
+    message: `${service} answered with something else than expected. Check the source's settings.`,
+    retryable: true
+  })
+
+/** {@link request} for JSON of this form. */
+export const requestJson = <A, I>(ask: Ask, schema: Schema.Schema<A, I>) => {
+  const decode = Schema.decode(Schema.parseJson(schema))
+  return Effect.flatMap(
+    request({ ...ask, headers: { accept: "application/json", ...ask.headers } }),
+    (response) => Effect.mapError(decode(new TextDecoder().decode(response.body)), () => strange(ask.service))
+  )
+}
+
+/** The origin of an address that a person has given, with `path` in the place of its own; without credentials. */
+export const at = (address: string, path: string): string => new URL(path, new URL(address).origin).href

@@ -1,0 +1,97 @@
+/** Reads tar archives (ustar, pax and GNU names) piece by piece, and holds nothing but the files that are wanted. */
+
+const block = 512
+
+export interface TarVisitor {
+  /** Whether a regular file is to be held until it is whole. */
+  readonly wants: (name: string, size: number) => boolean
+  readonly file: (name: string, bytes: Uint8Array) => void
+}
+
+const isEmpty = (header: Uint8Array): boolean => header.every((byte) => byte === 0)
+
+const textOf = (bytes: Uint8Array): string => {
+  const end = bytes.indexOf(0)
+  return new TextDecoder().decode(end === -1 ? bytes : bytes.subarray(0, end))
+}
+
+/** Octal digits; null where there are none. */
+const sizeOf = (header: Uint8Array): number | null => {
+  const digits = textOf(header.subarray(124, 136)).trim()
+  return /^[0-7]{1,11}$/u.test(digits) ? Number.parseInt(digits, 8) : null
+}
+
+const nameOf = (header: Uint8Array): string => {
+  const name = textOf(header.subarray(0, 100))
+  const isUstar = textOf(header.subarray(257, 262)) === "ustar"
+  const prefix = isUstar ? textOf(header.subarray(345, 500)) : ""
+  return prefix === "" ? name : `${prefix}/${name}`
+}
+
+/** The `path` of pax records, each `<length> <key>=<value>\n`. */
+const paxPath = (bytes: Uint8Array): string | undefined =>
+  /(?:^|\n)\d{1,9} path=([^\n]*)\n/u.exec(textOf(bytes))?.[1]
+
+/** Longest name that a header of its own may hold. */
+const maxNameBytes = 64 * 1024
+
+/** Takes the archive's bytes in their order. False from a call on that shows that they are no tar archive. */
+export const makeTar = ({ file, wants }: TarVisitor) => {
+  const header = new Uint8Array(block)
+  let filled = 0
+  let longName: string | undefined
+  let body:
+    | { readonly name: string; readonly type: string; bytes: Uint8Array | null; at: number; size: number }
+    | undefined
+  let padding = 0
+
+  const ended = () => {
+    if (body === undefined) return
+    const { bytes, name, type } = body
+    if (bytes !== null) {
+      if (type === "x") longName = paxPath(bytes)
+      else if (type === "L") longName = textOf(bytes)
+      else file(name, bytes)
+    }
+    padding = (block - (body.size % block)) % block
+    body = undefined
+  }
+
+  const begin = (): boolean => {
+    filled = 0
+    if (isEmpty(header)) return true
+    const size = sizeOf(header)
+    if (size === null) return false
+    const type = String.fromCharCode(header[156] ?? 0)
+    const isNaming = type === "x" || type === "L"
+    const name = longName ?? nameOf(header)
+    if (!isNaming && type !== "g") longName = undefined
+    const isHeld = isNaming ? size <= maxNameBytes : (type === "0" || type === "\0") && wants(name, size)
+    body = { name, type, bytes: isHeld ? new Uint8Array(size) : null, at: 0, size }
+    if (size === 0) ended()
+    return true
+  }
+
+  return (chunk: Uint8Array): boolean => {
+    for (let at = 0; at < chunk.length;) {
+      if (body !== undefined) {
+        const taken = chunk.subarray(at, at + body.size - body.at)
+        body.bytes?.set(taken, body.at)
+        body.at += taken.length
+        at += taken.length
+        if (body.at === body.size) ended()
+      } else if (padding > 0) {
+        const passed = Math.min(padding, chunk.length - at)
+        padding -= passed
+        at += passed
+      } else {
+        const taken = chunk.subarray(at, at + block - filled)
+        header.set(taken, filled)
+        filled += taken.length
+        at += taken.length
+        if (filled === block && !begin()) return false
+      }
+    }
+    return true
+  }
+}

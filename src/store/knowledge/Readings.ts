@@ -1,0 +1,153 @@
+/** How far sources of registered readers are read, and the secrets that they are read with. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { SourceId, TenantId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+import type { IngestionTask } from "./IngestionJobs.ts"
+
+const Reading = Schema.Struct({
+  cursor: Schema.Unknown,
+  digest: Schema.NullOr(Schema.String),
+  generation: Schema.NullOr(Schema.NumberFromString),
+  passDigest: Schema.NullOr(Schema.String),
+  position: Schema.Unknown,
+  steps: Schema.Int,
+  lines: Schema.Int
+})
+export type Reading = typeof Reading.Type
+
+const Before = Schema.Struct({
+  labels: Schema.Array(Schema.String),
+  uris: Schema.Array(Schema.String)
+})
+
+const Line = Schema.Struct({
+  url: Schema.String,
+  outcome: Schema.String,
+  reason: Schema.NullOr(Schema.String)
+})
+
+export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledge/Readings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const find = (task: IngestionTask) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Reading,
+        execute: () => sql`
+          select cursor, digest, generation, pass_digest as "passDigest", position, steps, lines from source_readings
+          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.find"))
+
+    /** The labels of the source, and the documents that answer now. */
+    const before = (task: IngestionTask) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Before,
+        execute: () => sql`
+          select s.labels, coalesce(
+            (
+              select jsonb_agg(d.uri) from documents d
+              where d.tenant_id = s.tenant_id and d.source_id = s.id and d.agent_id = s.agent_id and d.generation = s.live_generation
+            ),
+            '[]'::jsonb
+          ) as uris
+          from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.before"))
+
+    /** Begins the pass of this job, from nothing. */
+    const begin = (task: IngestionTask, digest: string) =>
+      sql`
+        insert into source_readings as r (tenant_id, source_id, generation, pass_digest)
+        values (${task.tenantId}, ${task.sourceId}, ${task.generation}, ${digest})
+        on conflict (tenant_id, source_id) do update set generation = excluded.generation,
+          pass_digest = excluded.pass_digest, position = null, steps = 0, lines = 0`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Removes documents of the generation that is being built: a later step has read them again, or found them gone. */
+    const withdraw = (task: IngestionTask, uris: ReadonlyArray<string>) =>
+      uris.length === 0
+        ? Effect.void
+        : sql`
+            delete from documents d using sources s
+            where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId} and d.tenant_id = s.tenant_id and d.source_id = s.id
+              and d.generation = ${task.generation} and s.live_generation <> d.generation
+              and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))`.pipe(
+            Effect.orDie,
+            Effect.asVoid
+          )
+
+    /**
+     * Ends the step after `steps` others: part of the transaction that writes what it read. False when another worker has gone
+     * on meanwhile; the transaction is to be given up then.
+     */
+    const advance = (
+      task: IngestionTask,
+      {
+        lines,
+        position,
+        steps
+      }: { readonly lines: number; readonly position: unknown; readonly steps: number }
+    ) =>
+      sql`
+        update source_readings set position = ${toJsonb(position)}::jsonb, steps = steps + 1, lines = lines + ${lines}::int
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
+          and steps = ${steps}::int
+        returning steps`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    /** Ends the pass: part of the transaction that makes it live. */
+    const finish = (task: IngestionTask, cursor: unknown) =>
+      sql`
+        update source_readings set cursor = ${toJsonb(cursor)}::jsonb, digest = pass_digest, generation = null,
+          pass_digest = null, position = null
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
+        returning steps`.pipe(
+        Effect.orDie,
+        Effect.filterOrDieMessage((rows) => rows.length === 1, "Another worker has ended this pass."),
+        Effect.asVoid
+      )
+
+    /** What the steps of this pass told of each document, the latest last. */
+    const told = (task: IngestionTask) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Line,
+        execute: () => sql`
+          select e.url, e.outcome, e.reason from crawl_entries e
+          where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
+          order by e.place`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.told"))
+
+    /** The sealed secrets. */
+    const secrets = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ sealed: Schema.String }),
+        execute: () => sql`
+          select sealed from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`
+      })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ sealed }) => sealed)))
+
+    /** Puts these in the place of those before; null for none. */
+    const keepSecrets = (scope: AgentScope, sourceId: SourceId, sealed: string | null) =>
+      (sealed === null
+        ? sql`delete from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`
+        : sql`
+            insert into source_secrets (tenant_id, source_id, sealed)
+            select s.tenant_id, s.id, ${sealed} from sources s
+            where s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.id = ${sourceId}
+            on conflict (tenant_id, source_id) do update set sealed = excluded.sealed`
+      ).pipe(Effect.orDie, Effect.asVoid)
+
+    return { find, before, begin, withdraw, advance, finish, told, secrets, keepSecrets } as const
+  })
+}) {}

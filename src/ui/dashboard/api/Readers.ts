@@ -1,0 +1,16 @@
+/** The registered readers, with the form of what each of them asks for. */
+import { queryOptions } from "@tanstack/react-query"
+import type { FormField, ReaderForm, Words } from "../../../domain/knowledge/SourceReader.ts"
+import { call } from "./Client.ts"
+
+export type Reader = typeof ReaderForm.Encoded
+export type ReaderField = typeof FormField.Encoded
+export type Said = typeof Words.Encoded
+
+/** They change with the service alone. */
+export const readers = queryOptions({
+  queryKey: ["source-readers"],
+  queryFn: ({ signal }) =>
+    call<{ readonly readers: ReadonlyArray<Reader> }>("GET", "/api/source-readers", { signal }),
+  staleTime: Infinity
+})

@@ -1,0 +1,160 @@
+/** The settings of a registered reader: the service says which there are, and nothing here knows any of them. */
+import { useQuery } from "@tanstack/react-query"
+import { type Reader, type ReaderField, readers, type Said } from "../../api/Readers.ts"
+import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
+import { texts, useLanguage, useText } from "../../text/Language.tsx"
+import css from "./Curated.module.css"
+import { Refresh, type Refreshing } from "./Refresh.tsx"
+
+const words = texts(
+  {
+    unset: "Not set",
+    kept: "Left empty, it stays as it is, unless the address changes."
+  },
+  {
+    unset: "Nicht gesetzt",
+    kept: "Leer bleibt er, wie er ist, sofern sich die Adresse nicht ändert."
+  }
+)
+
+type Typed = Readonly<Record<string, string>>
+
+/** The settings as they are typed; secrets stand apart, because drafts do not keep them. */
+export interface ReaderForm {
+  readonly [field: string]: unknown
+  readonly settings: Typed
+  readonly secrets: Typed
+  readonly readerRefresh: Refreshing
+}
+
+const noneTyped: Typed = {}
+const never = (): Refreshing => "off"
+export const emptyReader = { settings: noneTyped, secrets: noneTyped, readerRefresh: never() }
+
+/** The words of the language that the dashboard speaks. */
+export const useSaid = () => {
+  const { language } = useLanguage()
+  return ({ de, en }: Said): string => (language === "de" ? (de ?? en) : en)
+}
+
+export const useReaders = (): ReadonlyArray<Reader> => useQuery(readers).data?.readers ?? []
+
+const typedOf = (value: unknown): string => {
+  if (Array.isArray(value)) return value.join("\n")
+  return value === undefined || value === null ? "" : String(value)
+}
+
+/** Settings as a source has them. */
+export const readerFormOf = (config: {
+  readonly settings?: Readonly<Record<string, unknown>>
+  readonly refresh?: Refreshing
+}) => ({
+  settings: Object.fromEntries(
+    Object.entries(config.settings ?? {}).map(([name, value]) => [name, typedOf(value)])
+  ),
+  secrets: noneTyped,
+  readerRefresh: config.refresh ?? "off"
+})
+
+const valueOf = ({ kind }: ReaderField, typed: string): unknown => {
+  if (kind === "number") return Number(typed)
+  if (kind === "switch") return typed === "true"
+  if (kind !== "list") return typed
+  return typed
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "")
+}
+
+/** What the form says of a source. */
+export const readerConfigOf = (reader: Reader, { readerRefresh, secrets, settings }: ReaderForm) => ({
+  reader: reader.name,
+  settings: Object.fromEntries(
+    reader.fields.flatMap((field) => {
+      const typed = (field.kind === "secret" ? secrets : settings)[field.name]?.trim() ?? ""
+      return typed === "" ? [] : [[field.name, valueOf(field, typed)] as const]
+    })
+  ),
+  refresh: readerRefresh
+})
+
+/** Where the service names what is wrong. */
+export const readerPlaces = (reader: Reader | undefined): ReadonlyArray<string> => [
+  "config.reader",
+  ...(reader?.fields ?? []).map(({ name }) => `config.settings.${name}`)
+]
+
+interface Props {
+  readonly reader: Reader
+  readonly form: ReaderForm
+  readonly onChange: (form: Partial<ReaderForm>) => void
+  readonly errorOf: (place: string) => string | undefined
+  /** True for a source that has its secrets. */
+  readonly isStored?: boolean
+}
+
+interface FieldProps extends Omit<Props, "reader"> {
+  readonly field: ReaderField
+}
+
+const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps) => {
+  const t = useText(words)
+  const said = useSaid()
+  const { kind, name, required } = field
+  const label = said(field.label)
+  const hint = field.hint === undefined ? {} : { help: said(field.hint) }
+  const value = form.settings[name] ?? ""
+  const change = (typed: string) => onChange({ settings: { ...form.settings, [name]: typed } })
+  const error = errorOf(`config.settings.${name}`)
+  if (kind === "switch") {
+    return <Switch label={label} isSelected={value === "true"} onChange={(on) => change(on ? "true" : "")} />
+  }
+  if (kind === "choice") {
+    const choices = (field.choices ?? []).map((choice) => [choice, choice] as const)
+    const options = required ? choices : [["", t.unset] as const, ...choices]
+    return <Select label={label} {...hint} options={options} value={value} onChange={change} />
+  }
+  if (kind === "list") {
+    return <LongText label={label} {...hint} rows={2} mono value={value} onChange={change} error={error} />
+  }
+  if (kind === "secret") {
+    return (
+      <TextField
+        label={label}
+        {...(isStored ? { help: t.kept } : hint)}
+        type="password"
+        autoComplete="new-password"
+        isRequired={required && !isStored}
+        value={form.secrets[name] ?? ""}
+        onChange={(typed) => onChange({ secrets: { ...form.secrets, [name]: typed } })}
+        error={error}
+      />
+    )
+  }
+  return (
+    <TextField
+      label={label}
+      {...hint}
+      spellCheck="false"
+      {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
+      isRequired={required}
+      value={value}
+      onChange={change}
+      error={error}
+    />
+  )
+}
+
+export const ReaderFields = ({ reader, ...props }: Props) => {
+  const said = useSaid()
+  const { form, onChange } = props
+  return (
+    <>
+      <p className={css["help"]}>{said(reader.description)}</p>
+      {reader.fields.map((field) => (
+        <Field key={field.name} field={field} {...props} />
+      ))}
+      <Refresh value={form.readerRefresh} onChange={(readerRefresh) => onChange({ readerRefresh })} />
+    </>
+  )
+}

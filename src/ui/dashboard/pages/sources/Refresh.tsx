@@ -1,0 +1,32 @@
+/** How often a source is read again by itself. */
+import type { SourceConfig } from "../../api/Sources.ts"
+import { Select } from "../../components/Field.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  { refresh: "Automatic sync", off: "Off", daily: "Every day", weekly: "Every week" },
+  { refresh: "Automatische Synchronisierung", off: "Aus", daily: "Täglich", weekly: "Wöchentlich" }
+)
+
+export type Refreshing = NonNullable<SourceConfig["refresh"]>
+
+interface Props {
+  readonly value: Refreshing
+  readonly onChange: (value: Refreshing) => void
+}
+
+export const Refresh = ({ onChange, value }: Props) => {
+  const t = useText(words)
+  return (
+    <Select
+      label={t.refresh}
+      options={[
+        ["off", t.off],
+        ["daily", t.daily],
+        ["weekly", t.weekly]
+      ]}
+      value={value}
+      onChange={onChange}
+    />
+  )
+}

@@ -1,0 +1,249 @@
+/**
+ * One pass of a registered reader over its system. What a step has read, its lines of the ledger and where the next step begins
+ * are one transaction: an attempt that dies goes on with the step it died in, and documents are neither lost nor doubled.
+ */
+import { createHash } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import {
+  ReaderError,
+  type ReadStep,
+  SourceReaders,
+  type SteppedDocument
+} from "../../capabilities/SourceReaders.ts"
+import { ConnectorConfig } from "../../domain/knowledge/Source.ts"
+import { sanitize } from "../../domain/Text.ts"
+import { digestOf } from "../../readers/Fingerprint.ts"
+import { CrawlEntryStore, type NewEntry } from "../../store/knowledge/CrawlEntries.ts"
+import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
+import { KnowledgeStore } from "../../store/knowledge/Knowledge.ts"
+import { type Reading, ReadingStore } from "../../store/knowledge/Readings.ts"
+import { ConnectorSettings } from "./ConnectorSettings.ts"
+import { toDocument } from "./NewDocuments.ts"
+
+/** Raise it when the form of what readers give changes: documents are read anew then. */
+const revision = 1
+/** Most documents of one source. */
+const maxDocuments = 10_000
+/** Most lines of one pass: documents, and what is left out. */
+const maxLines = 40_000
+const maxTitleLength = 300
+const maxUriLength = 2_048
+
+type Outcome = "indexed" | "unchanged" | "skipped"
+
+const failure = (code: string, message: string) => new ReaderError({ code, message, retryable: false })
+
+const noReader = (name: string) => failure("no_reader", `There is no reader called ${name} on this server.`)
+const tooMany = failure(
+  "too_many_documents",
+  `The source has more than ${maxDocuments.toLocaleString("en")} documents. Divide it by its settings.`
+)
+const noSecrets = failure("secrets_lost", "The source's secrets cannot be opened any more. Give them again.")
+const invalidConfig = failure("invalid_config", "The source's config is incomplete.")
+
+const Next = Schema.Union(
+  Schema.Struct({ more: Schema.Unknown }),
+  Schema.Struct({ done: Schema.Unknown, complete: Schema.Boolean })
+)
+const nextOf = Schema.decodeUnknownOption(Next)
+
+const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
+
+/** Of what is read and for whom: what was read with others is not compared with. */
+const digestOfPass = (config: typeof ConnectorConfig.Type, labels: ReadonlyArray<string>) =>
+  createHash("sha256")
+    .update(JSON.stringify([revision, config.reader, Object.entries(config.settings).toSorted(), labels]))
+    .digest("hex")
+
+/** True for a document that may be shown to everybody who may read the source. */
+const isFor = (labels: ReadonlyArray<string>, document: SteppedDocument) =>
+  document.labels === undefined ||
+  (labels.length > 0 && labels.every((label) => document.labels?.includes(label)))
+
+const cleaned = (document: SteppedDocument): SteppedDocument => ({
+  ...document,
+  uri: sanitize(document.uri).slice(0, maxUriLength).toWellFormed(),
+  title: sanitize(document.title).trim().slice(0, maxTitleLength).toWellFormed(),
+  content: sanitize(document.content)
+})
+
+interface Remembered {
+  readonly revision: string | null
+  readonly digest: string
+}
+
+/** What a pass came to: documents that stay as they are, how many there are in all, and how it is ended. */
+export interface Pass {
+  readonly kept: ReadonlyArray<string>
+  readonly documents: number
+  /** Part of the transaction that makes the pass live. */
+  readonly end: Effect.Effect<void>
+}
+
+export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/knowledge/ConnectorPass", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const readers = yield* SourceReaders
+    const settings = yield* ConnectorSettings
+    const readings = yield* ReadingStore
+    const entries = yield* CrawlEntryStore
+    const jobs = yield* IngestionJobStore
+    const knowledge = yield* KnowledgeStore
+
+    const line = (
+      place: number,
+      fetchedAt: number,
+      uri: string,
+      outcome: Outcome,
+      {
+        digest,
+        reason,
+        revision: etag
+      }: { readonly digest?: string; readonly reason?: string; readonly revision?: string | null }
+    ): NewEntry => ({
+      url: uri,
+      target: uri,
+      place,
+      fetchedAt,
+      outcome,
+      reason: reason ?? null,
+      message: null,
+      depth: 0,
+      parent: null,
+      httpStatus: null,
+      etag: etag ?? null,
+      digest: digest ?? null,
+      lastModified: null,
+      listedAt: null,
+      links: null,
+      fingerprint: null,
+      revision
+    })
+
+    /** The pass of this job as far as it has come, begun anew where there is none or the config has changed. */
+    const resumed = (task: IngestionTask, digest: string, found: Option.Option<Reading>) =>
+      Effect.gen(function* () {
+        const reading = Option.getOrUndefined(found)
+        if (reading?.generation === task.generation && reading.passDigest === digest) {
+          const told = yield* readings.told(task)
+          return {
+            next: nextOf(reading.position),
+            steps: reading.steps,
+            lines: reading.lines,
+            told: new Map(told.map(({ outcome, url }) => [url, outcome] as const))
+          }
+        }
+        yield* Effect.gen(function* () {
+          yield* knowledge.discard(task)
+          yield* entries.clear(task)
+          yield* readings.begin(task, digest)
+        }).pipe(sql.withTransaction, Effect.orDie)
+        return { next: Option.none<typeof Next.Type>(), steps: 0, lines: 0, told: new Map<string, string>() }
+      })
+
+    const build = Effect.fn("ConnectorPass.build")(function* (task: IngestionTask) {
+      const config = yield* Effect.mapError(decodeConfig(task.config), () => invalidConfig)
+      const reader = readers.get(config.reader)
+      if (reader === undefined) return yield* noReader(config.reader)
+      const secrets = yield* settings.opened(task, task.sourceId)
+      if (Option.isNone(secrets)) return yield* noSecrets
+      const given = { ...config.settings, ...secrets.value }
+      const { labels } = yield* readings.before(task)
+      const digest = digestOfPass(config, labels)
+      const found = yield* readings.find(task)
+      const last = Option.filter(found, (reading) => reading.digest === digest)
+      const isFresh = task.jobType === "REINDEX"
+      const remembered = new Map<string, Remembered>()
+      if (Option.isSome(last)) {
+        for (const { digest: words, etag, target } of yield* entries.remembered(task, revision)) {
+          if (words !== null) remembered.set(target, { revision: etag, digest: words })
+        }
+      }
+      const cursor = isFresh ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
+      const known = (uri: string) => (isFresh ? undefined : (remembered.get(uri)?.revision ?? undefined))
+      const pass = yield* resumed(task, digest, found)
+      const { told } = pass
+      let { lines, next, steps } = pass
+
+      /** Documents that are new or changed, by their names, and the lines of all that the step told. */
+      const taken = (step: ReadStep<unknown, unknown>) =>
+        Effect.gen(function* () {
+          const fetchedAt = yield* Clock.currentTimeMillis
+          const documents = new Map<string, Effect.Effect.Success<ReturnType<typeof toDocument>>>()
+          const written: Array<NewEntry> = []
+          const tell = (uri: string, outcome: Outcome, more: Parameters<typeof line>[4] = {}) => {
+            if (outcome !== "indexed") documents.delete(uri)
+            written.push(line(lines + written.length, fetchedAt, uri, outcome, more))
+          }
+          const keep = (uri: string) => {
+            const before = remembered.get(uri)
+            if (before !== undefined) tell(uri, "unchanged", before)
+          }
+          for (const uri of step.unchanged ?? []) keep(uri)
+          for (const { reason, uri } of step.skipped ?? []) tell(uri, "skipped", { reason })
+          for (const uri of step.removed ?? []) tell(uri, "skipped", { reason: "removed" })
+          for (const document of step.documents.map(cleaned)) {
+            const { uri } = document
+            const words = digestOf(document)
+            const evidence = { digest: words, revision: document.revision ?? null }
+            if (!isFor(labels, document)) tell(uri, "skipped", { reason: "restricted" })
+            else if (!isFresh && remembered.get(uri)?.digest === words) tell(uri, "unchanged", evidence)
+            else {
+              const made = yield* toDocument(document)
+              if (made.chunks.length === 0) tell(uri, "skipped", { reason: "empty" })
+              else {
+                tell(uri, "indexed", evidence)
+                documents.set(uri, made)
+              }
+            }
+          }
+          return { documents: [...documents.values()], written }
+        })
+
+      while (Option.isNone(next) || "more" in next.value) {
+        const position = Option.getOrNull(Option.map(next, (at) => ("more" in at ? at.more : null)))
+        const step = yield* reader.step(given, { cursor, position, known })
+        const { documents, written } = yield* taken(step)
+        yield* Effect.gen(function* () {
+          yield* readings.withdraw(task, [...new Set(written.map(({ url }) => url))])
+          yield* knowledge.addDocuments(task, documents)
+          yield* entries.add(task, written)
+          const mine = yield* readings.advance(task, { steps, lines: written.length, position: step.next })
+          if (!mine) return yield* Effect.dieMessage("Another worker has gone on with this pass.")
+        }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+        for (const { outcome, url } of written) told.set(url, outcome)
+        lines += written.length
+        steps++
+        if (lines > maxLines || told.size > maxDocuments * 2) return yield* tooMany
+        next = Option.some(step.next)
+        yield* jobs.progress(task, task.jobId, Math.min(90, 5 + steps * 5))
+      }
+      const { complete, done } = next.value
+
+      const { uris } = yield* readings.before(task)
+      const stays = !complete && Option.isSome(last)
+      const isKept = (uri: string) => (told.has(uri) ? told.get(uri) === "unchanged" : stays)
+      const kept = uris.filter(isKept)
+      const built = [...told.values()].filter((outcome) => outcome === "indexed").length
+      if (kept.length + built > maxDocuments) return yield* tooMany
+      // What the next pass compares with stands with the generation that answers.
+      const fetchedAt = yield* Clock.currentTimeMillis
+      const carried = kept.flatMap((uri, index) => {
+        const before = told.has(uri) ? undefined : remembered.get(uri)
+        return before === undefined ? [] : [line(lines + index, fetchedAt, uri, "unchanged", before)]
+      })
+      const ended: Pass = {
+        kept,
+        documents: built + kept.length,
+        end: Effect.zipRight(entries.add(task, carried), readings.finish(task, done))
+      }
+      return ended
+    })
+
+    return { build } as const
+  })
+}) {}

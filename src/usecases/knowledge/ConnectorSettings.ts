@@ -1,0 +1,111 @@
+/** Settings of sources that a registered reader reads: checked by the reader's schema, their secrets sealed apart. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { type SourceReader, SourceReaders } from "../../capabilities/SourceReaders.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { SourceId, TenantId } from "../../domain/Ids.ts"
+import { ConnectorConfig, type Source } from "../../domain/knowledge/Source.ts"
+import type { ReaderForm } from "../../domain/knowledge/SourceReader.ts"
+import { ReadingStore } from "../../store/knowledge/Readings.ts"
+import { invalid, issue, refused } from "./SourceConfig.ts"
+
+type Given = typeof ConnectorConfig.Type
+type Values = Readonly<Record<string, unknown>>
+
+/** A config as it is stored, and its sealed secrets; null for none. */
+export interface SealedConfig {
+  readonly config: Values
+  readonly sealed: string | null
+}
+
+const Secrets = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
+const encodeSecrets = Schema.encodeSync(Secrets)
+const decodeSecrets = Schema.decodeUnknownOption(Secrets)
+const decodeConfig = Schema.decodeUnknownOption(ConnectorConfig)
+const isConfig = Schema.decodeUnknown(ConnectorConfig, { errors: "all" })
+
+const secretsOf = ({ fields }: SourceReader) =>
+  new Set(fields.flatMap(({ kind, name }) => (kind === "secret" ? [name] : [])))
+
+/** The entries whose names are, or are not, in `names`. */
+const picked = (values: Values, names: ReadonlySet<string>, among: boolean): Values =>
+  Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === among))
+
+const given = (values: Values): Values =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
+
+export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
+  "usecases/knowledge/ConnectorSettings",
+  {
+    effect: Effect.gen(function* () {
+      const readers = yield* SourceReaders
+      const box = yield* SecretBox
+      const store = yield* ReadingStore
+
+      /** What each registered reader asks for, in the order of their names. */
+      const forms: ReadonlyArray<ReaderForm> = [...readers.values()]
+        .map(({ description, fields, name, title }) => ({ name, title, description, fields }))
+        .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+
+      const checked = (
+        config: Given,
+        kept: Values
+      ): Effect.Effect<SealedConfig, ReturnType<typeof invalid>> =>
+        Effect.gen(function* () {
+          const reader = readers.get(config.reader)
+          if (reader === undefined) {
+            const message = `There is no such reader. Registered are ${[...readers.keys()].toSorted().join(", ")}`
+            return yield* invalid([issue(["config", "reader"], message)])
+          }
+          const settings = yield* reader
+            .checked(given({ ...kept, ...config.settings }))
+            .pipe(Effect.mapError((error) => refused(error, ["config", "settings"])))
+          const names = secretsOf(reader)
+          const secrets = picked(settings, names, true)
+          const sealed =
+            Object.keys(secrets).length === 0
+              ? null
+              : yield* box.seal("source-secret", encodeSecrets(secrets))
+          return { config: { ...config, settings: picked(settings, names, false) }, sealed }
+        })
+
+      /** The secrets of a source; none where they cannot be opened any more. */
+      const opened = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
+        Effect.gen(function* () {
+          const sealed = yield* store.secrets(scope, id)
+          if (Option.isNone(sealed)) return Option.some<Values>({})
+          return Option.flatMap(yield* box.open("source-secret", sealed.value), decodeSecrets)
+        })
+
+      /** A new source's config. */
+      const made = (config: Given) => checked(config, {})
+
+      /**
+       * The config that replaces a source's. Secrets that it does not name stay, unless it names another address: they are sent
+       * to no other than they were given for. Null takes one away.
+       */
+      const changed = Effect.fn("ConnectorSettings.changed")(function* (
+        scope: AgentScope,
+        source: Source,
+        next: Values
+      ) {
+        const config = yield* Effect.mapError(isConfig(next), (error) => refused(error, ["config"]))
+        const before = decodeConfig(source.config)
+        if (Option.isNone(before)) return yield* made(config)
+        if (before.value.reader !== config.reader) {
+          return yield* invalid([
+            issue(["config", "reader"], "The reader stays: add a source for another one")
+          ])
+        }
+        const addresses = readers.get(config.reader)?.addresses ?? []
+        const moved = addresses.some((name) => config.settings[name] !== before.value.settings[name])
+        const kept = moved ? {} : Option.getOrElse(yield* opened(scope, source.id), (): Values => ({}))
+        return yield* checked(config, kept)
+      })
+
+      return { forms, made, changed, opened, keep: store.keepSecrets } as const
+    })
+  }
+) {}

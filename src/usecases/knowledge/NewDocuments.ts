@@ -1,0 +1,43 @@
+/** Documents as they are stored: cut into chunks, with what tells them from others. */
+import { createHash } from "node:crypto"
+import * as Effect from "effect/Effect"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { newId } from "../../domain/Ids.ts"
+import { indexDocument } from "../../search/Indexing.ts"
+import { embeddingText } from "../../search/Packer.ts"
+import type { ReadDocument } from "../../readers/Reader.ts"
+import type { NewDocument } from "../../store/knowledge/Knowledge.ts"
+
+const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+/** Characters that are hashed at a time: a few milliseconds. */
+const piece = 1_048_576
+
+/** {@link sha256} of a text without lone surrogates, of any length: events are handled meanwhile. */
+const sha256OfLong = (text: string) =>
+  Effect.gen(function* () {
+    const hash = createHash("sha256")
+    for (let at = 0; at < text.length;) {
+      // A character of two halves stays whole.
+      const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
+      hash.update(text.slice(at, at + piece - half))
+      at += piece - half
+      if (at < text.length) yield* yieldToEventLoop
+    }
+    return hash.digest("hex")
+  })
+
+export const toDocument = Effect.fn("NewDocuments.toDocument")(function* (document: ReadDocument) {
+  const { title, content, format, uri } = document
+  const chunks = yield* indexDocument(
+    { title, content, format },
+    ({ ordinal, heading, content: text }, row) =>
+      Effect.map(newId.chunk, (id) => {
+        const contentHash = sha256(embeddingText({ title, heading, content: text }))
+        return { id, ordinal, heading, content: text, contentHash, ...row }
+      })
+  )
+  const contentHash = yield* sha256OfLong(content)
+  const added: NewDocument = { id: yield* newId.document, uri, title, contentHash, chunks }
+  return added
+})
