@@ -30,6 +30,7 @@ import { AgentRunStore } from "../store/chat/AgentRuns.ts"
 import { RecordedRunStore } from "../store/chat/RecordedRuns.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { Turns } from "../store/chat/Turns.ts"
+import { TestConversationStore } from "../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
 import { WidgetSessionStore } from "../store/chat/WidgetSessions.ts"
 import { ConversationFeedStore } from "../store/conversations/ConversationFeed.ts"
@@ -104,6 +105,7 @@ export const stores = Layer.mergeAll(
   UserStore.Default,
   WebhookDeliveryStore.Default,
   WebhookEndpointStore.Default,
+  TestConversationStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )
