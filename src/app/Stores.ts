@@ -34,6 +34,7 @@ import { AgentRunStore } from "../store/chat/AgentRuns.ts"
 import { RecordedRunStore } from "../store/chat/RecordedRuns.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { Turns } from "../store/chat/Turns.ts"
+import { TestConversationStore } from "../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
 import { WidgetSessionStore } from "../store/chat/WidgetSessions.ts"
 import { ConversationFeedStore } from "../store/conversations/ConversationFeed.ts"
@@ -122,6 +123,7 @@ export const stores = Layer.mergeAll(
   ManageAnswerStore.Default,
   WebhookEndpointStore.Default,
   WebhookListenerStore.Default,
+  TestConversationStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )

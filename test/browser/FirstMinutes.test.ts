@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
   })
 
   it("ask it something, and see where the answer comes from", async () => {
-    await page.getByRole("tab", { name: "Try it" }).click()
+    await page.getByRole("tab", { name: "Workbench" }).click()
     await page.getByLabel("Message").fill("When does the workshop open?")
     await page.keyboard.press("Enter")
     const reply = page.getByRole("article", { name: "Workshop" })
@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     // Elsewhere and back: what was said is still there.
     await page.getByRole("tab", { name: "Settings" }).click()
     await page.getByLabel("Greeting").waitFor()
-    await page.getByRole("tab", { name: "Try it" }).click()
+    await page.getByRole("tab", { name: "Workbench" }).click()
     await reply.getByText("half past nine").waitFor()
     await page.getByLabel("Message").fill("And when does it close?")
     await page.keyboard.press("Enter")

@@ -41,6 +41,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
     agents: "/app/agents",
     "agent-try": `/app/agents/${agentId}`,
     "agent-try-fresh": `/app/agents/${freshId}`,
+    "agent-try-compare": `/app/agents/${agentId}/try?compare`,
     ...Object.fromEntries(
       [
         "sources",

@@ -116,7 +116,7 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
   })
 
   it("frames what has the focus, and not the page around it", async () => {
-    await page.getByRole("tab", { name: "Try it" }).focus()
+    await page.getByRole("tab", { name: "Workbench" }).focus()
     await page.keyboard.press("Tab")
     await page.keyboard.press("Shift+Tab")
     const framed = await page.evaluate(`[...document.querySelectorAll("main, main *")]

@@ -101,6 +101,16 @@ export const CreateAgent = Schema.Struct({
 })
 export type CreateAgent = typeof CreateAgent.Type
 
+/** Settings that one turn tries before they are saved: what is left out is as in the version that the turn uses. */
+export const TriedSettings = Schema.Struct({
+  instructions: optional(Instructions),
+  model: optional(Schema.NullOr(Model)),
+  retrieval: optional(RetrievalInput),
+  tools: optional(ToolNames),
+  grounding: optional(GroundingInput)
+})
+export type TriedSettings = typeof TriedSettings.Type
+
 /** Of a version: why it was made. */
 const Note = trimmed(500)
 

@@ -2,7 +2,8 @@
 import * as Schema from "effect/Schema"
 import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnRequest } from "./ChatTurn.ts"
 import { Conversation, ConversationState, Message } from "../conversations/Conversation.ts"
-import { AgentId, ConversationId, EndUserId, MessageId } from "../Ids.ts"
+import { TriedSettings } from "../agents/Agent.ts"
+import { AgentId, ConversationId, EndUserId, MessageId, RunId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
 import { Version } from "../Version.ts"
 
@@ -23,7 +24,11 @@ const turnFields = {
   /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
   retryOf: optional(MessageId),
   /** The agent's version that is tried; only for team members. */
-  version: optional(Version)
+  version: optional(Version),
+  /** Settings that this turn alone uses; only for team members who may change the agent. */
+  draft: optional(TriedSettings),
+  /** A turn of a conversation of the team's: it and all that came after it are forgotten, and this one takes its place. */
+  replaces: optional(RunId)
 }
 
 const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
@@ -34,15 +39,34 @@ const oneIdentity = ({ sessionId, ...turn }: typeof Turn.Type) =>
 const retriedInSession = ({ persist, retryOf, sessionId }: typeof Turn.Type) =>
   retryOf === undefined || (sessionId !== undefined && persist) || "Send retryOf with sessionId"
 
+const replacedAlone = ({
+  conversationId,
+  endUserId,
+  externalEndUserId,
+  persist,
+  replaces,
+  sessionId
+}: typeof Turn.Type) =>
+  replaces === undefined ||
+  (persist &&
+    [conversationId, endUserId, externalEndUserId, sessionId].every((field) => field === undefined)) ||
+  "Send replaces alone: it names the conversation"
+
 const Turn = Schema.extend(StreamTurnRequest, Schema.Struct(turnFields))
 
 /** Body of `POST /api/v1/chat/stream`. */
-export const HostedTurnRequest = Turn.pipe(Schema.filter(oneIdentity), Schema.filter(retriedInSession))
+export const HostedTurnRequest = Turn.pipe(
+  Schema.filter(oneIdentity),
+  Schema.filter(retriedInSession),
+  Schema.filter(replacedAlone)
+)
 export type HostedTurnRequest = ChatTurnRequest & {
   readonly sessionId?: SessionId
   readonly agentId?: AgentId
   readonly retryOf?: MessageId
   readonly version?: number
+  readonly draft?: TriedSettings
+  readonly replaces?: RunId
 }
 
 /** Helpful, or not. */

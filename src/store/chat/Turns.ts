@@ -74,6 +74,8 @@ export interface TurnStart {
   /** The run's first event is stored as it is streamed. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
+  /** Of the run's first event. */
+  readonly startedPayload?: TurnPayload
   /** The run has ended by then, or another process ends it. */
   readonly timeout: Duration.DurationInput
   /** The agent's version that is tried; without it the one that the conversation gets. */
@@ -87,6 +89,10 @@ const asked = ({ conversationId, target, version }: TurnStart) => ({
 })
 
 const encodeAttachments = jsonbOf(Schema.Array(StoredAttachment))
+
+const TurnPayload = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+type TurnPayload = typeof TurnPayload.Type
+const encodePayload = jsonbOf(TurnPayload)
 
 export const HistoryMessage = Schema.Struct({ role: MessageRole, content: Schema.String })
 export type HistoryMessage = typeof HistoryMessage.Type
@@ -179,8 +185,9 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       ),
       ${keptFiles(opening, from)}
       started as (
-        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, at)
+        insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
         select tenant_id, id, 1, 'run.started', 'running', ${opening.startedLabel},
+          ${opening.startedPayload === undefined ? null : encodePayload(opening.startedPayload)}::jsonb,
           ${DateTime.formatIso(opening.startedAt)}::timestamptz
         from run
       )`

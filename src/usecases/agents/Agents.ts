@@ -1,5 +1,6 @@
 /** The agents of a tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
@@ -73,6 +74,24 @@ const changesOf = ({
   ...(grounding === null ? groundingDefaults : grounding)
 })
 
+/** A name that means nothing in this process would be left out of every turn. `path` is that of the names in the request. */
+export const toolsKnown = (
+  offered: Context.Tag.Service<typeof ToolSource>,
+  names: ReadonlyArray<string>,
+  path: ReadonlyArray<string>
+) => {
+  const issues = names.flatMap((name, place) => {
+    if (offered.has(name)) return []
+    const message = `This process offers no tool of this name${hint(name, offered.keys())}`
+    return [{ path: [...path, place], message }]
+  })
+  return issues.length === 0
+    ? Effect.void
+    : Effect.fail(
+        new ValidationError({ message: "The agent names tools that do not exist.", details: { issues } })
+      )
+}
+
 export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
   dependencies: [PublishGate.Default],
   effect: Effect.gen(function* () {
@@ -84,20 +103,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const artifacts = yield* Artifacts
 
     const offered = yield* ToolSource
-
-    /** A name that means nothing in this process would be left out of every turn. */
-    const checkTools = (names: ReadonlyArray<string>) => {
-      const issues = names.flatMap((name, place) => {
-        if (offered.has(name)) return []
-        const message = `This process offers no tool of this name${hint(name, offered.keys())}`
-        return [{ path: ["tools", place], message }]
-      })
-      return issues.length === 0
-        ? Effect.void
-        : Effect.fail(
-            new ValidationError({ message: "The agent names tools that do not exist.", details: { issues } })
-          )
-    }
+    const checkTools = (names: ReadonlyArray<string>) => toolsKnown(offered, names, ["tools"])
 
     /** `author` is null for what the service makes itself. */
     const create = Effect.fn("Agents.create")(function* (

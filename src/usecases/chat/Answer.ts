@@ -88,7 +88,14 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
     degraded: found.degraded,
     ...(request.filter === undefined ? {} : { filter: request.filter }),
     ...(curated === null ? {} : { curated: { question: curated.question, likeness: curated.likeness } }),
-    chunks: chunks.map(({ id, sourceId, title, score }) => ({ id, sourceId, title, score }))
+    chunks: chunks.map(({ id, sourceId, title, score, lexical, semantic }) => ({
+      id,
+      sourceId,
+      title,
+      score,
+      lexical,
+      semantic
+    }))
   })
   const written = new Set(curated?.chunks.map(({ id }) => id))
   const passages =

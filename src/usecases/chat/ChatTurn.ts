@@ -36,7 +36,7 @@ import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import { type Admit, type Begun, conversationOf, makeStartTurn, type Stored } from "./StartTurn.ts"
 import { makeSettleTurn } from "./SettleTurn.ts"
-import { type TurnOptions, noTurnOptions } from "./TurnOptions.ts"
+import { type TurnOptions, noTurnOptions, tried } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
 import { ProcessLease } from "./ProcessLease.ts"
 import { RunningTurns } from "./RunningTurns.ts"
@@ -142,7 +142,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const begun = yield* beginning.opened(scope, channel, request, options)
       const { admission, opening } = yield* admit(scope, begun.opening)
-      return yield* admitted(scope, request, { ...begun, opening }, admission, options)
+      return yield* admitted(scope, request, { ...begun, opening }, tried(admission, options.draft), options)
     })
 
     const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {

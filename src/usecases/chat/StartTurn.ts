@@ -118,12 +118,13 @@ export const makeStartTurn = Effect.gen(function* () {
     scope: ReadScope,
     channel: ConversationChannel,
     request: ChatTurnRequest,
-    { chat, files, retryOf, userMessageId, version }: TurnOptions
+    { chat, draft, files, retryOf, userMessageId, version }: TurnOptions
   ) {
     const place = chat === undefined ? {} : yield* placed(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)
-    const started = yield* trace.record("run.started", "running", "Run started")
+    const payload = draft === undefined ? undefined : { draft }
+    const started = yield* trace.record("run.started", "running", "Run started", payload)
     const opening: TurnStart = {
       target: Identity.targetOf(request),
       persist: request.persist,
@@ -138,6 +139,7 @@ export const makeStartTurn = Effect.gen(function* () {
       message: request.message,
       startedAt: started.timestamp,
       startedLabel: started.label,
+      ...(payload === undefined ? {} : { startedPayload: payload }),
       timeout: Duration.sum(settings.timeout, settlingTime),
       ...(version === undefined ? {} : { version }),
       ...place

@@ -2,11 +2,12 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type { TriedSettings } from "../../domain/agents/Agent.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { TurnFailed } from "../../domain/Errors.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
 import type { EndUserId, MessageId } from "../../domain/Ids.ts"
-import type { HistoryMessage } from "../../store/chat/Turns.ts"
+import type { HistoryMessage, StartedTurn } from "../../store/chat/Turns.ts"
 
 export type { HistoryMessage }
 
@@ -35,6 +36,22 @@ export interface TurnOptions {
   readonly history?: ReadonlyArray<HistoryMessage>
   /** The agent's version that is tried; without it the one that the conversation gets. */
   readonly version?: number
+  /** Settings that this turn alone uses, in place of those of its version. */
+  readonly draft?: TriedSettings
 }
 
 export const noTurnOptions: TurnOptions = { files: noFiles }
+
+/** `admission` with the settings of `draft` in place of those of the agent's version. */
+export const tried = <A extends StartedTurn>(admission: A, draft: TriedSettings | undefined): A => {
+  if (draft === undefined) return admission
+  const { grounding: { mode, ...grounding } = {}, retrieval, tools, ...given } = draft
+  return {
+    ...admission,
+    ...given,
+    ...retrieval,
+    ...grounding,
+    ...(mode === undefined ? {} : { groundingMode: mode }),
+    ...(tools === undefined ? {} : { sourceTools: tools })
+  }
+}

@@ -159,6 +159,120 @@ eachEngineLive("The hosted stream", (it, engine) => {
         })
     )
 
+    it.effect(
+      "tries settings that are not saved, of who may change the agent alone, and marks the trace",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* start
+          const { call } = yield* TestServer
+          const asked = Effect.flatMap(Script, ({ requests }) =>
+            Effect.map(Ref.get(requests), (all) => JSON.stringify(all.at(-1)?.prompt))
+          )
+          const headers = { cookie: "spoke_session=owner", origin: appUrl }
+          const draft = {
+            instructions: "Speak like the draft.",
+            retrieval: { topK: 2 },
+            grounding: { mode: "general" }
+          }
+          const body = { agentId: "agt_1", message: "Hi", draft }
+          expect((yield* call("POST", path, { headers, body })).status).toBe(200)
+          expect(yield* asked).toContain("Speak like the draft.")
+          const formed = form([], { agentId: "agt_1", message: "Hi", draft: JSON.stringify(draft) })
+          expect((yield* call("POST", path, { headers, body: formed })).status).toBe(200)
+          expect(
+            yield* sql`select payload, agent_version as version from agent_run_events e
+            join agent_runs r on r.id = e.run_id where e.sequence = 1`
+          ).toEqual([
+            { payload: { draft }, version: 1 },
+            { payload: { draft }, version: 1 }
+          ])
+          expect(yield* sql`select count(*)::int as versions from agent_versions`).toEqual([{ versions: 0 }])
+          expect(
+            (yield* call("POST", path, { headers, body: { agentId: "agt_1", message: "Hi" } })).status
+          ).toBe(200)
+          expect(yield* asked).not.toContain("Speak like the draft.")
+
+          const agent = { ...headers, cookie: "spoke_session=agent" }
+          expectError(yield* call("POST", path, { headers: agent, body }), 403, "FORBIDDEN")
+          const page = { headers: as("spk_chat"), body: { message: "Hi", draft } }
+          expectError(yield* call("POST", path, page), 400, "VALIDATION_ERROR")
+          for (const wrong of [
+            { retrieval: { topK: 0 } },
+            { tools: ["nobody_has_it"] },
+            { instructions: 1 }
+          ]) {
+            expectError(
+              yield* call("POST", path, { headers, body: { ...body, draft: wrong } }),
+              400,
+              "VALIDATION_ERROR"
+            )
+          }
+          expect(yield* sql`select count(*)::int as runs from agent_runs`).toEqual([{ runs: 3 }])
+        })
+    )
+
+    it.effect("takes a turn of the team's back and answers in its place, and no other's", () =>
+      Effect.gen(function* () {
+        const sql = yield* start
+        const { call } = yield* TestServer
+        const headers = { cookie: "spoke_session=agent", origin: appUrl }
+        const say = (body: object) => call("POST", path, { headers, body: { agentId: "agt_1", ...body } })
+        const runOf = (answer: { readonly headers: Headers }) => answer.headers.get("x-run-id") ?? ""
+        const first = yield* say({ message: "One" })
+        const [, conversationId = ""] = /"conversationId":"([^"]+)"/.exec(first.text) ?? []
+        const second = yield* say({ message: "Two", conversationId })
+        yield* say({ message: "Three", conversationId })
+        const edited = yield* say({ message: "Two, edited", replaces: runOf(second) })
+        expect(edited.status).toBe(200)
+        expect(edited.text).toContain(conversationId)
+        const stored = sql`select content, position::int from messages where role = 'user' order by position`
+        expect(yield* stored).toEqual([
+          { content: "One", position: 1 },
+          { content: "Two, edited", position: 3 }
+        ])
+        const asked = (yield* Ref.get((yield* Script).requests)).at(-1)
+        expect(JSON.stringify(asked?.prompt)).not.toContain("Three")
+        expect(yield* sql`select message_count::int as count from conversations`).toEqual([{ count: 4 }])
+
+        // What was taken back is no turn of the conversation any more: nothing is taken back twice.
+        expect((yield* say({ message: "Four", replaces: runOf(second) })).status).toBe(200)
+        expect(yield* stored).toHaveLength(3)
+        expectError(yield* say({ message: "x", replaces: "run_nobody" }), 404, "NOT_FOUND")
+        expectError(
+          yield* say({ message: "x", replaces: runOf(first), conversationId }),
+          400,
+          "VALIDATION_ERROR"
+        )
+        const visitor = yield* call("POST", path, { headers: as("spk_chat"), body: { message: "Hello" } })
+        expectError(yield* say({ message: "x", replaces: runOf(visitor) }), 404, "NOT_FOUND")
+        expectError(
+          yield* call("POST", path, {
+            headers: as("spk_chat"),
+            body: { message: "x", replaces: runOf(visitor) }
+          }),
+          400,
+          "VALIDATION_ERROR"
+        )
+        yield* sql`update conversations set tickets = tickets + 1 where id = ${conversationId}`
+        expectError(yield* say({ message: "x", replaces: runOf(first) }), 409, "CONVERSATION_NOT_ACTIVE")
+      })
+    )
+
+    it.effect("stops a turn for the team, and only one of the agent's", () =>
+      Effect.gen(function* () {
+        yield* start
+        const { call } = yield* TestServer
+        const headers = { cookie: "spoke_session=agent", origin: appUrl }
+        const said = yield* call("POST", path, { headers, body: { agentId: "agt_1", message: "Hi" } })
+        const runId = said.headers.get("x-run-id") ?? ""
+        const stop = (id: string, agentId: string) =>
+          call("POST", `${path}/${id}/stop?agentId=${agentId}`, { headers })
+        expect(expectData(yield* stop(runId, "agt_1"))).toEqual({ id: runId, status: "complete" })
+        expectError(yield* stop("run_nobody", "agt_1"), 404, "NOT_FOUND")
+        expectError(yield* call("POST", `${path}/${runId}/stop`, { headers }), 400, "VALIDATION_ERROR")
+      })
+    )
+
     it.effect("attachments reach the model, are stored with the message, and come back byte for byte", () =>
       Effect.gen(function* () {
         const sql = yield* start

@@ -26,6 +26,7 @@ import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
 import { ConversationStore } from "../../../src/store/conversations/Conversations.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
+import { TestConversationStore } from "../../../src/store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
 import { WidgetSessionStore } from "../../../src/store/chat/WidgetSessions.ts"
 import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
@@ -95,6 +96,7 @@ const stores = Layer.mergeAll(
   ConversationStates.Default,
   ConversationStore.Default,
   SourceStore.Default,
+  TestConversationStore.Default,
   WidgetMessageStore.Default,
   WidgetSessionStore.Default
 )
@@ -103,7 +105,7 @@ const sender = Layer.succeed(ChannelSender, { post: () => Effect.void, seen: () 
 
 const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
   Layer.mergeAll(
-    HostedTurn.Default,
+    HostedTurn.Default.pipe(Layer.provide(AgentRuns.Default)),
     WidgetChat.Default,
     AgentRuns.Default,
     Widgets.Default.pipe(

@@ -8,6 +8,7 @@ import {
   ConversationNotFound,
   EndUserNotFound,
   FileTooLarge,
+  Forbidden,
   Gone,
   NotFound,
   PayloadTooLarge,
@@ -21,9 +22,10 @@ import {
   UnsupportedType,
   ValidationError
 } from "../../../domain/Errors.ts"
+import { RunStatus } from "../../../domain/chat/AgentRun.ts"
 import { AgentId, RunId } from "../../../domain/Ids.ts"
 import { CallerAuth, Open, RequiredPermission, RequiredRole } from "../../Auth.ts"
-import { failure } from "../../Envelope.ts"
+import { failure, success } from "../../Envelope.ts"
 
 const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
@@ -42,6 +44,7 @@ const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
       ConversationNotFound,
       EndUserNotFound,
       ConversationNotActive,
+      Forbidden,
       TurnLimitExceeded,
       NotConfigured,
       RuntimeDataUnavailable,
@@ -66,7 +69,20 @@ const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
   .annotate(RequiredPermission, "chat")
   .annotate(RequiredRole, "agent")
 
-export const HostedChatApi = HttpApiGroup.make("hostedChat").add(stream).add(follow).middleware(CallerAuth)
+/** Ends a running turn: what was said so far becomes the reply. */
+const stop = HttpApiEndpoint.post("stop", "/api/v1/chat/stream/:runId/stop")
+  .setPath(Schema.Struct({ runId: RunId }))
+  .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
+  .addSuccess(success(Schema.Struct({ id: RunId, status: RunStatus })))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredPermission, "chat")
+  .annotate(RequiredRole, "agent")
+
+export const HostedChatApi = HttpApiGroup.make("hostedChat")
+  .add(stream)
+  .add(follow)
+  .add(stop)
+  .middleware(CallerAuth)
 
 /** Every request to these is answered 410. */
 export const ShimsApi = HttpApiGroup.make("shims")

@@ -27,6 +27,12 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
           // What was taken in and not kept goes before the answer does.
         }).pipe(Effect.scoped)
       )
+      .handle("stop", ({ path: { runId }, urlParams: { agentId } }) =>
+        Effect.gen(function* () {
+          const { scope } = yield* callers.standing(yield* CurrentCaller, agentId)
+          return yield* runs.stop(scope, runId)
+        })
+      )
       .handle("follow", ({ path: { runId }, request, urlParams: { agentId } }) =>
         Effect.gen(function* () {
           const { full, scope } = yield* callers.standing(yield* CurrentCaller, agentId)

@@ -17,6 +17,7 @@ const texts: ReadonlyArray<string> = [
   "agentId",
   "conversationId",
   "retryOf",
+  "replaces",
   "endUserId",
   "externalEndUserId"
 ]
@@ -40,7 +41,7 @@ const valueOf = (name: string, text: string) => {
   return Effect.succeed(quoted ? text.slice(1, -1) : text)
 }
 
-const known = new Set([...texts, "persist", "version", "context", "toolContext", "toolCredentials"])
+const known = new Set([...texts, "persist", "version", "draft", "context", "toolContext", "toolCredentials"])
 
 const bodyOf = (fields: Readonly<Record<string, string>>) =>
   Effect.map(

@@ -6,16 +6,29 @@ import css from "./CitationChip.module.css"
 
 /** While a reply is written, only where a citation leads is known. */
 export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
-  Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score">>
+  Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score" | "span">>
 
 const words = texts(
   { citation: (index: number) => `Citation ${index}`, open: "Open the source" },
   { citation: (index: number) => `Beleg ${index}`, open: "Quelle öffnen" }
 )
 
-export const CitationChip = ({ citation }: { readonly citation: Citation }) => {
+interface Props {
+  readonly citation: Citation
+  /** Where its passage is shown beside the reply: leads there. Without it the passage is shown over the page. */
+  readonly onShow?: ((index: number) => void) | undefined
+}
+
+export const CitationChip = ({ citation, onShow }: Props) => {
   const t = useText(words)
   const { index, score, sourceName, text, title, url } = citation
+  if (onShow !== undefined) {
+    return (
+      <Button className={css["chip"] ?? ""} aria-label={t.citation(index)} onPress={() => onShow(index)}>
+        {index}
+      </Button>
+    )
+  }
   return (
     <DialogTrigger>
       <Button className={css["chip"] ?? ""} aria-label={t.citation(index)}>

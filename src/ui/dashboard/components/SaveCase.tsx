@@ -29,11 +29,9 @@ export const SaveCase = ({ agentId, runId }: Props) => {
       {attempt.isSuccess ? (
         <p role="status">{t.saved}</p>
       ) : (
-        <div>
-          <Button busy={attempt.isPending} onPress={() => attempt.mutate()}>
-            {t.save}
-          </Button>
-        </div>
+        <Button kind="quiet" busy={attempt.isPending} onPress={() => attempt.mutate()}>
+          {t.save}
+        </Button>
       )}
     </>
   )

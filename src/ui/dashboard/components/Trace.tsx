@@ -8,7 +8,9 @@ import type {
 import { useFormat } from "../text/Format.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
+import { useFormat } from "../text/Format.ts"
 import { Badge, type Tone } from "./Badge.tsx"
+import { type Found, Passages } from "./Passages.tsx"
 import css from "./Trace.module.css"
 
 export type RunEvent = typeof DeclaredEvent.Encoded
@@ -51,6 +53,7 @@ const words = texts(
     version: (version: number) => `Version ${version} of the agent`,
     cost: (sum: string) => `Model cost ${sum}`,
     unpriced: "Model cost unknown",
+    tokens: (read: string, written: string) => `${read} tokens read, ${written} written`,
     running: "running",
     complete: "done",
     failed: "failed",
@@ -64,6 +67,7 @@ const words = texts(
     version: (version: number) => `Version ${version} des Agenten`,
     cost: (sum: string) => `Modellkosten ${sum}`,
     unpriced: "Modellkosten unbekannt",
+    tokens: (read: string, written: string) => `${read} Tokens gelesen, ${written} geschrieben`,
     running: "läuft",
     complete: "fertig",
     failed: "fehlgeschlagen",
@@ -71,11 +75,44 @@ const words = texts(
   }
 )
 
+const isFound = (value: unknown): value is Found =>
+  typeof value === "object" &&
+  value !== null &&
+  "id" in value &&
+  "lexical" in value &&
+  "semantic" in value &&
+  typeof value.lexical === "number" &&
+  typeof value.semantic === "number"
+
+/** What the searches of a run have found, and why. */
+export const foundIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<Found> =>
+  events.flatMap(({ payload, type }) => {
+    const chunks = type === "retrieval.completed" ? payload?.["chunks"] : undefined
+    return Array.isArray(chunks) ? chunks.filter(isFound) : []
+  })
+
 const tones: Record<RunEvent["status"], Tone> = { running: "accent", complete: "good", failed: "bad" }
 
-const since = (event: RunEvent, first: RunEvent | undefined) => {
-  const milliseconds = Date.parse(event.timestamp) - Date.parse(first?.timestamp ?? event.timestamp)
-  return `+${(milliseconds / 1_000).toFixed(2)} s`
+const timeOf = ({ timestamp }: RunEvent) => Date.parse(timestamp)
+
+const seconds = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(2)} s`
+
+/** Where an event stands in the time that the run took so far, and how long after the one before it came. */
+const spanOf = (events: ReadonlyArray<RunEvent>, place: number) => {
+  const [first, last] = [events[0], events.at(-1)]
+  const event = events[place]
+  if (first === undefined || last === undefined || event === undefined) return { start: 0, took: 0, whole: 1 }
+  const before = events[Math.max(0, place - 1)] ?? first
+  return {
+    start: timeOf(before) - timeOf(first),
+    took: timeOf(event) - timeOf(before),
+    whole: Math.max(1, timeOf(last) - timeOf(first))
+  }
+}
+
+const countOf = ({ payload }: RunEvent, name: string): number | null => {
+  const count = payload?.[name]
+  return typeof count === "number" ? count : null
 }
 
 interface Props {
@@ -88,39 +125,52 @@ interface Props {
   readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>
 }
 
-const Passages = ({ passages }: Required<Pick<Props, "passages">>) => {
+const Step = ({ events, place }: { readonly events: ReadonlyArray<RunEvent>; readonly place: number }) => {
   const t = useText(words)
+  const why = useFailure()
+  const { number } = useFormat()
+  const event = events[place]
+  if (event === undefined) return null
+  const { start, took, whole } = spanOf(events, place)
+  const failure = failureIn(event)
+  const [read, written] = [countOf(event, "inputTokens"), countOf(event, "outputTokens")]
   return (
-    <>
-      <h3 className={css["label"]}>{t.shown}</h3>
-      <ol className={css["events"]}>
-        {passages.map(({ heading, index, sourceName, text, title, url }) => (
-          <li key={index}>
-            <div className={css["line"]}>
-              <span
-                className={css["label"]}
-              >{`[${index}] ${heading === "" ? title : `${title} > ${heading}`}`}</span>
-              <span className={css["soft"]}>{sourceName}</span>
-            </div>
-            <details>
-              <summary>{url === "" ? t.details : url}</summary>
-              <pre tabIndex={0}>{text}</pre>
-            </details>
-          </li>
-        ))}
-      </ol>
-    </>
+    <li data-status={event.status}>
+      <div className={css["line"]}>
+        <span className={css["label"]}>{t.label(event)}</span>
+        {/* What has gone on runs no more. */}
+        {event.status === "running" && place < events.length - 1 ? null : (
+          <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
+        )}
+        <span className={css["soft"]}>{place === 0 ? "" : `+${seconds(took)}`}</span>
+      </div>
+      {place === 0 ? null : (
+        <span aria-hidden className={css["track"]}>
+          <span
+            style={{
+              marginInlineStart: `${(start / whole) * 100}%`,
+              width: `${Math.max(1, (took / whole) * 100)}%`
+            }}
+          />
+        </span>
+      )}
+      {read === null || written === null ? null : (
+        <span className={css["soft"]}>{t.tokens(number(read), number(written))}</span>
+      )}
+      {failure === null ? null : <p className={css["reason"]}>{why(failure)}</p>}
+      {event.payload === undefined ? null : (
+        <details>
+          <summary>{t.details}</summary>
+          <pre tabIndex={0}>{JSON.stringify(event.payload, null, 2)}</pre>
+        </details>
+      )}
+    </li>
   )
 }
 
 export const Trace = ({ cost = null, events, passages = [], version = null }: Props) => {
   const { money } = useFormat()
   const t = useText(words)
-  const why = useFailure()
-  const reasonOf = (event: RunEvent) => {
-    const failure = failureIn(event)
-    return failure === null ? null : <p className={css["reason"]}>{why(failure)}</p>
-  }
   return (
     <section className={css["trace"]} aria-label={t.title}>
       <h2>{t.title}</h2>
@@ -132,27 +182,16 @@ export const Trace = ({ cost = null, events, passages = [], version = null }: Pr
       )}
       {events.length === 0 ? <p className={css["soft"]}>{t.empty}</p> : null}
       <ol className={css["events"]}>
-        {events.map((event, place) => (
-          <li key={event.id}>
-            <div className={css["line"]}>
-              <span className={css["label"]}>{t.label(event)}</span>
-              {/* What has gone on runs no more. */}
-              {event.status === "running" && place < events.length - 1 ? null : (
-                <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
-              )}
-              <span className={css["soft"]}>{since(event, events[0])}</span>
-            </div>
-            {reasonOf(event)}
-            {event.payload === undefined ? null : (
-              <details>
-                <summary>{t.details}</summary>
-                <pre tabIndex={0}>{JSON.stringify(event.payload, null, 2)}</pre>
-              </details>
-            )}
-          </li>
+        {events.map(({ id }, place) => (
+          <Step key={id} events={events} place={place} />
         ))}
       </ol>
-      {passages.length === 0 ? null : <Passages passages={passages} />}
+      {passages.length === 0 ? null : (
+        <>
+          <h3 className={css["label"]}>{t.shown}</h3>
+          <Passages passages={passages} found={foundIn(events)} />
+        </>
+      )}
     </section>
   )
 }

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import {
   allows,
+  atLeast,
   type Caller,
   type Grantor,
   grantorOfKey,
@@ -20,6 +21,8 @@ export interface Standing {
   readonly scope: ReadScope
   readonly channel: HostedChannel
   readonly full: boolean
+  /** Whether the caller may change the agent. */
+  readonly mayChange: boolean
   /** What a realtime token of the caller's stands on. */
   readonly by: Grantor | null
 }
@@ -37,6 +40,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
           scope,
           channel: "widget",
           full: allows(permissions, "trace_read"),
+          mayChange: false,
           by: grantorOfKey(caller.key)
         }
         return view
@@ -48,7 +52,13 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
         })
       }
       const scope: ReadScope = { ...(yield* scopes.ofAgent(caller.user, agentId)), sourceScope: null }
-      const view: Standing = { scope, channel: "test", full: true, by: grantorOfUser(caller.user) }
+      const view: Standing = {
+        scope,
+        channel: "test",
+        full: true,
+        mayChange: atLeast(caller.user.role, "admin"),
+        by: grantorOfUser(caller.user)
+      }
       return view
     })
 

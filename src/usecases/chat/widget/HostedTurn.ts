@@ -8,12 +8,16 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, TurnPart } from "../../../domain/chat/ChatTurn.ts"
-import { NotFound, ValidationError } from "../../../domain/Errors.ts"
-import { type MessageId, newId } from "../../../domain/Ids.ts"
+import { Forbidden, NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { type MessageId, newId, type RunId } from "../../../domain/Ids.ts"
 import type { HostedTurnRequest, SessionId } from "../../../domain/chat/Widget.ts"
+import { ToolSource } from "../../../capabilities/ToolSource.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
+import { TestConversationStore } from "../../../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import type { Place } from "../../../store/chat/WidgetSessions.ts"
+import { toolsKnown } from "../../agents/Agents.ts"
+import { AgentRuns } from "../AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../ChatTurn.ts"
 import type { Files } from "../TurnOptions.ts"
 import * as Identity from "../Identity.ts"
@@ -38,22 +42,41 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     const attachments = yield* Attachments
     const feed = yield* RealtimeFeed
     const agents = yield* AgentStore
+    const tests = yield* TestConversationStore
+    const runs = yield* AgentRuns
+    const offered = yield* ToolSource
 
-    /** Only team members may try a version that is not published, outside a session. */
+    /** Only team members may try what is not published, or take back what was said, outside a session. */
     const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
-      { channel, scope }: Standing,
-      sessionId: SessionId | undefined,
-      version: number | undefined
+      { channel, mayChange, scope }: Standing,
+      { draft, replaces, sessionId, version }: HostedTurnRequest
     ) {
-      if (version === undefined) return
+      const named = Object.entries({ version, draft, replaces }).filter(([, value]) => value !== undefined)
+      if (named.length === 0) return
       if (channel !== "test" || sessionId !== undefined) {
         return yield* new ValidationError({
-          message: "A version is tried by the team alone, without a session.",
-          details: { issues: [{ path: ["version"], message: "Expected no version here" }] }
+          message: "What is tried is tried by the team alone, without a session.",
+          details: { issues: named.map(([name]) => ({ path: [name], message: `Expected no ${name} here` })) }
         })
       }
+      if (draft !== undefined && !mayChange) {
+        return yield* new Forbidden({ message: "Only who may change the agent may try other settings." })
+      }
+      yield* toolsKnown(offered, draft?.tools ?? [], ["draft", "tools"])
+      if (version === undefined) return
       const found = yield* agents.recorded(scope, scope.agentId, version)
       if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
+    })
+
+    /** The conversation of the turn `runId`, which is stopped, as it was before that; not active while another one is running. */
+    const rewound = Effect.fn("HostedTurn.rewound")(function* (scope: ReadScope, runId: RunId) {
+      const conversationId = yield* tests.conversationOf(scope, runId)
+      if (Option.isNone(conversationId)) {
+        return yield* new NotFound({ message: "No conversation of the team has such a turn." })
+      }
+      yield* runs.stop(scope, runId)
+      if (!(yield* tests.rewind(scope, conversationId.value, runId))) return yield* Identity.notActive()
+      return conversationId.value
     })
 
     /** The message is stored for the human; what the page gets is a turn that ends at once, and says who answers. */
@@ -133,19 +156,25 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     /** Starts the turn, as `ChatTurn.start` does; `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
       standing: Standing,
-      { agentId: _, retryOf, sessionId, version, ...turn }: HostedTurnRequest,
+      request: HostedTurnRequest,
       sent: ReadonlyArray<StagedFile>
     ) {
       const { channel, scope } = standing
-      yield* checkTrial(standing, sessionId, version)
+      const { agentId: _, draft, replaces, retryOf, sessionId, version, ...turn } = request
+      yield* checkTrial(standing, request)
       if (retryOf !== undefined && sessionId !== undefined) {
         return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
       }
       yield* attachments.check(scope, sent)
+      const place = replaces === undefined ? {} : { conversationId: yield* rewound(scope, replaces) }
       const files = yield* attachments.keep(sent)
+      const trial = {
+        ...(version === undefined ? {} : { version }),
+        ...(draft === undefined ? {} : { draft })
+      }
       const begun =
         sessionId === undefined
-          ? turns.start(scope, turn, channel, { files, ...(version === undefined ? {} : { version }) })
+          ? turns.start(scope, { ...turn, ...place }, channel, { files, ...trial })
           : turn.persist
             ? inSession(scope, channel, sessionId, turn, files)
             : unstored(scope, channel, sessionId, turn, files)

@@ -19,13 +19,13 @@ const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
 const TestCases = lazy(() => import("./TestCases.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
-const TryIt = lazy(() => import("./TryIt.tsx"))
 const Versions = lazy(() => import("./Versions.tsx"))
+const Workbench = lazy(() => import("../workbench/Workbench.tsx"))
 
 const words = texts(
   {
     parts: "Parts of the agent",
-    tryIt: "Try it",
+    tryIt: "Workbench",
     sources: "Sources",
     settings: "Settings",
     versions: "Versions",
@@ -41,7 +41,7 @@ const words = texts(
   },
   {
     parts: "Teile des Agenten",
-    tryIt: "Ausprobieren",
+    tryIt: "Werkbank",
     sources: "Quellen",
     settings: "Einstellungen",
     versions: "Versionen",
@@ -101,7 +101,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
             onChange={(next) => navigate(`/agents/${id}/${next}`)}
             tabs={[
               ...(atLeast(user.role, "agent")
-                ? ([["try", t.tryIt, shown(<TryIt agent={agent} user={user} />)]] as const)
+                ? ([["try", t.tryIt, shown(<Workbench agent={agent} user={user} />)]] as const)
                 : []),
               ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],

@@ -1,7 +1,5 @@
 /** What an agent is told, and how it searches. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
-import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts"
+import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
@@ -10,39 +8,25 @@ import { Card } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
-import { useDraft } from "../../forms/useDraft.ts"
-import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { MaskingFields, maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
+import { MaskingFields } from "./MaskingFields.tsx"
+import { useSettingsWords } from "./settingsWords.ts"
+import { useAgentForm } from "./useAgentForm.ts"
 
 const words = texts(
   {
-    title: (name: string) => `Settings of ${name}`,
     voice: "Voice",
-    instructions: "Instructions",
     instructionsHelp: "How it should speak, what it should do, and what it should leave to people.",
     greeting: "Greeting",
     greetingHelp: "What the widget says first.",
-    model: "Model",
     modelHelp: "Empty: the model that the service was configured with.",
     search: "Search",
-    topK: "Passages per question",
     topKHelp: "1 to 20. More gives the model more to go by, and costs more.",
-    minScore: "Minimum score",
     minScoreHelp: "0 to 1. Empty: what suits the embedding model.",
-    contextTokens: "Context size in tokens",
     contextTokensHelp: "500 to 32,000. How much of the sources the model reads with a question.",
-    maxSearches: "Further searches",
     maxSearchesHelp: "0 to 8. How often the model may search again before it answers.",
     sources: "Faithfulness to the sources",
-    mode: "When the sources do not answer",
-    strict: "Say that nothing was found",
-    general: "Answer from general knowledge, and say so",
-    unsupported: "When the sources do not support a reply",
-    annotate: "Send it; its citations say so",
-    withhold: "Send a refusal instead",
-    handoff: "Hand over to a person",
     version: "This change",
     note: "Note",
     noteHelp: "Why: shown with the version.",
@@ -50,31 +34,17 @@ const words = texts(
     drafted: (version: number) => `Kept as version ${version}, which no turn uses. It is under Versions.`
   },
   {
-    title: (name: string) => `Einstellungen von ${name}`,
     voice: "Stimme",
-    instructions: "Anweisungen",
     instructionsHelp: "Wie er sprechen, was er tun und was er Menschen überlassen soll.",
     greeting: "Begrüßung",
     greetingHelp: "Was das Widget zuerst sagt.",
-    model: "Modell",
     modelHelp: "Leer: das Modell, mit dem der Dienst eingerichtet ist.",
     search: "Suche",
-    topK: "Abschnitte je Frage",
     topKHelp: "1 bis 20. Mehr gibt dem Modell mehr Anhalt und kostet mehr.",
-    minScore: "Mindestwert",
     minScoreHelp: "0 bis 1. Leer: was zum Einbettungsmodell passt.",
-    contextTokens: "Kontextgröße in Tokens",
     contextTokensHelp: "500 bis 32.000. Wie viel das Modell zu einer Frage aus den Quellen liest.",
-    maxSearches: "Weitere Suchen",
     maxSearchesHelp: "0 bis 8. Wie oft das Modell noch einmal suchen darf, bevor es antwortet.",
     sources: "Treue zu den Quellen",
-    mode: "Wenn die Quellen nicht antworten",
-    strict: "Sagen, dass nichts gefunden wurde",
-    general: "Aus allgemeinem Wissen antworten und das sagen",
-    unsupported: "Wenn die Quellen eine Antwort nicht stützen",
-    annotate: "Senden; ihre Belege sagen es",
-    withhold: "Stattdessen ablehnen",
-    handoff: "An einen Menschen übergeben",
     version: "Diese Änderung",
     note: "Notiz",
     noteHelp: "Warum: steht bei der Version.",
@@ -84,93 +54,12 @@ const words = texts(
   }
 )
 
-const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
-
-const settingsOf = ({
-  greeting,
-  grounding: { contextTokens, maxSearches, mode, unsupported },
-  instructions,
-  model,
-  name,
-  retrieval: { minScore, topK }
-}: Agent) => ({
-  name,
-  instructions,
-  greeting: greeting ?? "",
-  model: model ?? "",
-  topK: String(topK),
-  minScore: minScore === null ? "" : String(minScore),
-  contextTokens: String(contextTokens),
-  maxSearches: String(maxSearches),
-  mode,
-  unsupported
-})
-
-/** As it is typed. */
-const fieldsOf = (agent: Agent) => ({
-  ...settingsOf(agent),
-  ...maskingFieldsOf(agent)
-})
-
-/** Where the service names what is wrong. */
-const places = [
-  "name",
-  "instructions",
-  "greeting",
-  "model",
-  "retrieval.topK",
-  "retrieval.minScore",
-  "grounding.contextTokens",
-  "grounding.maxSearches",
-  "masking.patterns",
-  "masking.tools",
-  "note"
-] as const
-
 const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayChange: boolean }) => {
   const t = useText(words)
+  const s = useSettingsWords()
   const common = useText(everywhere)
-  const queries = useQueryClient()
-  const draft = useDraft({
-    name: `agent.${agent.id}`,
-    title: t.title(agent.name),
-    stored: fieldsOf(agent)
-  })
+  const { draft, errorOf, general, note, save, setNote } = useAgentForm(agent)
   const { change, value } = draft
-  const [note, setNote] = useState("")
-  const save = useMutation({
-    mutationFn: (publish: boolean) =>
-      patchAgent(agent.id, agent.version, {
-        publish,
-        from: agent.publishedVersion,
-        ...(note.trim() === "" ? {} : { note }),
-        name: value.name,
-        instructions: value.instructions,
-        greeting: value.greeting === "" ? null : value.greeting,
-        model: value.model.trim() === "" ? null : value.model,
-        retrieval: { topK: Number(value.topK), minScore: numberOrNull(value.minScore) },
-        grounding: {
-          mode: value.mode,
-          unsupported: value.unsupported,
-          contextTokens: Number(value.contextTokens),
-          maxSearches: Number(value.maxSearches)
-        },
-        masking: maskingOf(value)
-      }),
-    onSuccess: ({ agent: saved }, publish) => {
-      // What is typed is in the draft version then, and the form is of the published one.
-      if (publish) draft.saved()
-      else draft.discard()
-      setNote("")
-      queries.setQueryData(agentQuery(agent.id).queryKey, saved)
-      return queries.invalidateQueries({ queryKey: ["agents"] })
-    },
-    onError: (problem) =>
-      isOutdated(problem)
-        ? queries.invalidateQueries({ queryKey: agentQuery(agent.id).queryKey, exact: true })
-        : undefined
-  })
-  const { errorOf, general } = useIssues(save.error, places)
   const done = save.variables === false ? t.drafted(save.data?.agent.version ?? agent.version) : common.saved
   return (
     <Form onSubmit={() => save.mutate(true)}>
@@ -186,7 +75,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="name" />
         <LongText
-          label={t.instructions}
+          label={s.instructions}
           help={t.instructionsHelp}
           rows={8}
           isReadOnly={!mayChange}
@@ -206,7 +95,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="greeting" />
         <TextField
-          label={t.model}
+          label={s.model}
           help={t.modelHelp}
           isReadOnly={!mayChange}
           value={value.model}
@@ -217,7 +106,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
       </Card>
       <Card title={t.search}>
         <TextField
-          label={t.topK}
+          label={s.topK}
           help={t.topKHelp}
           inputMode="numeric"
           isReadOnly={!mayChange}
@@ -227,7 +116,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="topK" />
         <TextField
-          label={t.minScore}
+          label={s.minScore}
           help={t.minScoreHelp}
           inputMode="decimal"
           isReadOnly={!mayChange}
@@ -237,7 +126,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="minScore" />
         <TextField
-          label={t.contextTokens}
+          label={s.contextTokens}
           help={t.contextTokensHelp}
           inputMode="numeric"
           isReadOnly={!mayChange}
@@ -247,7 +136,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="contextTokens" />
         <TextField
-          label={t.maxSearches}
+          label={s.maxSearches}
           help={t.maxSearchesHelp}
           inputMode="numeric"
           isReadOnly={!mayChange}
@@ -259,10 +148,10 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
       </Card>
       <Card title={t.sources}>
         <Select
-          label={t.mode}
+          label={s.mode}
           options={[
-            ["strict", t.strict],
-            ["general", t.general]
+            ["strict", s.strict],
+            ["general", s.general]
           ]}
           isDisabled={!mayChange}
           value={value.mode}
@@ -270,11 +159,11 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="mode" />
         <Select
-          label={t.unsupported}
+          label={s.unsupported}
           options={[
-            ["annotate", t.annotate],
-            ["withhold", t.withhold],
-            ["handoff", t.handoff]
+            ["annotate", s.annotate],
+            ["withhold", s.withhold],
+            ["handoff", s.handoff]
           ]}
           isDisabled={!mayChange}
           value={value.unsupported}

@@ -4,9 +4,10 @@ import { useState } from "react"
 import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../api/TestCases.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Confirm, Dialog } from "../../components/Dialog.tsx"
-import { Empty, Loaded } from "../../components/Page.tsx"
-import { Table } from "../../components/Table.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
+import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty } from "../../components/Page.tsx"
+import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { ImportForm, TestCaseForm } from "./TestCaseForm.tsx"
@@ -77,18 +78,12 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: T
   const [editing, setEditing] = useState(false)
   return (
     <span className={css["deeds"]}>
-      <Button kind="quiet" aria-label={`${common.edit}: ${found.question}`} onPress={() => setEditing(true)}>
-        {common.edit}
-      </Button>
+      <RowButton label={common.edit} of={found.question} onPress={() => setEditing(true)} />
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <TestCaseForm agentId={agentId} stored={found} onClose={() => setEditing(false)} />
       </Dialog>
-      <Confirm
-        trigger={
-          <Button kind="quiet" aria-label={`${common.delete}: ${found.question}`}>
-            {common.delete}
-          </Button>
-        }
+      <RowConfirm
+        of={found.question}
         title={t.removal}
         question={t.removalOf(found.question)}
         action={common.delete}
@@ -124,76 +119,67 @@ const Expected = ({ expectFacts, expectRefusal, expectSources }: TestCase) => {
 
 const TestCases = ({ agentId, mayChange }: Props) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const query = useInfiniteQuery(testCases(agentId))
-  const [open, setOpen] = useState<"add" | "import" | null>(null)
-  const close = () => setOpen(null)
+  const [isImporting, setImporting] = useState(false)
+  const adding = useAdding({
+    title: t.add,
+    wide: true,
+    form: (close) => <TestCaseForm agentId={agentId} stored={null} onClose={close} />
+  })
   const add = mayChange ? (
     <>
-      <Button onPress={() => setOpen("import")}>{t.import}</Button>
-      <Button kind="primary" onPress={() => setOpen("add")}>
-        {t.add}
-      </Button>
+      <Button onPress={() => setImporting(true)}>{t.import}</Button>
+      {adding.button}
     </>
   ) : null
   return (
     <>
-      <Dialog title={t.add} isOpen={open === "add"} onClose={close} wide>
-        <TestCaseForm agentId={agentId} stored={null} onClose={close} />
+      {adding.dialog}
+      <Dialog title={t.importTitle} isOpen={isImporting} onClose={() => setImporting(false)}>
+        <ImportForm agentId={agentId} onClose={() => setImporting(false)} />
       </Dialog>
-      <Dialog title={t.importTitle} isOpen={open === "import"} onClose={close}>
-        <ImportForm agentId={agentId} onClose={close} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.cases)
-          return rows.length === 0 ? (
-            <Empty title={t.empty} action={<div className={css["bar"]}>{add}</div>}>
-              {t.emptyLead}
-            </Empty>
-          ) : (
-            <>
-              <div className={css["bar"]}>
-                <a href={exportAddress(agentId)} download>
-                  {t.export}
-                </a>
-                {add}
-              </div>
-              <Table
-                label={t.title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: t.question,
-                    cell: ({ note, question }) => (
-                      <span className={css["question"]}>
-                        <strong>{question}</strong>
-                        {note === null ? null : <span className={css["soft"]}>{note}</span>}
-                      </span>
-                    )
-                  },
-                  { title: t.expected, cell: (found) => <Expected {...found} /> },
-                  { title: t.origin, cell: ({ origin }) => t[origin] },
-                  ...(mayChange
-                    ? [
-                        {
-                          title: t.actions,
-                          silent: true,
-                          end: true,
-                          cell: (found: TestCase) => <Deeds agentId={agentId} found={found} />
-                        }
-                      ]
-                    : [])
-                ]}
-              />
-            </>
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
-      ) : null}
+      <Listing
+        query={query}
+        rowsOf={({ cases }) => cases}
+        empty={
+          <Empty title={t.empty} action={<div className={css["bar"]}>{add}</div>}>
+            {t.emptyLead}
+          </Empty>
+        }
+        bar={
+          <div className={css["bar"]}>
+            <a href={exportAddress(agentId)} download>
+              {t.export}
+            </a>
+            {add}
+          </div>
+        }
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: t.question,
+            cell: ({ note, question }) => (
+              <span className={css["question"]}>
+                <strong>{question}</strong>
+                {note === null ? null : <span className={css["soft"]}>{note}</span>}
+              </span>
+            )
+          },
+          { title: t.expected, cell: (found) => <Expected {...found} /> },
+          { title: t.origin, cell: ({ origin }) => t[origin] },
+          ...(mayChange
+            ? [
+                {
+                  title: t.actions,
+                  silent: true,
+                  end: true,
+                  cell: (found: TestCase) => <Deeds agentId={agentId} found={found} />
+                }
+              ]
+            : [])
+        ]}
+      />
     </>
   )
 }

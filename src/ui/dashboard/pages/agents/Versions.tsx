@@ -21,7 +21,7 @@ import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { talkOf } from "./Talk.ts"
+import { talkOf } from "../workbench/Talk.ts"
 import css from "./Versions.module.css"
 
 const words = texts(

@@ -45,7 +45,7 @@ const Ask = ({ agentId, isKnown, user }: Props) => {
                 <Button
                   onPress={() => {
                     // What talks to the agent is large, and most visits of this page do not need it.
-                    void import("../agents/Talk.ts").then(({ talkOf }) => {
+                    void import("../workbench/Talk.ts").then(({ talkOf }) => {
                       talkOf(user.id, agentId).send(question, [])
                       navigate(place)
                     })

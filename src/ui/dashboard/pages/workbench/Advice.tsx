@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { isMoving, isUntouched, sources } from "../../api/Sources.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./TryIt.module.css"
+import css from "./Chat.module.css"
 
 const words = texts(
   {

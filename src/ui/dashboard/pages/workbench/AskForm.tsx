@@ -4,13 +4,8 @@ import { MessageForm, type MessageFormProps } from "../../components/MessageForm
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
-  { ask: "Message", placeholder: "Ask the agent something", stop: "Stop", fresh: "New conversation" },
-  {
-    ask: "Nachricht",
-    placeholder: "Den Agenten etwas fragen",
-    stop: "Anhalten",
-    fresh: "Neues Gespräch"
-  }
+  { ask: "Message", placeholder: "Ask the agent something", stop: "Stop" },
+  { ask: "Nachricht", placeholder: "Den Agenten etwas fragen", stop: "Anhalten" }
 )
 
 interface Props {
@@ -18,11 +13,9 @@ interface Props {
   readonly busy: boolean
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
   readonly onStop: () => void
-  /** Null where there is no conversation to leave behind. */
-  readonly onFresh: (() => void) | null
 }
 
-export const TryItForm = ({ busy, draft, onFresh, onSend, onStop }: Props) => {
+export const AskForm = ({ busy, draft, onSend, onStop }: Props) => {
   const t = useText(words)
   return (
     <MessageForm
@@ -31,12 +24,6 @@ export const TryItForm = ({ busy, draft, onFresh, onSend, onStop }: Props) => {
       placeholder={t.placeholder}
       busy={busy ? <Button onPress={onStop}>{t.stop}</Button> : undefined}
       onSend={onSend}
-    >
-      {onFresh === null ? null : (
-        <Button kind="quiet" onPress={onFresh}>
-          {t.fresh}
-        </Button>
-      )}
-    </MessageForm>
+    />
   )
 }

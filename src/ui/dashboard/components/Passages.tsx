@@ -1,0 +1,178 @@
+/** What the model was shown of the sources: each passage with how well it fits, why it was found, and what the reply cites of it. */
+import { Link } from "wouter"
+import type { RunPassage } from "../../../domain/chat/AgentRun.ts"
+import { useFormat } from "../text/Format.ts"
+import { texts, useText } from "../text/Language.tsx"
+import { Badge } from "./Badge.tsx"
+import type { Citation } from "./CitationChip.tsx"
+import css from "./Passages.module.css"
+
+export type Passage = typeof RunPassage.Encoded
+
+/** Why a passage was found: how well it fits the question by its words and by its meaning, each 0 to 1. */
+export interface Found {
+  readonly id: string
+  readonly lexical: number
+  readonly semantic: number
+}
+
+const words = texts(
+  {
+    passages: "Passages",
+    cited: "cited",
+    score: (share: string) => `Score ${share}`,
+    byWords: (share: string) => `Words ${share}`,
+    byMeaning: (share: string) => `Meaning ${share}`,
+    wordsAlone: "Found by its words alone",
+    open: "Open the page",
+    whole: "Whole passage"
+  },
+  {
+    passages: "Abschnitte",
+    cited: "zitiert",
+    score: (share: string) => `Wert ${share}`,
+    byWords: (share: string) => `Wörter ${share}`,
+    byMeaning: (share: string) => `Bedeutung ${share}`,
+    wordsAlone: "Allein durch seine Wörter gefunden",
+    open: "Seite öffnen",
+    whole: "Ganzer Abschnitt"
+  }
+)
+
+/** Characters that are shown before somebody asks for more. */
+const previewLength = 420
+
+/** `text` without the ends of lines that only its writer's editor broke; as long as it was. */
+const unwrapped = (text: string): string =>
+  text
+    .split("```")
+    .map((part, place) => (place % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
+    .join("```")
+
+/** `text` cut into what is cited and what is not. */
+const pieces = (text: string, spans: ReadonlyArray<string>): ReadonlyArray<readonly [string, boolean]> => {
+  const places = spans
+    .map((span) => [text.indexOf(span), span.length] as const)
+    .filter(([at, length]) => at >= 0 && length > 0)
+    .toSorted(([one], [other]) => one - other)
+  const cut: Array<readonly [string, boolean]> = []
+  let end = 0
+  for (const [at, length] of places) {
+    const from = Math.max(at, end)
+    const to = at + length
+    if (to <= from) continue
+    if (from > end) cut.push([text.slice(end, from), false])
+    cut.push([text.slice(from, to), true])
+    end = to
+  }
+  if (end < text.length) cut.push([text.slice(end), false])
+  return cut
+}
+
+/** The part of `text` that is worth a look: around the first span, or its beginning. */
+const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
+  if (text.length <= previewLength) return text
+  const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((at) => at >= 0))
+  const from = Number.isFinite(first) ? Math.max(0, first - 80) : 0
+  const to = Math.min(text.length, from + previewLength)
+  return `${from > 0 ? "… " : ""}${text.slice(from, to).trim()}${to < text.length ? " …" : ""}`
+}
+
+const Marked = ({ spans, text }: { readonly text: string; readonly spans: ReadonlyArray<string> }) => (
+  <>
+    {pieces(text, spans).map(([piece, cited], place) =>
+      cited ? <mark key={place}>{piece}</mark> : <span key={place}>{piece}</span>
+    )}
+  </>
+)
+
+interface CardProps {
+  readonly passage: Passage
+  readonly found: Found | undefined
+  readonly citations: ReadonlyArray<Citation>
+  readonly isMarked: boolean
+}
+
+const Card = ({ citations, found, isMarked, passage }: CardProps) => {
+  const t = useText(words)
+  const { percent } = useFormat()
+  const { heading, index, score, sourceId, sourceName, title, url } = passage
+  const text = unwrapped(passage.text)
+  const spans = citations.flatMap(({ span }) => {
+    const at = span === undefined ? -1 : passage.text.indexOf(span)
+    return span === undefined || at < 0 ? [] : [text.slice(at, at + span.length)]
+  })
+  return (
+    <li
+      className={css["card"]}
+      data-passage={index}
+      data-cited={citations.length > 0 ? "" : undefined}
+      data-marked={isMarked ? "" : undefined}
+    >
+      <div className={css["head"]}>
+        <span className={css["number"]}>{index}</span>
+        <span className={css["title"]} lang="">
+          {title}
+          {heading === "" ? null : <span className={css["section"]}>{` › ${heading}`}</span>}
+        </span>
+        {citations.length === 0 ? null : <Badge tone="accent">{t.cited}</Badge>}
+      </div>
+      <div className={css["why"]}>
+        <meter min={0} max={1} value={score} aria-label={t.score(percent(score))} />
+        <span>{t.score(percent(score))}</span>
+        {found === undefined ? null : found.semantic === 0 ? (
+          <span className={css["reason"]}>{t.wordsAlone}</span>
+        ) : (
+          <>
+            <span className={css["reason"]}>{t.byWords(percent(found.lexical))}</span>
+            <span className={css["reason"]}>{t.byMeaning(percent(found.semantic))}</span>
+          </>
+        )}
+      </div>
+      <p className={css["text"]} lang="">
+        <Marked text={previewOf(text, spans)} spans={spans} />
+      </p>
+      {text.length <= previewLength ? null : (
+        <details>
+          <summary>{t.whole}</summary>
+          <p className={css["text"]} lang="">
+            <Marked text={text} spans={spans} />
+          </p>
+        </details>
+      )}
+      <div className={css["foot"]}>
+        <Link href={`/sources/${sourceId}`}>{sourceName}</Link>
+        {/^https?:/u.test(url) ? (
+          <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+            {t.open}
+          </a>
+        ) : null}
+      </div>
+    </li>
+  )
+}
+
+interface Props {
+  readonly passages: ReadonlyArray<Passage>
+  readonly found?: ReadonlyArray<Found>
+  readonly citations?: ReadonlyArray<Citation>
+  /** The number of the one that is pointed at. */
+  readonly marked?: number | null
+}
+
+export const Passages = ({ citations = [], found = [], marked = null, passages }: Props) => {
+  const t = useText(words)
+  return (
+    <ol className={css["cards"]} aria-label={t.passages}>
+      {passages.map((passage) => (
+        <Card
+          key={passage.index}
+          passage={passage}
+          found={found.find(({ id }) => id === passage.chunkId)}
+          citations={citations.filter(({ index }) => index === passage.index)}
+          isMarked={marked === passage.index}
+        />
+      ))}
+    </ol>
+  )
+}

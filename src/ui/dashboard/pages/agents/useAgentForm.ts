@@ -1,0 +1,134 @@
+/** What is set of an agent, as it is typed, tried and saved: one draft, wherever it is edited. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts"
+import { isOutdated } from "../../api/Client.ts"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { isSame } from "../../forms/merge.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { maskingFieldsOf, maskingOf } from "./MaskingFields.tsx"
+
+const words = texts(
+  { title: (name: string) => `Settings of ${name}` },
+  { title: (name: string) => `Einstellungen von ${name}` }
+)
+
+const numberOrNull = (text: string) => (text.trim() === "" ? null : Number(text.replace(",", ".")))
+
+const settingsOf = ({
+  greeting,
+  grounding: { contextTokens, maxSearches, mode, unsupported },
+  instructions,
+  model,
+  name,
+  retrieval: { minScore, topK }
+}: Agent) => ({
+  name,
+  instructions,
+  greeting: greeting ?? "",
+  model: model ?? "",
+  topK: String(topK),
+  minScore: minScore === null ? "" : String(minScore),
+  contextTokens: String(contextTokens),
+  maxSearches: String(maxSearches),
+  mode,
+  unsupported
+})
+
+/** As it is typed. */
+const fieldsOf = (agent: Agent) => ({
+  ...settingsOf(agent),
+  ...maskingFieldsOf(agent)
+})
+
+/** Where the service names what is wrong. */
+const places = [
+  "name",
+  "instructions",
+  "greeting",
+  "model",
+  "retrieval.topK",
+  "retrieval.minScore",
+  "grounding.contextTokens",
+  "grounding.maxSearches",
+  "masking.patterns",
+  "masking.tools",
+  "note"
+] as const
+
+type Settings = ReturnType<typeof fieldsOf>
+
+const groundingOf = ({ contextTokens, maxSearches, mode, unsupported }: Settings) => ({
+  mode,
+  unsupported,
+  contextTokens: Number(contextTokens),
+  maxSearches: Number(maxSearches)
+})
+
+const retrievalOf = ({ minScore, topK }: Settings) => ({
+  topK: Number(topK),
+  minScore: numberOrNull(minScore)
+})
+
+const modelOf = ({ model }: Settings) => (model.trim() === "" ? null : model)
+
+/** What a turn has to be told of `typed` where `agent` is what answers; undefined where that is nothing. */
+const triedOf = (agent: Agent, typed: Settings): typeof TriedSettings.Encoded | undefined => {
+  const stored = fieldsOf(agent)
+  const differs = (...names: ReadonlyArray<keyof Settings>) =>
+    names.some((name) => !isSame(typed[name], stored[name]))
+  const tried = {
+    ...(differs("instructions") ? { instructions: typed.instructions } : {}),
+    ...(differs("model") ? { model: modelOf(typed) } : {}),
+    ...(differs("topK", "minScore") ? { retrieval: retrievalOf(typed) } : {}),
+    ...(differs("mode", "unsupported", "contextTokens", "maxSearches")
+      ? { grounding: groundingOf(typed) }
+      : {})
+  }
+  return Object.keys(tried).length === 0 ? undefined : tried
+}
+
+export const useAgentForm = (agent: Agent) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const draft = useDraft({
+    name: `agent.${agent.id}`,
+    title: t.title(agent.name),
+    stored: fieldsOf(agent)
+  })
+  const { value } = draft
+  const [note, setNote] = useState("")
+  const save = useMutation({
+    mutationFn: (publish: boolean) =>
+      patchAgent(agent.id, agent.version, {
+        publish,
+        from: agent.publishedVersion,
+        ...(note.trim() === "" ? {} : { note }),
+        name: value.name,
+        instructions: value.instructions,
+        greeting: value.greeting === "" ? null : value.greeting,
+        model: modelOf(value),
+        retrieval: retrievalOf(value),
+        grounding: groundingOf(value),
+        masking: maskingOf(value)
+      }),
+    onSuccess: ({ agent: saved }, publish) => {
+      // What is typed is in the draft version then, and the form is of the published one.
+      if (publish) draft.saved()
+      else draft.discard()
+      setNote("")
+      queries.setQueryData(agentQuery(agent.id).queryKey, saved)
+      return queries.invalidateQueries({ queryKey: ["agents"] })
+    },
+    onError: (problem) =>
+      isOutdated(problem)
+        ? queries.invalidateQueries({ queryKey: agentQuery(agent.id).queryKey, exact: true })
+        : undefined
+  })
+  const { errorOf, general } = useIssues(save.error, places)
+  return { draft, errorOf, general, note, save, setNote, tried: triedOf(agent, value) }
+}
+
+export type AgentForm = ReturnType<typeof useAgentForm>

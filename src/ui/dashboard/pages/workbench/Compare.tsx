@@ -1,0 +1,264 @@
+/** The same question to two versions or two models, with what sets the answers apart. */
+import { type ReactNode, useEffect, useState } from "react"
+import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import type { Agent } from "../../api/Agents.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Select, TextField } from "../../components/Field.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { AskForm } from "./AskForm.tsx"
+import css from "./Compare.module.css"
+import { Messages } from "./Messages.tsx"
+import { type Talk, talkOf } from "./Talk.ts"
+import { measuresOf, type TurnView, useTalk, useTurn } from "./useTalk.ts"
+
+const words = texts(
+  {
+    left: "Left",
+    right: "Right",
+    answers: (side: string) => `Who answers: ${side}`,
+    published: (version: number) => `Version ${version}, published`,
+    changed: "Your unsaved changes",
+    version: (version: number) => `Version ${version}`,
+    model: (side: string) => `Another model: ${side}`,
+    anyModel: "The model of the settings",
+    conversation: (side: string) => `Conversation: ${side}`,
+    draft: (name: string) => `Question to compare: ${name}`,
+    differences: "What sets the last answers apart",
+    measure: "Measure",
+    difference: "Difference",
+    time: "Time",
+    read: "Tokens read",
+    written: "Tokens written",
+    cost: "Cost",
+    passages: "Passages",
+    cited: "Cited",
+    only: "Passages it alone found",
+    hint: "Choose who answers on each side, then ask: both get the same question."
+  },
+  {
+    left: "Links",
+    right: "Rechts",
+    answers: (side: string) => `Wer antwortet: ${side}`,
+    published: (version: number) => `Version ${version}, veröffentlicht`,
+    changed: "Ihre ungespeicherten Änderungen",
+    version: (version: number) => `Version ${version}`,
+    model: (side: string) => `Anderes Modell: ${side}`,
+    anyModel: "Das Modell der Einstellungen",
+    conversation: (side: string) => `Gespräch: ${side}`,
+    draft: (name: string) => `Frage zum Vergleichen: ${name}`,
+    differences: "Was die letzten Antworten unterscheidet",
+    measure: "Maß",
+    difference: "Unterschied",
+    time: "Zeit",
+    read: "Tokens gelesen",
+    written: "Tokens geschrieben",
+    cost: "Kosten",
+    passages: "Abschnitte",
+    cited: "Zitiert",
+    only: "Abschnitte, die es allein fand",
+    hint: "Auf jeder Seite wählen, wer antwortet, und dann fragen: beide bekommen dieselbe Frage."
+  }
+)
+
+type Draft = typeof TriedSettings.Encoded
+
+/** Who answers on a side. */
+interface Choice {
+  /** `published`, `draft` or the number of a version. */
+  readonly answers: string
+  /** Empty for that of the settings. */
+  readonly model: string
+}
+
+const initial: Readonly<Record<"left" | "right", Choice>> = {
+  left: { answers: "published", model: "" },
+  right: { answers: "draft", model: "" }
+}
+
+const readChoices = (key: string): typeof initial => {
+  try {
+    const kept: typeof initial | null = JSON.parse(sessionStorage.getItem(key) || "null")
+    return kept ?? initial
+  } catch {
+    return initial
+  }
+}
+
+/** Without the settings of a version a model stands in place of that of the published one. */
+const triedBy = ({ answers, model }: Choice, draft: Draft | undefined) => {
+  const version = /^\d+$/u.test(answers) ? Number(answers) : undefined
+  const settings = {
+    ...(answers === "draft" ? draft : {}),
+    ...(model.trim() === "" ? {} : { model: model.trim() })
+  }
+  return { version, ...(Object.keys(settings).length === 0 ? {} : { draft: settings }) }
+}
+
+const useSide = (talk: Talk, choice: Choice, draft: Draft | undefined) => {
+  const state = useTalk(talk)
+  const told = JSON.stringify(triedBy(choice, draft))
+  useEffect(() => {
+    const tried: ReturnType<typeof triedBy> = JSON.parse(told)
+    talk.tries(tried)
+  }, [talk, told])
+  const last = state.messages.at(-1)
+  const question = state.messages.findLast(({ role }) => role === "user")
+  const turn = useTurn(talk, question, last?.role === "assistant" ? last : undefined, state.busy)
+  return { state, turn }
+}
+
+interface DifferencesProps {
+  readonly left: TurnView
+  readonly right: TurnView
+}
+
+const Differences = ({ left, right }: DifferencesProps) => {
+  const t = useText(words)
+  const { number } = useFormat()
+  const [one, other] = [measuresOf(left), measuresOf(right)]
+  const seconds = (value: number) => `${number(Math.round(value / 10) / 100)} s`
+  const dollars = (value: number) => `$${(value / 1e9).toFixed(5)}`
+  const rows = [
+    [t.time, one.milliseconds, other.milliseconds, seconds],
+    [t.read, one.inputTokens, other.inputTokens, number],
+    [t.written, one.outputTokens, other.outputTokens, number],
+    [t.cost, left.cost, right.cost, dollars],
+    [t.passages, left.passages?.length ?? null, right.passages?.length ?? null, number],
+    [t.cited, left.citations.length, right.citations.length, number]
+  ] as const
+  const foundBy = (view: TurnView, against: TurnView) =>
+    (view.passages ?? [])
+      .filter(({ chunkId }) => !(against.passages ?? []).some((passage) => passage.chunkId === chunkId))
+      .map(({ heading, title }) => (heading === "" ? title : `${title} › ${heading}`))
+      .join("; ")
+  const only = [foundBy(left, right), foundBy(right, left)] as const
+  return (
+    <div className={css["differences"]} tabIndex={0} role="group" aria-label={t.differences}>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{t.measure}</th>
+            <th scope="col">{t.left}</th>
+            <th scope="col">{t.right}</th>
+            <th scope="col">{t.difference}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([name, mine, theirs, shown]) =>
+            mine === null && theirs === null ? null : (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{mine === null ? "–" : shown(mine)}</td>
+                <td>{theirs === null ? "–" : shown(theirs)}</td>
+                <td>
+                  {mine === null || theirs === null || mine === theirs
+                    ? "–"
+                    : `${theirs > mine ? "+" : "−"}${shown(Math.abs(theirs - mine))}`}
+                </td>
+              </tr>
+            )
+          )}
+          {only.every((found) => found === "") ? null : (
+            <tr>
+              <th scope="row">{t.only}</th>
+              <td lang="">{only[0] === "" ? "–" : only[0]}</td>
+              <td lang="">{only[1] === "" ? "–" : only[1]}</td>
+              <td>–</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+interface Props {
+  readonly agent: Agent
+  readonly user: User
+  /** Settings that are not saved; undefined where there are none. */
+  readonly draft: Draft | undefined
+  /** Those beside the published one. */
+  readonly versions: ReadonlyArray<number>
+  readonly bar: (onFresh: (() => void) | null) => ReactNode
+}
+
+export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
+  const t = useText(words)
+  const mayChange = atLeast(user.role, "admin")
+  const key = `spoke.compare.${user.id}.${agent.id}`
+  const [choices, setChoices] = useState(() => readChoices(key))
+  const talks = { left: talkOf(user.id, agent.id, "left"), right: talkOf(user.id, agent.id, "right") }
+  const left = useSide(talks.left, choices.left, draft)
+  const right = useSide(talks.right, choices.right, draft)
+  const sides = [
+    ["left", t.left, talks.left, left],
+    ["right", t.right, talks.right, right]
+  ] as const
+  const isEmpty = left.state.messages.length === 0 && right.state.messages.length === 0
+  const busy = left.state.busy || right.state.busy
+  const options = [
+    ["published", t.published(agent.publishedVersion)] as const,
+    ...(mayChange ? [["draft", t.changed] as const] : []),
+    ...versions.map((version) => [String(version), t.version(version)] as const)
+  ]
+  const choose = (side: "left" | "right", change: Partial<Choice>) => {
+    const next = { ...choices, [side]: { ...choices[side], ...change } }
+    sessionStorage.setItem(key, JSON.stringify(next))
+    setChoices(next)
+  }
+  const both = (act: (talk: Talk) => void) => {
+    act(talks.left)
+    act(talks.right)
+  }
+  return (
+    <>
+      {bar(isEmpty ? null : () => both((talk) => talk.clear()))}
+      <div className={css["sides"]}>
+        {sides.map(([side, title, talk, { state }]) => (
+          <section key={side} className={css["side"]} aria-label={title}>
+            <div className={css["choice"]}>
+              <Select
+                compact
+                label={t.answers(title)}
+                options={options}
+                value={
+                  options.some(([id]) => id === choices[side].answers) ? choices[side].answers : "published"
+                }
+                onChange={(answers) => choose(side, { answers })}
+              />
+              {mayChange ? (
+                <TextField
+                  aria-label={t.model(title)}
+                  label=""
+                  placeholder={t.anyModel}
+                  value={choices[side].model}
+                  onChange={(model) => choose(side, { model })}
+                />
+              ) : null}
+            </div>
+            <Messages
+              agent={agent}
+              talk={talk}
+              state={state}
+              mayChange={mayChange}
+              label={t.conversation(title)}
+              plain
+            >
+              {state.messages.length === 0 ? <p className={css["hint"]}>{t.hint}</p> : null}
+            </Messages>
+          </section>
+        ))}
+      </div>
+      {isEmpty || busy ? null : <Differences left={left.turn} right={right.turn} />}
+      <div className={css["compose"]}>
+        <AskForm
+          busy={busy}
+          draft={{ name: `compare.${agent.id}`, title: t.draft(agent.name) }}
+          onSend={(text, files) => both((talk) => talk.send(text, files))}
+          onStop={() => both((talk) => void talk.stop())}
+        />
+      </div>
+    </>
+  )
+}

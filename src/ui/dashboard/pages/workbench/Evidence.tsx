@@ -1,0 +1,123 @@
+/** What a reply rests on: the passages, what happened step by step, and all of it as it was recorded. */
+import { useEffect, useRef } from "react"
+import { Badge } from "../../components/Badge.tsx"
+import { Copyable } from "../../components/Copyable.tsx"
+import { Passages } from "../../components/Passages.tsx"
+import { foundIn, Trace } from "../../components/Trace.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Evidence.module.css"
+import { measuresOf, type TurnView } from "./useTalk.ts"
+
+const words = texts(
+  {
+    title: "Evidence",
+    empty: "Ask something: the passages that were found, and each step of the answer, appear here.",
+    passages: "Passages",
+    none: "No passage was found.",
+    looking: "The passages appear when the answer is complete.",
+    time: "Time",
+    tokens: "Tokens",
+    cost: "Cost",
+    model: "Model",
+    version: "Version",
+    draft: "with unsaved changes",
+    raw: "Raw JSON"
+  },
+  {
+    title: "Belege",
+    empty: "Etwas fragen: hier erscheinen die gefundenen Abschnitte und jeder Schritt der Antwort.",
+    passages: "Abschnitte",
+    none: "Kein Abschnitt wurde gefunden.",
+    looking: "Die Abschnitte erscheinen, wenn die Antwort fertig ist.",
+    time: "Zeit",
+    tokens: "Tokens",
+    cost: "Kosten",
+    model: "Modell",
+    version: "Version",
+    draft: "mit ungespeicherten Änderungen",
+    raw: "Rohes JSON"
+  }
+)
+
+const Facts = ({ turn }: { readonly turn: TurnView }) => {
+  const t = useText(words)
+  const { number } = useFormat()
+  const { inputTokens, isDraft, milliseconds, model, outputTokens } = measuresOf(turn)
+  const facts = [
+    [t.time, milliseconds === null ? null : `${number(Math.round(milliseconds / 10) / 100)} s`],
+    [
+      t.tokens,
+      inputTokens === null || outputTokens === null
+        ? null
+        : `${number(inputTokens)} + ${number(outputTokens)}`
+    ],
+    [t.cost, turn.cost === null ? null : `$${(turn.cost / 1e9).toFixed(5)}`],
+    [t.model, model],
+    [t.version, turn.version === null ? null : String(turn.version)]
+  ] as const
+  return (
+    <dl className={css["facts"]}>
+      {facts.map(([name, value]) =>
+        value === null ? null : (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              {value}
+              {name === t.version && isDraft ? <Badge tone="warn">{t.draft}</Badge> : null}
+            </dd>
+          </div>
+        )
+      )}
+    </dl>
+  )
+}
+
+interface Props {
+  readonly turn: TurnView
+  readonly isRunning: boolean
+  /** The number of the passage that is pointed at; another object with the same number leads there again. */
+  readonly marked: { readonly index: number | null } | null
+}
+
+export const Evidence = ({ isRunning, marked, turn }: Props) => {
+  const t = useText(words)
+  const frame = useRef<HTMLDivElement>(null)
+  const { citations, events, passages } = turn
+  const isThere = passages !== undefined
+  useEffect(() => {
+    if (marked === null || marked.index === null || !isThere) return
+    const card = frame.current?.querySelector(`[data-passage="${marked.index}"]`)
+    const isStill = window.matchMedia("(prefers-reduced-motion: reduce)").matches
+    card?.scrollIntoView({ block: "center", behavior: isStill ? "auto" : "smooth" })
+  }, [marked, isThere])
+  return (
+    <div ref={frame} className={css["evidence"]} tabIndex={0} role="group" aria-label={t.title}>
+      {events.length === 0 ? <p className={css["empty"]}>{t.empty}</p> : <Facts turn={turn} />}
+      {events.length === 0 ? null : (
+        <section className={css["part"]} aria-label={t.passages}>
+          <h2>{t.passages}</h2>
+          {passages === undefined || (isRunning && passages.length === 0) ? (
+            <p className={css["empty"]}>{t.looking}</p>
+          ) : passages.length === 0 ? (
+            <p className={css["empty"]}>{t.none}</p>
+          ) : (
+            <Passages
+              passages={passages}
+              found={foundIn(events)}
+              citations={citations}
+              marked={marked?.index ?? null}
+            />
+          )}
+        </section>
+      )}
+      {events.length === 0 ? null : <Trace events={events} />}
+      {events.length === 0 ? null : (
+        <details className={css["raw"]}>
+          <summary>{t.raw}</summary>
+          <Copyable label={t.raw} value={JSON.stringify({ events, passages, citations }, null, 2)} />
+        </details>
+      )}
+    </div>
+  )
+}

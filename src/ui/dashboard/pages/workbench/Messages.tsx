@@ -1,0 +1,160 @@
+/** The messages of a talk, and what is suggested while there are none. */
+import { useQuery } from "@tanstack/react-query"
+import type { ReactNode } from "react"
+import type { Agent } from "../../api/Agents.ts"
+import { questions } from "../../api/Widgets.ts"
+import { Button } from "../../components/Button.tsx"
+import { Prose, useSpoken } from "../../components/Prose.tsx"
+import { useStickToEnd } from "../../components/useStickToEnd.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Chat.module.css"
+import { Failed } from "./Failed.tsx"
+import { Question, Reply } from "./Said.tsx"
+import { type Talk, textOf } from "./Talk.ts"
+import type { useTalk } from "./useTalk.ts"
+
+const words = texts(
+  {
+    conversation: "Conversation",
+    thinking: "The agent is answering …",
+    lost: "The connection was lost. The answer goes on as soon as it is back.",
+    ask: "Ask something its sources answer"
+  },
+  {
+    conversation: "Gespräch",
+    thinking: "Der Agent antwortet …",
+    lost: "Die Verbindung ist abgerissen. Die Antwort geht weiter, sobald sie wieder da ist.",
+    ask: "Etwas fragen, was die Quellen beantworten"
+  }
+)
+
+interface SuggestedProps {
+  readonly agentId: string
+  readonly onAsk: (question: string) => void
+}
+
+const Suggested = ({ agentId, onAsk }: SuggestedProps) => {
+  const t = useText(words)
+  const { data = [] } = useQuery(questions(agentId))
+  if (data.length === 0) return null
+  return (
+    <section className={css["suggested"]} aria-label={t.ask}>
+      <span className={css["soft"]}>{t.ask}</span>
+      {/* In the language of the content, which nobody has said. */}
+      <ul lang="">
+        {data.map((question) => (
+          <li key={question}>
+            <Button onPress={() => onAsk(question)}>{question}</Button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+interface Props {
+  readonly agent: Agent
+  readonly talk: Talk
+  readonly state: ReturnType<typeof useTalk>
+  readonly mayChange: boolean
+  /** What is at the talk's beginning, below the greeting. */
+  readonly children?: ReactNode
+  /** The reply whose evidence is shown; undefined where none is. */
+  readonly shownId?: string | undefined
+  readonly onShow?: (id: string, index: number | null) => void
+  /** Of one of several talks on the page. */
+  readonly label?: string
+  /** Questions are suggested elsewhere. */
+  readonly plain?: boolean
+}
+
+export const Messages = ({
+  agent,
+  children,
+  label,
+  mayChange,
+  onShow,
+  plain = false,
+  shownId,
+  state: { busy, error, messages, progress },
+  talk
+}: Props) => {
+  const t = useText(words)
+  const { follow, frame, onScroll } = useStickToEnd()
+  const last = messages.at(-1)
+  const spoken = useSpoken(!busy && last?.role === "assistant" ? textOf(last) : "")
+  const asked = messages.findLast(({ role }) => role === "user")
+  const isFailed = error !== undefined && !progress.isLost
+  const again = (id: string, text: string) => {
+    follow()
+    talk.sendAgain(id, text)
+  }
+  return (
+    <>
+      <div
+        ref={frame}
+        className={css["messages"]}
+        role="log"
+        aria-live="off"
+        tabIndex={0}
+        aria-label={label ?? t.conversation}
+        onScroll={onScroll}
+      >
+        {agent.greeting === null || plain ? null : (
+          <article className={css["reply"]} aria-label={agent.name}>
+            <span className={css["author"]}>{agent.name}</span>
+            <Prose text={agent.greeting} />
+          </article>
+        )}
+        {children}
+        {messages.map((message, place) => {
+          if (message.role === "user") {
+            return (
+              <Question
+                key={message.id}
+                message={message}
+                onAgain={busy ? null : (text) => again(message.id, text)}
+              />
+            )
+          }
+          const question = messages[place - 1]
+          const mayAsk = !busy && question?.role === "user" && (question.metadata?.files ?? []).length === 0
+          return (
+            <Reply
+              key={message.id}
+              message={message}
+              name={agent.name}
+              agentId={agent.id}
+              runId={question === undefined ? null : talk.runOf(question.id)}
+              mayChange={mayChange}
+              streaming={busy && message === last}
+              isShown={message.id === shownId}
+              onAgain={mayAsk ? () => again(question.id, textOf(question)) : null}
+              onShow={onShow === undefined ? null : (index) => onShow(message.id, index)}
+            />
+          )
+        })}
+        {!isFailed || busy ? null : (
+          <Failed
+            problem={error}
+            last={progress.events.at(-1)}
+            isStopped={progress.isStopped}
+            onAgain={asked === undefined ? null : () => again(asked.id, textOf(asked))}
+          />
+        )}
+        {messages.length > 0 || busy || plain ? null : (
+          <Suggested
+            agentId={agent.id}
+            onAsk={(question) => {
+              follow()
+              talk.send(question, [])
+            }}
+          />
+        )}
+      </div>
+      <p role="status" className={busy ? css["status"] : "visually-hidden"}>
+        {progress.isLost ? t.lost : busy ? t.thinking : spoken}
+      </p>
+    </>
+  )
+}

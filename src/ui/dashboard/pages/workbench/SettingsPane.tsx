@@ -1,0 +1,179 @@
+/** The settings that a talk is tried with, beside it: what is typed answers the next message, and is saved when it is good. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { Link } from "wouter"
+import type { Agent } from "../../api/Agents.ts"
+import { isOutdated } from "../../api/Client.ts"
+import { tools } from "../../api/Tools.ts"
+import { Button } from "../../components/Button.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { useSettingsWords } from "../agents/settingsWords.ts"
+import type { AgentForm } from "../agents/useAgentForm.ts"
+import css from "./SettingsPane.module.css"
+
+const words = texts(
+  {
+    tried: "What you change here answers your next message. Customers get it once you save.",
+    readOnly: "Only admins can change these.",
+    all: "All settings",
+    tools: "Tools",
+    noTools: "This agent calls no tools.",
+    manageTools: "Manage tools",
+    standard: "Standard"
+  },
+  {
+    tried:
+      "Was Sie hier ändern, beantwortet Ihre nächste Nachricht. Kunden erhalten es, sobald Sie speichern.",
+    readOnly: "Nur Admins können dies ändern.",
+    all: "Alle Einstellungen",
+    tools: "Werkzeuge",
+    noTools: "Dieser Agent ruft keine Werkzeuge auf.",
+    manageTools: "Werkzeuge verwalten",
+    standard: "Standard"
+  }
+)
+
+const Tools = ({ agent }: { readonly agent: Agent }) => {
+  const t = useText(words)
+  const { data } = useInfiniteQuery(tools(agent.id))
+  const names = [...agent.tools, ...(data?.pages.flatMap((page) => page.tools.map(({ name }) => name)) ?? [])]
+  return (
+    <section className={css["tools"]} aria-label={t.tools}>
+      <h2>{t.tools}</h2>
+      {names.length === 0 ? (
+        <p className={css["soft"]}>{t.noTools}</p>
+      ) : (
+        <ul>
+          {names.map((name) => (
+            <li key={name}>
+              <code>{name}</code>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Link href={`/agents/${agent.id}/tools`}>{t.manageTools}</Link>
+    </section>
+  )
+}
+
+interface Props {
+  readonly agent: Agent
+  readonly form: AgentForm
+  readonly mayChange: boolean
+}
+
+export const SettingsPane = ({ agent, form, mayChange }: Props) => {
+  const t = useText(words)
+  const s = useSettingsWords()
+  const common = useText(everywhere)
+  const { draft, errorOf, general, save } = form
+  const { change, value } = draft
+  const isReadOnly = !mayChange
+  return (
+    <div className={css["settings"]}>
+      <div className={css["fields"]}>
+        <p className={css["soft"]}>{mayChange ? t.tried : t.readOnly}</p>
+        <Form onSubmit={() => save.mutate(true)}>
+          <Conflict draft={draft} problem={save.error} />
+          <LongText
+            label={s.instructions}
+            rows={9}
+            isReadOnly={isReadOnly}
+            value={value.instructions}
+            onChange={(instructions) => change({ instructions })}
+            error={errorOf("instructions")}
+          />
+          <Theirs draft={draft} name="instructions" />
+          <TextField
+            label={s.model}
+            placeholder={t.standard}
+            isReadOnly={isReadOnly}
+            value={value.model}
+            onChange={(model) => change({ model })}
+            error={errorOf("model")}
+          />
+          <Theirs draft={draft} name="model" />
+          <div className={css["pair"]}>
+            <TextField
+              label={s.topK}
+              inputMode="numeric"
+              isReadOnly={isReadOnly}
+              value={value.topK}
+              onChange={(topK) => change({ topK })}
+              error={errorOf("retrieval.topK")}
+            />
+            <TextField
+              label={s.minScore}
+              inputMode="decimal"
+              placeholder={t.standard}
+              isReadOnly={isReadOnly}
+              value={value.minScore}
+              onChange={(minScore) => change({ minScore })}
+              error={errorOf("retrieval.minScore")}
+            />
+            <TextField
+              label={s.contextTokens}
+              inputMode="numeric"
+              isReadOnly={isReadOnly}
+              value={value.contextTokens}
+              onChange={(contextTokens) => change({ contextTokens })}
+              error={errorOf("grounding.contextTokens")}
+            />
+            <TextField
+              label={s.maxSearches}
+              inputMode="numeric"
+              isReadOnly={isReadOnly}
+              value={value.maxSearches}
+              onChange={(maxSearches) => change({ maxSearches })}
+              error={errorOf("grounding.maxSearches")}
+            />
+          </div>
+          <Theirs draft={draft} name="topK" />
+          <Theirs draft={draft} name="minScore" />
+          <Theirs draft={draft} name="contextTokens" />
+          <Theirs draft={draft} name="maxSearches" />
+          <Select
+            label={s.mode}
+            options={[
+              ["strict", s.strict],
+              ["general", s.general]
+            ]}
+            isDisabled={isReadOnly}
+            value={value.mode}
+            onChange={(mode) => change({ mode })}
+          />
+          <Theirs draft={draft} name="mode" />
+          <Select
+            label={s.unsupported}
+            options={[
+              ["annotate", s.annotate],
+              ["withhold", s.withhold],
+              ["handoff", s.handoff]
+            ]}
+            isDisabled={isReadOnly}
+            value={value.unsupported}
+            onChange={(unsupported) => change({ unsupported })}
+          />
+          <Theirs draft={draft} name="unsupported" />
+          {general === null || isOutdated(general) ? null : <Problem problem={general} />}
+        </Form>
+        <Tools agent={agent} />
+        <Link href={`/agents/${agent.id}/settings`}>{t.all}</Link>
+      </div>
+      {mayChange && (draft.isDirty || save.isSuccess) ? (
+        <div className={css["foot"]}>
+          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
+          {draft.isDirty ? (
+            <Button kind="primary" busy={save.isPending} onPress={() => save.mutate(true)}>
+              {common.save}
+            </Button>
+          ) : null}
+        </div>
+      ) : null}
+    </div>
+  )
+}

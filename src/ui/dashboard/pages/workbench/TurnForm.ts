@@ -1,0 +1,67 @@
+/** The next turn as the hosted stream takes it: JSON, or a form when files go with it. */
+import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
+
+/** Who answers: a version, and settings in place of its own. */
+export interface Tried {
+  /** Undefined for the one that answers customers. */
+  readonly version?: number | undefined
+  /** Undefined where nothing differs from the version. */
+  readonly draft?: typeof TriedSettings.Encoded | undefined
+}
+
+interface Next {
+  readonly text: string
+  readonly files: ReadonlyArray<File>
+  /** The run whose place the turn takes. */
+  readonly replaces: string | undefined
+}
+
+export class TurnForm {
+  readonly agentId: string
+  /** Of the turn before; undefined begins a conversation. */
+  conversationId: string | undefined = undefined
+  tried: Tried = {}
+  private turn: Next = { text: "", files: [], replaces: undefined }
+
+  constructor(agentId: string) {
+    this.agentId = agentId
+  }
+
+  next(turn: Next): void {
+    this.turn = turn
+  }
+
+  /** What is sent. */
+  get current(): { readonly text: string; readonly files: ReadonlyArray<string> } {
+    return { text: this.turn.text, files: this.turn.files.map(({ name }) => name) }
+  }
+
+  request(): RequestInit {
+    const { files, replaces, text } = this.turn
+    const { draft, version } = this.tried
+    const place =
+      replaces === undefined
+        ? this.conversationId === undefined
+          ? {}
+          : { conversationId: this.conversationId }
+        : { replaces }
+    const fields = {
+      agentId: this.agentId,
+      message: text,
+      ...place,
+      ...(version === undefined ? {} : { version }),
+      ...(draft === undefined ? {} : { draft })
+    } satisfies typeof HostedTurnRequest.Encoded
+    if (files.length === 0) {
+      return { body: JSON.stringify(fields), headers: { "content-type": "application/json" } }
+    }
+    const body = new FormData()
+    for (const [name, value] of Object.entries(fields)) {
+      body.set(name, typeof value === "object" ? JSON.stringify(value) : String(value))
+    }
+    for (const file of files) body.append("files", file)
+    // The boundary is the browser's to name.
+    return { body, headers: {} }
+  }
+}

@@ -1,0 +1,232 @@
+/** Where an agent is tried while it is made: its settings, a talk with it, and what its replies rest on, side by side. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { Columns2, SquarePen } from "lucide-react"
+import { type ReactNode, useEffect, useState } from "react"
+import { useLocation, useSearch } from "wouter"
+import { type Agent, agentVersions } from "../../api/Agents.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Button } from "../../components/Button.tsx"
+import { Select } from "../../components/Field.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import { useAgentForm } from "../agents/useAgentForm.ts"
+import { Advice } from "./Advice.tsx"
+import { AskForm } from "./AskForm.tsx"
+import { Compare } from "./Compare.tsx"
+import { Evidence } from "./Evidence.tsx"
+import { Messages } from "./Messages.tsx"
+import { SettingsPane } from "./SettingsPane.tsx"
+import { talkOf } from "./Talk.ts"
+import { useTalk, useTurn } from "./useTalk.ts"
+import css from "./Workbench.module.css"
+
+const words = texts(
+  {
+    draft: (name: string) => `Message to ${name}`,
+    panes: "Parts of the workbench",
+    settings: "Settings",
+    chat: "Chat",
+    evidence: "Evidence",
+    answers: "Who answers",
+    published: (version: number) => `Version ${version}, published`,
+    changed: (version: number) => `Version ${version} with your changes`,
+    version: (version: number) => `Version ${version}`,
+    compare: "Compare",
+    single: "One answer",
+    fresh: "New conversation"
+  },
+  {
+    draft: (name: string) => `Nachricht an ${name}`,
+    panes: "Teile der Werkbank",
+    settings: "Einstellungen",
+    chat: "Gespräch",
+    evidence: "Belege",
+    answers: "Wer antwortet",
+    published: (version: number) => `Version ${version}, veröffentlicht`,
+    changed: (version: number) => `Version ${version} mit Ihren Änderungen`,
+    version: (version: number) => `Version ${version}`,
+    compare: "Vergleichen",
+    single: "Eine Antwort",
+    fresh: "Neues Gespräch"
+  }
+)
+
+const icon = { "aria-hidden": true, size: 16, strokeWidth: 1.75 } as const
+
+type Pane = "settings" | "chat" | "evidence"
+
+interface BarProps {
+  readonly children: ReactNode
+  readonly isComparing: boolean
+  readonly onCompare: () => void
+  /** Null where there is no conversation to leave behind. */
+  readonly onFresh: (() => void) | null
+}
+
+const Bar = ({ children, isComparing, onCompare, onFresh }: BarProps) => {
+  const t = useText(words)
+  return (
+    <div className={css["bar"]}>
+      {children}
+      <span className={css["barActions"]}>
+        {onFresh === null ? null : (
+          <Button kind="quiet" onPress={onFresh}>
+            <SquarePen {...icon} />
+            {t.fresh}
+          </Button>
+        )}
+        <Button kind="quiet" onPress={onCompare}>
+          <Columns2 {...icon} />
+          {isComparing ? t.single : t.compare}
+        </Button>
+      </span>
+    </div>
+  )
+}
+
+interface Props {
+  readonly agent: Agent
+  readonly user: User
+}
+
+const Workbench = ({ agent, user }: Props) => {
+  const t = useText(words)
+  const mayChange = atLeast(user.role, "admin")
+  const talk = talkOf(user.id, agent.id)
+  const form = useAgentForm(agent)
+  const versions = useInfiniteQuery(agentVersions(agent.id))
+  const [version, setVersion] = useState(talk.version)
+  const [pane, setPane] = useState<Pane>("chat")
+  const [location, navigate] = useLocation()
+  const isComparing = new URLSearchParams(useSearch()).has("compare")
+  /** The reply whose evidence is asked for, and the passage in it; each time it is another object. */
+  const [pointed, setPointed] = useState<{ readonly id: string; readonly index: number | null } | null>(null)
+  const state = useTalk(talk)
+  const { busy, messages } = state
+  const replies = messages.filter(({ role }) => role === "assistant")
+  const shown =
+    replies.find(({ id }) => id === pointed?.id) ??
+    (messages.at(-1)?.role === "user" ? undefined : replies.at(-1))
+  const isRunning = busy && (shown === undefined || shown === messages.at(-1))
+  const place = shown === undefined ? messages.length : messages.indexOf(shown)
+  const turn = useTurn(talk, messages[place - 1], shown, isRunning)
+
+  const draft = version === undefined && mayChange ? form.tried : undefined
+  const told = JSON.stringify(draft ?? null)
+  useEffect(() => {
+    const sent: typeof draft | null = JSON.parse(told)
+    talk.tries({ version, draft: sent ?? undefined })
+  }, [talk, version, told])
+
+  const current =
+    draft === undefined ? t.published(agent.publishedVersion) : t.changed(agent.publishedVersion)
+  const others = (versions.data?.pages ?? [])
+    .flatMap((page) => page.versions.map((one) => one.version))
+    .filter((one) => one !== agent.publishedVersion)
+  const chosen = version === undefined ? "" : String(version)
+  const options = [
+    ["", current] as const,
+    ...[...new Set(version === undefined ? others : [...others, version])].map(
+      (one) => [String(one), t.version(one)] as const
+    )
+  ]
+  const tabs = [
+    ["settings", t.settings],
+    ["chat", t.chat],
+    ...(isComparing ? [] : ([["evidence", t.evidence]] as const))
+  ] as const
+  const compare = () => {
+    navigate(isComparing ? location : `${location}?compare`)
+    setPane("chat")
+  }
+  return (
+    <div
+      className={css["workbench"]}
+      data-full=""
+      data-pane={pane}
+      data-comparing={isComparing ? "" : undefined}
+    >
+      <div className={css["switch"]} role="group" aria-label={t.panes}>
+        {tabs.map(([id, title]) => (
+          <button key={id} type="button" aria-pressed={pane === id} onClick={() => setPane(id)}>
+            {title}
+          </button>
+        ))}
+      </div>
+      <section className={`${css["pane"]} ${css["settings"]}`} aria-label={t.settings}>
+        <SettingsPane agent={agent} form={form} mayChange={mayChange} />
+      </section>
+      {isComparing ? (
+        <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.compare}>
+          <Compare
+            agent={agent}
+            user={user}
+            draft={mayChange ? form.tried : undefined}
+            versions={others}
+            bar={(onFresh) => (
+              <Bar isComparing onCompare={compare} onFresh={onFresh}>
+                <strong>{t.compare}</strong>
+              </Bar>
+            )}
+          />
+        </section>
+      ) : (
+        <>
+          <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.chat}>
+            <Bar
+              isComparing={false}
+              onCompare={compare}
+              onFresh={messages.length === 0 ? null : () => talk.clear()}
+            >
+              <div className={css["who"]}>
+                <Select
+                  compact
+                  label={t.answers}
+                  options={options}
+                  value={chosen}
+                  onChange={(next) => {
+                    const wanted = next === "" ? undefined : Number(next)
+                    talk.tryVersion(wanted)
+                    setVersion(wanted)
+                  }}
+                />
+              </div>
+            </Bar>
+            <Messages
+              agent={agent}
+              talk={talk}
+              state={state}
+              mayChange={mayChange}
+              shownId={shown?.id}
+              onShow={(id, index) => {
+                setPointed({ id, index })
+                setPane("evidence")
+              }}
+            >
+              <Advice agentId={agent.id} mayChange={mayChange} />
+            </Messages>
+            <div className={css["compose"]}>
+              <AskForm
+                busy={busy}
+                draft={{ name: `try.${agent.id}`, title: t.draft(agent.name) }}
+                onSend={(text, files) => {
+                  setPointed(null)
+                  talk.send(text, files)
+                }}
+                onStop={() => void talk.stop()}
+              />
+            </div>
+          </section>
+          <section className={`${css["pane"]} ${css["evidence"]}`} aria-label={t.evidence}>
+            <Evidence
+              turn={turn}
+              isRunning={isRunning}
+              marked={pointed !== null && pointed.id === shown?.id ? pointed : null}
+            />
+          </section>
+        </>
+      )}
+    </div>
+  )
+}
+
+export default Workbench

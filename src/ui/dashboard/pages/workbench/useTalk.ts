@@ -1,0 +1,80 @@
+/** A talk as it goes on, and what is known of one of its turns. */
+import { useChat } from "@ai-sdk/react"
+import { useQuery } from "@tanstack/react-query"
+import { useSyncExternalStore } from "react"
+import { trace } from "../../api/Conversations.ts"
+import type { Passage } from "../../components/Passages.tsx"
+import type { RunEvent } from "../../components/Trace.tsx"
+import { citationsOf, type Message, type Talk } from "./Talk.ts"
+
+/** Milliseconds between two drawings of a reply that is being written. */
+const drawEvery = 50
+
+export const useTalk = (talk: Talk) => {
+  const { error, messages, status } = useChat<Message>({ chat: talk.chat, experimental_throttle: drawEvery })
+  const progress = useSyncExternalStore(talk.listen, talk.progress)
+  const busy = status === "submitted" || status === "streaming" || progress.isLost
+  return { busy, error, messages, progress }
+}
+
+/** One turn: what happened in it, and what its reply rests on. */
+export interface TurnView {
+  readonly runId: string | null
+  readonly events: ReadonlyArray<RunEvent>
+  /** Undefined until they are known. */
+  readonly passages: ReadonlyArray<Passage> | undefined
+  readonly citations: ReturnType<typeof citationsOf>
+  readonly version: number | null
+  /** Billionths of a US dollar; null where it is not known. */
+  readonly cost: number | null
+}
+
+const costIn = (found: object | undefined): number | null => {
+  if (found === undefined || !("cost" in found)) return null
+  const { cost } = found
+  if (typeof cost !== "object" || cost === null || !("nanoUsd" in cost)) return null
+  return typeof cost.nanoUsd === "number" ? cost.nanoUsd : null
+}
+
+/** The turn of a message of one's own, and of the reply to it. */
+export const useTurn = (
+  talk: Talk,
+  question: Message | undefined,
+  reply: Message | undefined,
+  isRunning: boolean
+): TurnView => {
+  const runId = question === undefined ? null : talk.runOf(question.id)
+  const told = runId === null ? [] : talk.eventsIn(runId)
+  const { data } = useQuery({ ...trace(runId ?? ""), enabled: runId !== null && !isRunning })
+  return {
+    runId,
+    events: told.length > 0 ? told : (data?.events ?? []),
+    passages: data?.passages,
+    citations: reply === undefined ? [] : citationsOf(reply),
+    version: data?.agentVersion ?? null,
+    cost: costIn(data)
+  }
+}
+
+/** A number of the last event that has it; null where none has. */
+const numberIn = (events: ReadonlyArray<RunEvent>, name: string): number | null => {
+  const value = events.findLast(({ payload }) => typeof payload?.[name] === "number")?.payload?.[name]
+  return typeof value === "number" ? value : null
+}
+
+/** What the turn took. */
+export const measuresOf = ({ events }: Pick<TurnView, "events">) => {
+  const [first, last] = [events[0], events.at(-1)]
+  const model = events.findLast(({ payload }) => typeof payload?.["model"] === "string")?.payload?.["model"]
+  return {
+    milliseconds:
+      first === undefined || last === undefined
+        ? null
+        : Date.parse(last.timestamp) - Date.parse(first.timestamp),
+    inputTokens: numberIn(events, "inputTokens"),
+    outputTokens: numberIn(events, "outputTokens"),
+    model: typeof model === "string" ? model : null,
+    /** Settings were tried that are not saved. */
+    isDraft: first?.payload?.["draft"] !== undefined
+  }
+}
