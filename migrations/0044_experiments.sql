@@ -9,6 +9,7 @@ create table experiments (
   -- SHA-256 of what a reply depends on of the settings, and of the cases: what a publish is measured by. Null cases: turns.
   settings_hash bytea not null,
   cases_hash bytea,
+  -- Stays when that is deleted: an archive takes no table that refers to itself.
   baseline_id text,
   max_tokens bigint not null check (max_tokens > 0),
   status text not null default 'queued' check (status in ('queued', 'running', 'complete', 'cancelled', 'failed')),
@@ -19,12 +20,10 @@ create table experiments (
   started_at timestamptz,
   ended_at timestamptz,
   primary key (tenant_id, id),
-  foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade,
-  foreign key (tenant_id, baseline_id) references experiments (tenant_id, id) on delete set null (baseline_id)
+  foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade
 );
 create index experiments_agent on experiments (tenant_id, agent_id, id);
 create index experiments_open on experiments (tenant_id) where status in ('queued', 'running');
-create index experiments_baseline on experiments (tenant_id, baseline_id) where baseline_id is not null;
 
 create table experiment_results (
   tenant_id text not null,

@@ -67,7 +67,7 @@ const Reply = ({
           {outcome.error === null ? null : <span lang="en">{`: ${outcome.error}`}</span>}
         </span>
       ) : (
-        <p>
+        <p lang="">
           {differing(outcome.reply, other).map(({ isNew, text }, place) =>
             isNew ? <mark key={place}>{text}</mark> : <span key={place}>{text}</span>
           )}
@@ -82,7 +82,7 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
   if (result === null)
     return (
       <li className={css["result"]}>
-        <strong>{question}</strong> <Badge tone="neutral">{t.open}</Badge>
+        <strong lang="">{question}</strong> <Badge tone="neutral">{t.open}</Badge>
       </li>
     )
   // A stored turn is its own baseline.
@@ -91,7 +91,7 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
   return (
     <li className={css["result"]}>
       <span>
-        <strong>{question}</strong> <Verdict passed={result.passed} />
+        <strong lang="">{question}</strong> <Verdict passed={result.passed} />
       </span>
       {result.problems.map((problem, place) => (
         <span key={place} lang="en" className={css["soft"]}>
