@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import { selfHosted } from "../../domain/agents/Agent.ts"
 import type { Plans } from "../../domain/billing/Billing.ts"
 import {
+  snapshotsOf,
   allowList,
   apiUrl,
   bucket,
@@ -300,15 +301,6 @@ const groundingOf = (given: Variables): Settings["grounding"] =>
     ? { checker: given.SPOKE_GROUNDING_CHECKER ?? "words" }
     : { checker: "http", url: given.SPOKE_GROUNDING_URL, apiKey: given.SPOKE_GROUNDING_API_KEY }
 
-const snapshotsOf = (given: Variables, dataDir: string): Settings["snapshots"] =>
-  given.SPOKE_SNAPSHOT_INTERVAL === undefined
-    ? null
-    : {
-        every: given.SPOKE_SNAPSHOT_INTERVAL,
-        folder: path.resolve(given.SPOKE_SNAPSHOT_DIR ?? path.join(dataDir, "snapshots")),
-        kept: given.SPOKE_SNAPSHOTS_KEPT ?? 7
-      }
-
 const present = <A>(value: A | undefined): ReadonlyArray<A> => (value === undefined ? [] : [value])
 
 const settingsOf = (
@@ -327,7 +319,7 @@ const settingsOf = (
     dataDir,
     artifacts: artifactsOf(given),
     database: databaseOf(given),
-    snapshots: snapshotsOf(given, dataDir),
+    snapshots: snapshotsOf(dataDir, given),
     redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,

@@ -1,5 +1,6 @@
 /** The forms that values of environment variables have. What does not fit is never repeated. */
 import { BlockList, isIP } from "node:net"
+import * as path from "node:path"
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -12,6 +13,7 @@ import { urlOf } from "../../domain/Address.ts"
 import { type Plans, PlanTable } from "../../domain/billing/Billing.ts"
 import { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { parseRedisAddress } from "./RedisAddress.ts"
+import type { Settings } from "./Settings.ts"
 
 export const Value = Schema.Trim.pipe(Schema.minLength(1))
 
@@ -152,3 +154,20 @@ export const reachable = (host: string): string => {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
   return host.includes(":") ? `[${host}]` : host
 }
+
+/** Copies of the embedded store; null where no interval is given. */
+export const snapshotsOf = (
+  dataDir: string,
+  given: {
+    readonly SPOKE_SNAPSHOT_INTERVAL?: Duration.Duration | undefined
+    readonly SPOKE_SNAPSHOT_DIR?: string | undefined
+    readonly SPOKE_SNAPSHOTS_KEPT?: number | undefined
+  }
+): Settings["snapshots"] =>
+  given.SPOKE_SNAPSHOT_INTERVAL === undefined
+    ? null
+    : {
+        every: given.SPOKE_SNAPSHOT_INTERVAL,
+        folder: path.resolve(given.SPOKE_SNAPSHOT_DIR ?? path.join(dataDir, "snapshots")),
+        kept: given.SPOKE_SNAPSHOTS_KEPT ?? 7
+      }

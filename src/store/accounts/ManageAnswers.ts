@@ -4,18 +4,10 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { TenantScope } from "../../domain/accounts/Account.ts"
-import type { TokenId } from "../../domain/Ids.ts"
-
-/** A request that may come again. */
-export interface RepeatableRequest extends TenantScope {
-  readonly tokenId: TokenId
-  readonly idempotencyKey: string
-  readonly requestHash: Uint8Array
-}
+import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
 
 const Known = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
-export type Known = typeof Known.Type
+type Known = typeof Known.Type
 
 /** Rows that one sweep removes at most. */
 const sweepBatch = 1_000

@@ -42,14 +42,16 @@ export class TestConversationStore extends Effect.Service<TestConversationStore>
           if (held.length === 0) return false
           yield* sql`
             with first as (
-              select m.position from messages m join agent_runs r on r.user_message_id = m.id
-              where r.tenant_id = ${tenantId} and r.id = ${runId} and m.conversation_id = ${id}
+              select m.position from messages m
+              join agent_runs r on r.tenant_id = m.tenant_id and r.user_message_id = m.id
+              where m.tenant_id = ${tenantId} and r.id = ${runId} and m.conversation_id = ${id}
             ),
             shortened as (
               update conversations c set message_count = first.position - 1, updated_at = now()
               from first where c.tenant_id = ${tenantId} and c.id = ${id}
             )
-            delete from messages m using first where m.conversation_id = ${id} and m.position >= first.position`
+            delete from messages m using first
+            where m.tenant_id = ${tenantId} and m.conversation_id = ${id} and m.position >= first.position`
           return true
         },
         sql.withTransaction,

@@ -8,7 +8,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { Conflict } from "../../domain/Errors.ts"
-import { ManageAnswerStore, type RepeatableRequest } from "../../store/accounts/ManageAnswers.ts"
+import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
+import { ManageAnswerStore } from "../../store/accounts/ManageAnswers.ts"
 
 /** What was answered. */
 const StoredAnswer = Schema.parseJson(

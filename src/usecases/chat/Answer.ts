@@ -208,12 +208,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
 }, Effect.scoped)
 
 /** What the checker finds of a reply; a model that it asks is a cost of the turn. */
-const checked = (
-  { checker }: TurnServices,
-  turn: Turn,
-  reply: string,
-  citations: ReadonlyArray<Citation>
-): Effect.Effect<Grounding.Grounding> =>
+const checked = ({ checker }: TurnServices, turn: Turn, reply: string, citations: ReadonlyArray<Citation>) =>
   Effect.tap(Grounding.checked(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
     Effect.sync(() => turn.bills.push(...bills))
   )

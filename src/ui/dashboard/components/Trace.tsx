@@ -8,7 +8,6 @@ import type {
 import { useFormat } from "../text/Format.ts"
 import { useFailure } from "../text/useFailure.ts"
 import { texts, useText } from "../text/Language.tsx"
-import { useFormat } from "../text/Format.ts"
 import { Badge, type Tone } from "./Badge.tsx"
 import { type Found, Passages } from "./Passages.tsx"
 import css from "./Trace.module.css"

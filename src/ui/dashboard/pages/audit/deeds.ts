@@ -95,6 +95,8 @@ const deeds: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "webhook.delete": { en: "Webhook deleted", de: "Webhook gelöscht" },
   "webhook.disable": { en: "Webhook disabled after failures", de: "Webhook nach Fehlern ausgeschaltet" },
   "webhook.replay": { en: "Events sent again", de: "Ereignisse erneut gesendet" },
+  "webhook.listen": { en: "Listener of events started", de: "Zuhörer für Ereignisse gestartet" },
+  "webhook.trigger": { en: "Example event sent", de: "Beispielereignis gesendet" },
   "webhook.rotate": { en: "Webhook secret replaced", de: "Webhook-Geheimnis ersetzt" },
   "webhook.test": { en: "Test event sent", de: "Test-Ereignis gesendet" },
   "webhook.update": { en: "Webhook changed", de: "Webhook geändert" }

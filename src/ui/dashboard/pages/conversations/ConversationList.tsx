@@ -1,3 +1,4 @@
+import { isChannel } from "../../api/Conversations.ts"
 /** The list of the inbox: what is asked for, and its rows, of which only those in sight are drawn. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useRef } from "react"
@@ -79,7 +80,7 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
       </span>
       <span className={css["who"]}>
         <span className={css["name"]}>{name}</span>
-        <span className={css["channel"]}>{names[row.channel]}</span>
+        <span className={css["channel"]}>{isChannel(row.channel) ? names[row.channel] : row.channel}</span>
       </span>
       <time className={css["time"]} dateTime={row.updatedAt} title={moment(row.updatedAt)}>
         {since(row.updatedAt, t.now)}

@@ -4,7 +4,7 @@ import { X } from "lucide-react"
 import { type FormEvent, type ReactNode, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
-import { type Conversation, conversation, trace } from "../../api/Conversations.ts"
+import { type Conversation, conversation, trace, isChannel } from "../../api/Conversations.ts"
 import { addLabel, assign, inboxItems, type Label, patch, person, setLabels } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
@@ -256,7 +256,7 @@ const About = ({ found, search }: { readonly found: Conversation; readonly searc
           facts={[
             [t.reason, found.state === "AI_ACTIVE" ? null : reasonOf(found.handoffReason)],
             [names.agent, answering?.name ?? "–"],
-            [names.channel, names[found.channel]],
+            [names.channel, isChannel(found.channel) ? names[found.channel] : found.channel],
             [t.begun, moment(found.createdAt)],
             ...(known?.contacts.map(
               ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
@@ -297,7 +297,7 @@ interface RunProps {
 
 const Run = ({ caseOf, live, runId }: RunProps) => {
   const query = useQuery({ ...trace(runId ?? ""), enabled: runId !== null })
-  if (runId === null) return live.events.length === 0 ? null : <Trace cost={cost} events={live.events} />
+  if (runId === null) return live.events.length === 0 ? null : <Trace events={live.events} />
   return (
     <Loaded query={query}>
       {({ agentVersion, cost, events, passages }) => (

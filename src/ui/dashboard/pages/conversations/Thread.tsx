@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
 import { ApiError } from "../../api/Client.ts"
-import { act, conversation, type Conversation as Found } from "../../api/Conversations.ts"
+import { act, conversation, type Conversation as Found, isChannel } from "../../api/Conversations.ts"
 import { markRead, patch } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Avatar } from "../../components/Avatar.tsx"
@@ -202,7 +202,11 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
           <h1 className={css["name"]}>{customer}</h1>
           <span className={css["lead"]}>
             <Badge tone={tones[found.state]}>{names[found.state]}</Badge>
-            <span>{[names[found.channel], answering?.name ?? ""].filter(Boolean).join(" · ")}</span>
+            <span>
+              {[isChannel(found.channel) ? names[found.channel] : found.channel, answering?.name ?? ""]
+                .filter(Boolean)
+                .join(" · ")}
+            </span>
           </span>
         </div>
         <div className={css["actions"]}>
