@@ -13,7 +13,6 @@ import { urlOf } from "../../domain/Address.ts"
 import { type Plans, PlanTable } from "../../domain/billing/Billing.ts"
 import { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { parseRedisAddress } from "./RedisAddress.ts"
-import type { Settings } from "./Settings.ts"
 
 export const Value = Schema.Trim.pipe(Schema.minLength(1))
 
@@ -163,7 +162,7 @@ export const snapshotsOf = (
     readonly SPOKE_SNAPSHOT_DIR?: string | undefined
     readonly SPOKE_SNAPSHOTS_KEPT?: number | undefined
   }
-): Settings["snapshots"] =>
+) =>
   given.SPOKE_SNAPSHOT_INTERVAL === undefined
     ? null
     : {
