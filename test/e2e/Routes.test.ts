@@ -179,6 +179,8 @@ describe.skipIf(skipped)("Every declared route", () => {
       "POST /api/v1/chat",
       "POST /api/v1/retrieve",
       "POST /api/auth/login",
+      "POST /api/auth/sso",
+      "GET /api/auth/sso/callback",
       "POST /api/auth/password",
       "GET /healthz",
       "GET /readyz"

@@ -33,6 +33,7 @@ const hostile: Readonly<Record<string, Hostile>> = {
 const known: Readonly<Record<string, unknown>> = {
   // Formats of the widget.
   avatar: "S",
+  clientSecret: "of the client",
   color: "#336699",
   channel: "whatsapp",
   allowedOrigins: ["https://shop.example"],
@@ -54,6 +55,8 @@ const known: Readonly<Record<string, unknown>> = {
   name: "some",
   parameters: { type: "object", properties: {} },
   password: "correct horse battery",
+  reader: "feed",
+  received: "1",
   refresh: "daily",
   sitemapUrl: "https://shop.example/sitemap.xml",
   start: "2026-11-21T08:00:00.000Z",
@@ -63,7 +66,7 @@ const known: Readonly<Record<string, unknown>> = {
 }
 
 /** Optional fields without which the others say too little. */
-const always = new Set(["url", "slot", "header", "message"])
+const always = new Set(["clientSecret", "url", "slot", "header", "message"])
 
 /** Fields beside which another must not stand. */
 const instead: Readonly<Record<string, string>> = {
@@ -97,6 +100,20 @@ const excused = [
   "POST /api/agents/:id/channels .secrets{}",
   "PATCH /api/channels/:id .secrets{name}",
   "PATCH /api/channels/:id .secrets{}",
+  // A reader asks for certain settings.
+  "POST /v1/sources .config.settings{name}",
+  "POST /v1/sources .config.settings{}(any)",
+  "POST /api/sources .config.settings{name}",
+  "POST /api/sources .config.settings{}(any)",
+  // What is tried before it is saved is tried by people, and these are asked with a key.
+  "POST /api/v1/chat/stream .draft.grounding.mode",
+  "POST /api/v1/chat/stream .draft.grounding.unsupported",
+  "POST /api/v1/chat/stream .draft.instructions",
+  "POST /api/v1/chat/stream .draft.model",
+  "POST /api/v1/chat/stream .draft.tools[]",
+  "POST /api/v1/chat/stream .replaces",
+  // Members may be assigned from the role agent on, and this one is a viewer.
+  "PUT /api/conversations/:id/assignee .userId",
   // A server offers no tools of its own.
   "POST /api/agents .tools[]",
   "PATCH /api/agents/:id .tools[]",
@@ -157,6 +174,10 @@ class Sender {
       case "TupleType":
         return ast.rest.map(({ type }) => this.example(type, ""))
       case "TypeLiteral":
+        // What a connector is given depends on its reader.
+        if (ast.propertySignatures.some(({ name }) => name === "reader")) {
+          return { reader: "feed", settings: { url: "https://shop.example/feed.xml" } }
+        }
         return Object.fromEntries(
           ast.propertySignatures
             .filter(({ isOptional, name }) => !isOptional || always.has(String(name)))

@@ -18,10 +18,12 @@ const group = (handlers: GroupHandlers<"experiments">) =>
       .handle("start", ({ path, payload }) =>
         Effect.gen(function* () {
           const by = yield* actor
-          yield* Effect.forEach(payload.runIds ?? [], (id) => audit.record(by, "agent_run.replay", id), {
-            discard: true
-          })
-          const change = experiments.start(by, path.id, payload, by.actor)
+          const replayed = Effect.forEach(
+            payload.runIds ?? [],
+            (id) => audit.record(by, "agent_run.replay", id),
+            { discard: true }
+          )
+          const change = Effect.zipLeft(experiments.start(by, path.id, payload, by.actor), replayed)
           return { experiment: yield* audit.change(by, "experiment.start", change, ({ id }) => id) }
         })
       )
