@@ -14,6 +14,9 @@ export type ConversationState = typeof ConversationState.Type
 export const ConversationChannel = MessagingChannel
 export type ConversationChannel = typeof ConversationChannel.Type
 
+/** Those that are no messaging channels. */
+export const ownChannels: ReadonlyArray<ConversationChannel> = ["api", "widget", "test"]
+
 export const MessageRole = Schema.Literal("user", "assistant")
 export type MessageRole = typeof MessageRole.Type
 

@@ -1,8 +1,10 @@
 /** What the dashboard reads of conversations, for tests of routes beside it. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { ConversationStore } from "../../../src/store/conversations/Conversations.ts"
@@ -14,6 +16,14 @@ import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { InboxView } from "../../../src/usecases/conversations/InboxView.ts"
 import { settings } from "../../usecases/chat/TurnHarness.ts"
+
+/** The channels that there are; none of their providers is asked. */
+export const channels = BuiltIn.layerHttp({
+  appSecret: null,
+  graphUrl: "http://127.0.0.1:9",
+  slackUrl: "http://127.0.0.1:9",
+  telegramUrl: "http://127.0.0.1:9"
+}).pipe(Layer.provide(FetchHttpClient.layer))
 
 export const inboxView = InboxView.Default.pipe(
   Layer.provide(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),
@@ -30,5 +40,6 @@ export const inboxView = InboxView.Default.pipe(
       SqlAudit.layerSql,
       WidgetMessageStore.Default
     )
-  )
+  ),
+  Layer.merge(channels)
 )

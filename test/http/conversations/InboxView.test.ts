@@ -34,6 +34,7 @@ import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { channelOf, ownershipLayer } from "../../usecases/channels/InboundHarness.ts"
 import { request, says, Script, settings } from "../../usecases/chat/TurnHarness.ts"
+import { channels } from "./InboxServer.ts"
 import * as TestServer from "../TestServer.ts"
 
 const current: { user: SessionUser } = {
@@ -56,7 +57,7 @@ const server = TestServer.layer(
     Layer.provide(session)
   )
 ).pipe(
-  Layer.provideMerge(Layer.merge(InboxView.Default, Conversations.Default)),
+  Layer.provideMerge(Layer.mergeAll(InboxView.Default, Conversations.Default, channels)),
   Layer.provideMerge(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),
   Layer.provideMerge(
     Layer.mergeAll(

@@ -15,6 +15,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import * as Transcript from "../../Transcript.ts"
 import { HostedConversationDetail } from "./ConversationsApi.ts"
+import * as KnownChannel from "./KnownChannel.ts"
 
 interface ListParams {
   readonly limit?: number
@@ -32,11 +33,13 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations
     const inbox = yield* InboxView
+    const known = yield* KnownChannel.make
 
     const list = Effect.fn("HostedConversationsHandlers.list")(function* (
       { tenantId }: SessionUser,
       { limit = 20, cursor, agentId, state, channel }: ListParams
     ) {
+      yield* known(channel)
       const place = { scope: tenantId, route: "/api/conversations", filter: { agentId, state, channel } }
       const after = yield* Cursor.open(place, cursor)
       const { rows, next } = yield* conversations.list(

@@ -6,15 +6,18 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 import { fileResponse } from "./FileResponse.ts"
+import * as KnownChannel from "./KnownChannel.ts"
 
 /** Conversations of the tenant's agents, as the dashboard reads them. */
 export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handlers) =>
   Effect.gen(function* () {
     const inbox = yield* InboxView
+    const known = yield* KnownChannel.make
     return handlers
       .handle("list", ({ urlParams: { cursor, limit = 20, ...filter } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
+          yield* known(filter.channel)
           const place = { scope: `${user.tenantId} ${user.userId}`, route: "/api/inbox", filter }
           const after = yield* Cursor.open(place, cursor)
           const { next, rows } = yield* inbox.list(user, filter, { limit, after })
