@@ -176,9 +176,9 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
       .getByRole("button", { name: /^Citation \d/ })
       .first()
       .click()
-    await page.getByRole("dialog", { name: /^Citation \d/ }).waitFor()
+    // It leads to the passage, beside the chat.
+    await page.locator("[data-passage][data-marked]").waitFor()
     await look(page, "agent-try")
-    await page.keyboard.press("Escape")
     const trace = page.getByRole("region", { name: "Trace" })
     await trace.getByText("Run completed").waitFor()
     await trace.getByText("Details").first().click()
