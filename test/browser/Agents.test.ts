@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await trace.getByText("Run completed").waitFor()
     await trace.getByText("Details").first().click()
     await page.getByLabel("Message").fill("And how do I stop it?")
-    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByRole("button", { name: "Send", exact: true }).click()
     await page.getByText("And how do I stop it?").waitFor()
     await page.getByRole("article").nth(3).waitFor()
     await page.getByRole("button", { name: "New conversation" }).click()

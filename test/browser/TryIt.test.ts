@@ -127,6 +127,8 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
 
   it("stays where one reads while a reply is written, and goes to the end for one's own message", async () => {
     const box = log()
+    // In a low window a reply is longer than its pane.
+    await page.setViewportSize({ width: 1280, height: 520 })
     const place = () => box.evaluate((element) => element.scrollTop)
     const isAtEnd = () =>
       box.evaluate(({ clientHeight, scrollHeight, scrollTop }) => scrollHeight - scrollTop - clientHeight < 5)
@@ -153,6 +155,7 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     await ask("Thank you!")
     await reply().getByText("Gladly.").waitFor()
     await until(isAtEnd, (end) => end)
+    await page.setViewportSize({ width: 1280, height: 860 })
   })
 
   it("goes on after the window was loaded again in the middle of a reply, and is in nobody's inbox", async () => {

@@ -186,7 +186,7 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
         select r.id, r.status,
           coalesce(bool_or(e.type = 'retrieval.completed'), false) as asked,
           coalesce(bool_or(e.type = 'run.failed' and e.label = 'The process that ran the turn stopped'), false) as swept
-        from agent_runs r left join agent_run_events e on e.run_id = r.id group by r.id
+        from agent_runs r left join agent_run_events e on e.run_id = r.id group by r.tenant_id, r.id
       )
       select count(*) filter (where status = 'complete')::int as complete,
         count(*) filter (where status = 'complete' or asked and not swept)::int as due,
