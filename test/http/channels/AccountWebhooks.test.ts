@@ -175,7 +175,9 @@ eachEngineLive("Webhooks of accounts", (it) => {
           expect([huge.status, huge.json.error.code]).toEqual([413, "PAYLOAD_TOO_LARGE"])
           for (const account of ["%00", "4711%00", "%ED%A0%80", "a%2Fb", "x".repeat(5_000)]) {
             const answer = yield* deliver(channel, body(1), { account })
-            expect([account.slice(0, 10), answer.status]).toEqual([account.slice(0, 10), 400])
+            // What is no text, or longer than any address, leads nowhere.
+            const expected = account === "%ED%A0%80" || account.length > 1_800 ? 404 : 400
+            expect([account.slice(0, 10), answer.status]).toEqual([account.slice(0, 10), expected])
           }
         })
       )

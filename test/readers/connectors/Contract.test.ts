@@ -208,7 +208,7 @@ for (const [name, stub] of Object.entries(stubs)) {
             return yield* ingest.process({
               id: yield* newId.queueJob,
               queue: "ingestion",
-              payload: { jobId },
+              payload: { tenantId: scope.tenantId, jobId },
               attempt: number,
               lastAttempt: false
             })
