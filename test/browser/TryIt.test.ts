@@ -132,7 +132,7 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     const place = () => box.evaluate((element) => element.scrollTop)
     const isAtEnd = () =>
       box.evaluate(({ clientHeight, scrollHeight, scrollTop }) => scrollHeight - scrollTop - clientHeight < 5)
-    stub.script.push({ text: `${"A long line of a long reply. ".repeat(60)}\n\nEnd.`, gap: 15 })
+    stub.script.push({ text: `${"A long line of a long reply. ".repeat(200)}\n\nEnd.`, gap: 15 })
     await ask("Tell me more")
     await until(isAtEnd, (end) => end)
     await reply().getByText("A long line").waitFor()

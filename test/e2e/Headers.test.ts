@@ -40,7 +40,7 @@ const problems = ({ headers, status, text }: Received, cacheable: boolean) => {
   must(cacheable || /^no-(?:store|cache)/u.test(value("cache-control") ?? ""), "kept by caches")
   must(!json || cacheable || value("cache-control") === "no-store", "JSON is kept")
   for (const cookie of headers.getSetCookie()) {
-    must(cookie.startsWith("spoke_session="), "another cookie")
+    must(/^spoke_(?:session|sso)=/u.test(cookie), "another cookie")
     for (const flag of ["HttpOnly", "Secure", "SameSite=Lax", "Path=/"]) {
       must(cookie.includes(flag), `a cookie without ${flag}`)
     }

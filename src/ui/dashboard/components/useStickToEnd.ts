@@ -1,5 +1,5 @@
 /** A box of messages that grows: it shows its end while its reader is there, and stays where they read otherwise. */
-import { type RefObject, type UIEvent, useLayoutEffect, useRef } from "react"
+import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef } from "react"
 
 /** How near to its end a reader counts as following, in pixels. */
 const near = 80
@@ -21,7 +21,7 @@ export const useStickToEnd = (): Sticking => {
   const following = useRef(true)
   /** Where the last new text has moved the box to. */
   const placedAt = useRef(0)
-  useLayoutEffect(() => {
+  const stick = () => {
     const box = frame.current
     if (box === null || !following.current) return
     // A scroll event comes with the next frame, and the next words of a reply may come before it.
@@ -31,7 +31,24 @@ export const useStickToEnd = (): Sticking => {
     }
     box.scrollTop = box.scrollHeight
     placedAt.current = box.scrollTop
-  })
+  }
+  useLayoutEffect(stick)
+  // What is in the box grows by itself too, and the box gets lower when what stands below it grows.
+  useEffect(() => {
+    const box = frame.current
+    if (box === null) return
+    const content = new MutationObserver(stick)
+    content.observe(box, { characterData: true, childList: true, subtree: true })
+    const size = new ResizeObserver(() => {
+      placedAt.current = Math.min(placedAt.current, box.scrollHeight - box.clientHeight)
+      stick()
+    })
+    size.observe(box)
+    return () => {
+      content.disconnect()
+      size.disconnect()
+    }
+  }, [])
   return {
     frame,
     onScroll: ({ currentTarget }) => {
