@@ -95,7 +95,7 @@ eachEngineLive("A source of a registered reader", (it) => {
           config: { reader: "feed", settings: { url: "https://a.example" } }
         })
       )
-      expect(other._tag).toBe("ValidationError")
+      expect(other._tag).toBe("VALIDATION_ERROR")
       yield* sources.remove(scope, source.id)
       expect(yield* sql`select 1 from source_secrets`).toEqual([])
     }).pipe(Effect.provide(live))

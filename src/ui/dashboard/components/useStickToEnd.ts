@@ -16,9 +16,11 @@ interface Sticking {
   readonly follow: () => void
 }
 
-export const useStickToEnd = (): Sticking => {
+/** `own` is the id of the last thing that the reader has written: with another one they are brought to the end. */
+export const useStickToEnd = (own?: string): Sticking => {
   const frame = useRef<HTMLDivElement>(null)
   const following = useRef(true)
+  const lastOwn = useRef(own)
   /** Where the last new text has moved the box to. */
   const placedAt = useRef(0)
   const stick = () => {
@@ -32,7 +34,14 @@ export const useStickToEnd = (): Sticking => {
     box.scrollTop = box.scrollHeight
     placedAt.current = box.scrollTop
   }
-  useLayoutEffect(stick)
+  useLayoutEffect(() => {
+    if (own !== lastOwn.current) {
+      lastOwn.current = own
+      following.current = true
+      placedAt.current = 0
+    }
+    stick()
+  })
   // What is in the box grows by itself too, and the box gets lower when what stands below it grows.
   useEffect(() => {
     const box = frame.current

@@ -80,10 +80,10 @@ export const Messages = ({
   talk
 }: Props) => {
   const t = useText(words)
-  const { follow, frame, onScroll } = useStickToEnd()
+  const asked = messages.findLast(({ role }) => role === "user")
+  const { follow, frame, onScroll } = useStickToEnd(asked?.id)
   const last = messages.at(-1)
   const spoken = useSpoken(!busy && last?.role === "assistant" ? textOf(last) : "")
-  const asked = messages.findLast(({ role }) => role === "user")
   const isFailed = error !== undefined && !progress.isLost
   const again = (id: string, text: string) => {
     follow()
