@@ -17,7 +17,7 @@ interface Sticking {
 }
 
 /** `own` is the id of the last thing that the reader has written: with another one they are brought to the end. */
-export const useStickToEnd = (own?: string): Sticking => {
+export const useStickToEnd = (own?: string | number): Sticking => {
   const frame = useRef<HTMLDivElement>(null)
   const following = useRef(true)
   const lastOwn = useRef(own)
@@ -35,7 +35,7 @@ export const useStickToEnd = (own?: string): Sticking => {
     placedAt.current = box.scrollTop
   }
   useLayoutEffect(() => {
-    if (own !== lastOwn.current) {
+    if (own !== undefined && own !== lastOwn.current) {
       lastOwn.current = own
       following.current = true
       placedAt.current = 0

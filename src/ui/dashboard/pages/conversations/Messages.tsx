@@ -45,6 +45,8 @@ interface Props {
   /** Null when there are none. */
   readonly older: (() => void) | null
   readonly loading: boolean
+  /** Of what the reader has written last. */
+  readonly own: number | undefined
   /** After the last message. */
   readonly children: ReactNode
 }
@@ -59,11 +61,12 @@ export const Messages = ({
   names,
   older,
   onTrace,
+  own,
   typing,
   userId
 }: Props) => {
   const t = useText(words)
-  const { frame, hold, onScroll } = useStickToEnd()
+  const { frame, hold, onScroll } = useStickToEnd(own)
   /** Distance from the bottom that the reader keeps when older messages come above. */
   const kept = useRef<number | null>(null)
   const first = messages[0]?.id

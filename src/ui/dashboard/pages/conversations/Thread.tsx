@@ -229,6 +229,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         onTrace={may ? onTrace : null}
         older={query.hasNextPage ? () => void query.fetchNextPage() : null}
         loading={query.isFetchingNextPage}
+        own={drafts.drafts.at(-1)?.key}
       >
         <Underway {...drafts} />
       </Messages>
