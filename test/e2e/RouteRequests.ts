@@ -252,7 +252,10 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
     // A person is the tenant's: every agent of it may begin a conversation with them.
     return !(kind === "EndUserId" && place === "body" && mine.tenantId === victim.tenantId)
   }
-  const fields = idsOf(route).filter(isRefused)
+  // Keys are refused the field itself, whatever it names.
+  const fields = idsOf(route).filter(
+    (field) => isRefused(field) && !(by === "key" && field.name === "replaces")
+  )
   const needed = ({ kind, required }: Field) => required || (by !== "key" && kind === "AgentId")
   const one = fields.map((taken) =>
     requestOf(route, (field) => {
