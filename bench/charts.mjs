@@ -39,11 +39,11 @@ export const bars = (title, groups, { unit = "", own = false } = {}) => {
   const all = Math.max(...groups.flatMap(({ bars: some }) => some.map(({ value }) => value)))
   let y = 34
   for (const { bars: some, group } of groups) {
-    const most = (own ? Math.max(...some.map(({ value }) => value)) : all) || 1
+    const scale = (own ? Math.max(...some.map(({ value }) => value)) : all) || 1
     content.push(`<text class="faint" x="0" y="${y + 12}">${escaped(group)}</text>`)
     y += 20
     for (const { kind, name, note, value } of some) {
-      const length = Math.max(1, ((width - left - right) * value) / most).toFixed(1)
+      const length = Math.max(1, ((width - left - right) * value) / scale).toFixed(1)
       const text = `${shown(value)}${unit}${note === undefined ? "" : ` (${note})`}`
       content.push(
         `<text x="12" y="${y + 12}">${escaped(name)}</text>`,

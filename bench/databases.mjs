@@ -56,7 +56,7 @@ const settings = (port, more) =>
     ...more
   ].flatMap((setting) => ["-c", setting])
 
-/** What starts there tells nobody when it listens: it is asked. */
+/** The server does not say when it listens, so it is polled. */
 const announced = (command) => `( until ${command}; do sleep 0.1; done; echo listening on postgres ) & `
 
 const unpacked = path.join(

@@ -1,12 +1,12 @@
 /**
- * A million chunks in minutes: PostgreSQL puts each together out of two halves, of which there are a thousand each, in
- * words, lexemes and vectors alike. No two chunks have the same halves.
+ * Writes a million chunks in minutes. PostgreSQL joins each from two of two thousand halves, with their words, lexemes and
+ * vectors. No two chunks are the same.
  */
 import { half, halves, line } from "./corpus.mjs"
 import { sumOf } from "./model.mjs"
 import { indexing } from "./spoke.mjs"
 
-/** Rows of one statement. */
+/** Rows per statement. */
 const batch = 50_000
 const perDocument = 10
 
@@ -27,7 +27,7 @@ const template = async (run, size, indexRow) => {
   )
 }
 
-/** Titles count three times, as in the code of the service. */
+/** Titles have three times the weight of text, as in the service. */
 const statements = (table) => ({
   documents: `
     insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
@@ -51,7 +51,7 @@ const statements = (table) => ({
     select $1, $2, 'chk_' || lpad(n::text, 26, '0'), embedding from made`
 })
 
-/** Indexes that are quicker built anew than kept up to date. */
+/** Indexes that are faster to rebuild than to maintain. */
 const slow = async (run, tables) =>
   (
     await run(
@@ -61,7 +61,7 @@ const slow = async (run, tables) =>
     )
   ).rows
 
-/** How many occurrences each word has: what a search counts, wherever they stand. */
+/** The number of occurrences of each word; positions do not matter. */
 const counted = async (run, tsv) =>
   (
     await run(
@@ -70,7 +70,7 @@ const counted = async (run, tsv) =>
     )
   ).rows[0].words
 
-/** As ingestion would have left them; else what is measured is not what is served. */
+/** Checks that the rows are those that ingestion would write. */
 const verify = async (run, indexRow, number) => {
   const { rows } = await run(
     "select c.content, c.tsv::text as tsv, c.length, d.title from chunks c join documents d on d.id = c.document_id where c.id = $1",
@@ -116,7 +116,7 @@ export const grow = async (run, { agentId, tenantId }, count, { first, profile, 
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
     [agentId, profile]
   )
-  // An index of a partitioned table is told without its parts.
+  // The listing shows an index of a partitioned table without its partitions.
   for (const { definition } of indexes) await run(definition.replace(" ON ONLY ", " ON "))
   await run("set session_replication_role = origin")
   await run("vacuum analyze")

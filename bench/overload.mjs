@@ -1,7 +1,7 @@
 /**
  * More clients than a server can answer, on PostgreSQL and Redis with the settings as they are: who is answered, what the
  * others are told and how soon, and how health answers meanwhile. `node bench/overload.mjs` prints a line for each load and
- * fails where somebody got no answer, another one than was promised, or health took a second. `--seconds=60`,
+ * fails when a request got no answer or an unexpected one, or when a health check took a second. `--seconds=60`,
  * `--clients=1000,2000`, `--only=REGEXP`, `--embedded`; `--hammer`: clients that come back after 50 ms, whatever they are
  * told. On a machine that others use too, new connections wait to be accepted, and figures are the machine's. Linux only.
  */
@@ -25,7 +25,7 @@ const seconds = Number(values.seconds)
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 /** Longer than a request may wait and be worked on. */
-const patience = 120_000
+const answerTimeoutMs = 120_000
 const good = new Set([200, 201])
 const refusals = new Set([429, 503])
 
@@ -43,7 +43,7 @@ const ask = ({ agent, key, path, url }, count) =>
       {
         method: "POST",
         agent,
-        timeout: patience,
+        timeout: answerTimeoutMs,
         headers: {
           "x-api-key": key,
           "content-type": "application/json",
@@ -115,8 +115,8 @@ const press = async (spoke, { clients, keys, path }) => {
   const over = () => performance.now() - begun > seconds * 1_000
   const answers = []
   let count = 0
-  let most = 0
-  const watching = setInterval(() => (most = Math.max(most, memoryOf(spoke.pid))), 500)
+  let peakMiB = 0
+  const watching = setInterval(() => (peakMiB = Math.max(peakMiB, memoryOf(spoke.pid))), 500)
   const client = async (place) => {
     // They come within a second.
     await pause((place / clients) * 1_000)
@@ -156,7 +156,7 @@ const press = async (spoke, { clients, keys, path }) => {
     healthAsked: health["/healthz"].length,
     unhealthy: health.wrong.slice(0, 10),
     cpu: rounded((cpuOf(spoke.pid) - before) / elapsed),
-    mebibytes: Math.round(most)
+    mebibytes: Math.round(peakMiB)
   }
 }
 

@@ -79,7 +79,7 @@ const startProcess = async (url) => {
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Gives the jobs that wait to a queue that nobody works on: the table stays large, and nothing is due. */
+/** Moves the waiting jobs to a queue without workers: the table stays large, and nothing is due. */
 const setAside = async (url) => {
   await until("The end of the running jobs", 120_000, async () => {
     await query(

@@ -3,7 +3,8 @@
  * others, of another tenant and from other addresses, go on with their work. On PostgreSQL and Redis, or the embedded
  * database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the others was refused;
  * `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine, the hostile caller too, so
- * part of what the others lose is its processor time and not the server's. Linux only.
+ * part of what the others lose is processor time that any other process would take as well. To tell the two apart, each attack is
+ * made a second time, on a server of its own beside this one: `ratio` compares with calm, `shareRatio` with that. Linux only.
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -99,13 +100,29 @@ const site = await startScript("site.mjs")
 const slowSite = await startSlowSite()
 const graph = await startGraph()
 const postgres = values.embedded ? undefined : await startPostgres()
-const redis = values.embedded ? undefined : await startRedis()
-const spoke = values.embedded
-  ? await embeddedSpoke(model, [50], { variables: variables(graph) })
-  : await serverSpoke(model, { postgres, redis }, [50], { variables: variables(graph) })
-const { SPOKE_OPERATOR_TOKEN: token } = spoke.variables
-const others = { ...(await settle(spoke, "others", "111", token)), site: site.url }
-const hostile = { ...(await settle(spoke, "hostile", "222", token)), slowSite: slowSite.url }
+const redis = []
+
+/** Spoke with databases of its own. */
+const start = async () => {
+  const options = { variables: variables(graph) }
+  if (values.embedded) return embeddedSpoke(model, [50], options)
+  const own = await startRedis()
+  redis.push(own)
+  return serverSpoke(model, { postgres, redis: own }, [50], options)
+}
+const spoke = await start()
+const neighbour = await start()
+/** The hostile caller's tenant at a server. */
+const hostileAt = async (server) => ({
+  ...(await settle(server, "hostile", "222", server.variables.SPOKE_OPERATOR_TOKEN)),
+  slowSite: slowSite.url
+})
+const others = {
+  ...(await settle(spoke, "others", "111", spoke.variables.SPOKE_OPERATOR_TOKEN)),
+  site: site.url
+}
+const hostile = await hostileAt(spoke)
+const elsewhere = await hostileAt(neighbour)
 
 /** The others work for a while. */
 const window = async (length) => {
@@ -128,6 +145,10 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
   for (const [kind, all] of Object.entries(worked)) progress(`  ${kind}: ${JSON.stringify(figures(all))}`)
   // What it has begun comes to its end.
   await pause(5_000)
+  const apart = await startAttack(attack, elsewhere)
+  rows.at(-1).beside = await window(seconds)
+  await apart.stop()
+  await pause(5_000)
 }
 calm.push(await window(seconds / 2))
 
@@ -138,11 +159,12 @@ const report = {
   database: values.embedded ? "embedded" : "PostgreSQL and Redis",
   seconds,
   calm: quiet,
-  attacks: rows.map(({ attack, ended, memory, worked }) => {
+  attacks: rows.map(({ attack, beside, ended, memory, worked }) => {
     const kinds = Object.entries(worked).map(([kind, all]) => {
       const found = figures(all)
-      const ratio = found.p99Ms === null ? null : rounded(found.p99Ms / quiet[kind].p99Ms, 2)
-      return [kind, { ...found, ratio }]
+      const besideP99Ms = figures(beside[kind]).p99Ms
+      const to = (p99Ms) => (found.p99Ms === null ? null : rounded(found.p99Ms / p99Ms, 2))
+      return [kind, { ...found, besideP99Ms, ratio: to(quiet[kind].p99Ms), shareRatio: to(besideP99Ms) }]
     })
     return {
       attack,
@@ -151,17 +173,22 @@ const report = {
       memoryMiB: { before: Math.round(memory.before), peak: Math.round(memory.peak) },
       refused: kinds.reduce((sum, [, { refused }]) => sum + refused, 0),
       worstRatio: Math.max(...kinds.map(([, { ratio }]) => ratio ?? Number.POSITIVE_INFINITY)),
+      worstShareRatio: Math.max(...kinds.map(([, { shareRatio }]) => shareRatio ?? Number.POSITIVE_INFINITY)),
       others: Object.fromEntries(kinds)
     }
   })
 }
 await spoke.stop()
+await neighbour.stop()
 slowSite.stop()
 graph.stop()
-for (const service of [model, site, redis, postgres]) await service?.stop()
-for (const { attack, memoryMiB, others: kinds, refused, worstRatio } of report.attacks) {
-  const worst = Object.entries(kinds).map(([kind, { p99Ms, ratio }]) => `${kind} ${p99Ms} (${ratio}×)`)
-  progress(`${attack}: ${refused} refused, ${worstRatio}×, ${memoryMiB.peak} MiB; ${worst.join(", ")}`)
+for (const service of [model, site, ...redis, postgres]) await service?.stop()
+for (const { attack, memoryMiB, others: kinds, refused, worstRatio, worstShareRatio } of report.attacks) {
+  const worst = Object.entries(kinds).map(
+    ([kind, { p99Ms, ratio, shareRatio }]) => `${kind} ${p99Ms} (${ratio}×, ${shareRatio}×)`
+  )
+  const told = `${refused} refused, ${worstRatio}×, ${worstShareRatio}×, ${memoryMiB.peak} MiB`
+  progress(`${attack}: ${told}; ${worst.join(", ")}`)
 }
 if (values.only === "" || values.out !== undefined) {
   const out = values.out ?? path.join(root, "bench/shares.json")

@@ -1,4 +1,4 @@
-/** What Spoke is to reach, and what of it the recorded results show. */
+/** The targets of Spoke, and the recorded results for them. */
 
 const engines = ["server", "embedded"]
 

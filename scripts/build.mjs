@@ -14,7 +14,7 @@ const source = Path.join(root, "src")
 const ui = Path.join(source, "ui") + Path.sep
 
 /**
- * Packages that load files beside themselves, native ones, optional ones that nobody installs, and CommonJS ones that
+ * Packages that load files beside themselves, native ones, optional ones that are not installed, and CommonJS ones that
  * are imported lazily: esbuild would hand those over as `default` alone, other than node does in the tests.
  */
 const external = [

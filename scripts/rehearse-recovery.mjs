@@ -28,7 +28,7 @@ const programs = [
 if (programs === undefined)
   throw new Error("No PostgreSQL was found: name the folder of initdb and postgres.")
 
-/** PostgreSQL refuses to run as root: then somebody else runs it. */
+/** PostgreSQL refuses to run as root: another user runs it then. */
 const owner = () => {
   if (process.getuid?.() !== 0) return {}
   const [, , uid, gid] = (

@@ -13,7 +13,7 @@ const longSuites = [
   // One suite of a real process remains: it goes through the whole API.
   "test/e2e/!(Specification).test.ts",
   "test/e2e/*/**",
-  "test/capabilities/HostileDocuments.test.ts",
+  "test/capabilities/DocumentParser/HostileDocuments.test.ts",
   "test/channels/Fuzz.test.ts",
   "test/library/Transports.test.ts",
   "test/readers/Picture.test.ts",

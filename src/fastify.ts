@@ -1,9 +1,9 @@
 /** `import { spoke } from "spoke/fastify"`: the API of an instance in this process as a plugin of Fastify. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { answer } from "./app/mount/NodeRequests.ts"
-import { type Mounted, opening } from "./app/mount/Opening.ts"
+import { type Mounted, mountedInstance } from "./app/mount/MountedInstance.ts"
 
-export type { Mounted } from "./app/mount/Opening.ts"
+export type { Mounted } from "./app/mount/MountedInstance.ts"
 
 interface Reply {
   readonly raw: ServerResponse
@@ -27,7 +27,7 @@ interface Application {
 
 /** `app.register(spoke({ dataDir }), { prefix })`; bodies stay unread for the routes below it, and it ends with the application. */
 export const spoke = (mounted: Mounted = {}) => {
-  const { close, open } = opening(mounted)
+  const { close, open } = mountedInstance(mounted)
   return async (app: Application): Promise<void> => {
     app.removeAllContentTypeParsers()
     app.addContentTypeParser("*", (_request, _payload, done) => done(null))

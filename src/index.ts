@@ -15,7 +15,14 @@ export type {
   WaitOptions
 } from "./client/AgentClient.ts"
 export { SpokeError, type ClientCode, type SpokeErrorCode } from "./client/Failure.ts"
-export type { AgentInput, AgentView, KeyInput, KeyView } from "./client/OwnerClient.ts"
+export type {
+  AgentInput,
+  AgentView,
+  ChannelInput,
+  ChannelView,
+  KeyInput,
+  KeyView
+} from "./client/OwnerClient.ts"
 export type {
   Chat,
   ChatRequest,
@@ -35,10 +42,26 @@ export type {
   ReaderStep,
   ReaderWords
 } from "./domain/knowledge/HostReader.ts"
+export { channel, type Channel, type ChannelAccountOf, type ChannelOptions } from "./client/Channel.ts"
+export type {
+  ChannelAccount,
+  ChannelCall,
+  ChannelDelivery,
+  ChannelFetchRequest,
+  ChannelFetchResponse,
+  ChannelRefusal,
+  ChannelSetting,
+  Received,
+  ReceivedFile,
+  ReceivedMessage,
+  ReceivedStatus,
+  SentMessage
+} from "./domain/channels/HostChannel.ts"
 export { tool, type EffectInput, type Tool, type ToolOptions } from "./client/Tool.ts"
 export type { StandardInput } from "./client/StandardSchema.ts"
 export type { ToolCallContext } from "./domain/agents/HostTool.ts"
 export type { CallOptions } from "./client/Transport.ts"
+export type { AiSdkModel } from "./domain/chat/AiSdkModel.ts"
 export type { AgentChat, LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 
 /** Opens the service, which makes or migrates its database; rejects with a `SpokeError`. */

@@ -1,17 +1,17 @@
 /** `import { spoke } from "spoke/next"`: the API of an instance in this process as the handlers of a route file of Next.js. */
-import { type Mounted, type Opening, opening } from "./app/mount/Opening.ts"
+import { type Mounted, type MountedInstance, mountedInstance } from "./app/mount/MountedInstance.ts"
 
-export type { Mounted } from "./app/mount/Opening.ts"
+export type { Mounted } from "./app/mount/MountedInstance.ts"
 
 /** A development server loads a route file again with each change, and a data directory belongs to one instance. */
 const kept = Symbol.for("spoke/next")
-const openings: typeof globalThis & { [kept]?: Map<string, Opening> } = globalThis
+const instances: typeof globalThis & { [kept]?: Map<string, MountedInstance> } = globalThis
 
 /** `export const { GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD } = spoke({ dataDir })` of `app/[[...path]]/route.ts`. */
 export const spoke = (mounted: Mounted = {}) => {
-  const all = (openings[kept] ??= new Map())
+  const all = (instances[kept] ??= new Map())
   const name = typeof mounted === "function" ? "" : (mounted.databaseUrl ?? mounted.dataDir ?? ".spoke")
-  const own = (name === "" ? undefined : all.get(name)) ?? opening(mounted)
+  const own = (name === "" ? undefined : all.get(name)) ?? mountedInstance(mounted)
   if (name !== "") all.set(name, own)
   const handler = async (request: Request) => (await own.open()).fetch(request)
   return {

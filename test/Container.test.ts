@@ -1,4 +1,4 @@
-/** What can be known of the container recipe without running a container. */
+/** Checks of the container recipe that need no container. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { describe, expect, it } from "vitest"

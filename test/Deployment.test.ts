@@ -10,7 +10,7 @@ import * as Pg from "pg"
 import { parse, parseAllDocuments } from "yaml"
 import { Variables } from "../src/app/config/Config.ts"
 import { fileVariables } from "../src/app/config/SecretFiles.ts"
-import { layerPostgres, migrate } from "../src/store/Database.ts"
+import { isolateTenants, layerPostgres, migrate } from "../src/store/Database.ts"
 import { binaries, startServer } from "./servers/PostgresServer.ts"
 import { migrations } from "./TestDatabase.ts"
 
@@ -199,8 +199,10 @@ describe.skipIf(binaries === undefined)("The script of the database of compose.y
     address.username = "spoke"
     address.pathname = "/spoke"
     await Effect.runPromise(
-      migrate(migrations).pipe(
-        Effect.provide(layerPostgres({ url: Redacted.make(address.href), maxConnections: 2 }))
+      Effect.zipRight(migrate(migrations), isolateTenants("spoke_tenant")).pipe(
+        Effect.provide(
+          layerPostgres({ url: Redacted.make(address.href), maxConnections: 2, tenantRole: "spoke_tenant" })
+        )
       )
     )
     const [{ owner }] = await query(

@@ -1,6 +1,6 @@
 /**
- * Migrated databases for tests. `TestDatabase` is one embedded database a worker for all its files; it stays open, so
- * `reset` before each test that cares. `eachEngine` runs a suite on it and on a real PostgreSQL server.
+ * Migrated databases for tests. `TestDatabase` is one embedded database per worker, shared by all its files. Tests that
+ * need empty tables call `reset`. `eachEngine` runs a suite on it and on a real PostgreSQL server.
  */
 import type { Vitest } from "@effect/vitest"
 import { layer } from "@effect/vitest"
@@ -11,28 +11,37 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Path from "node:path"
 import { inject, it } from "vitest"
-import { type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
+import { isolateTenants, type Database, layerMemory, layerPostgres, migrate } from "../src/store/Database.ts"
 import { binaries, startServer } from "./servers/PostgresServer.ts"
 import { restoreIt } from "./setup.ts"
+import { ofTests } from "./TestStatements.ts"
 
 /** The folder of the migrations. */
 export const migrations = Path.join(import.meta.dirname, "../migrations")
 
-const migrated = <E>(database: Layer.Layer<Database, E>) =>
-  Layer.effectDiscard(migrate(migrations)).pipe(Layer.provideMerge(database))
+/**
+ * Whom tenants' statements run as: with `SPOKE_TEST_TENANT_ROLE` the suites run under row level security. What the tests
+ * themselves write and read is then of every tenant (TestStatements.ts).
+ */
+const tenantRole = process.env["SPOKE_TEST_TENANT_ROLE"] ?? null
 
-// Kept where the next test file of the same worker finds it: its modules are loaded anew.
+const migrated = <E>(database: Layer.Layer<Database, E>) =>
+  Layer.effectDiscard(
+    Effect.zipRight(migrate(migrations), tenantRole === null ? Effect.void : isolateTenants(tenantRole))
+  ).pipe(Layer.provideMerge(tenantRole === null ? database : ofTests(database)))
+
+// Stored globally, because each test file of a worker loads the modules anew.
 declare global {
   var spokeTest: Record<string, Promise<unknown>> | undefined
 }
 
-/** Made once a worker. */
+/** Created once per worker. */
 export const once = <A>(name: string, make: () => Promise<A>): Promise<A> => {
   const all = (globalThis.spokeTest ??= {})
   return (all[name] ??= make()) as Promise<A>
 }
 
-/** Built in a scope that nobody closes. */
+/** Built in a scope that stays open as long as the worker. */
 export const forever = <E>(name: string, database: Layer.Layer<Database, E>) =>
   Layer.effectContext(
     Effect.promise(() =>
@@ -48,7 +57,7 @@ export const thread = new URL("../dist/workers/database.js", import.meta.url)
 /** The worker's embedded database, pgvector available: `SqlClient` and `PgClient`. */
 export const TestDatabase: Layer.Layer<Database> = forever(
   "embedded",
-  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true, thread })))
+  Layer.suspend(() => migrated(layerMemory({ seed: inject("seed"), vector: true, thread, tenantRole })))
 )
 
 /** The address of the worker's PostgreSQL server, started when first asked for. */
@@ -59,7 +68,9 @@ export const serverUrl = Effect.promise(() => once("server", () => startServer(i
 /** The worker's PostgreSQL server. */
 export const TestServer: Layer.Layer<Database> = forever(
   "native",
-  Layer.unwrapEffect(Effect.map(serverUrl, (url) => migrated(layerPostgres({ url, maxConnections: 10 }))))
+  Layer.unwrapEffect(
+    Effect.map(serverUrl, (url) => migrated(layerPostgres({ url, maxConnections: 10, tenantRole })))
+  )
 )
 
 /** Empties every table. */
@@ -93,8 +104,7 @@ const eachOf = (name: string, run: (engine: Engine, layerName: string) => void):
 const databaseOf = (engine: Engine) => (engine === "embedded" ? TestDatabase : TestServer)
 
 /**
- * The same suite on both engines, under the test clock. Where no PostgreSQL is installed its half is a visible skip, or
- * a failure in CI.
+ * Runs a suite on both engines, under the test clock. Without PostgreSQL its half is a visible skip, and a failure in CI.
  */
 export const eachEngine = (
   name: string,
@@ -107,7 +117,7 @@ export const eachEngine = (
     })
   )
 
-/** {@link eachEngine} under the real clock, for what waits on the database. */
+/** {@link eachEngine} under the real clock, for tests that wait for the database. */
 export const eachEngineLive = (
   name: string,
   suite: (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void

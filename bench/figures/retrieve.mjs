@@ -139,7 +139,7 @@ const measureSize = async (service, chunks, peers, { progress, rounds, seconds }
   }
 }
 
-/** How much dearer the small agent's searches became, other things being equal. */
+/** Ratio of the small agent's search times to those at the first size. */
 const growth = (sizes) =>
   sizes.map(({ reference, ...rest }) => ({
     ...rest,
@@ -148,14 +148,14 @@ const growth = (sizes) =>
 
 const variables = { SPOKE_EMBEDDING_DIMENSIONS: String(size) }
 
-/** What does not grow: the machine's own ups and downs are measured by it. */
+/** A constant load, which measures the noise of the machine. */
 const steadyOf = (bare, passages) => plain(bare, question, passages)
 
-/** Seconds that writing one size may take, by what the last one took; a busy machine writes fewer, in steps. */
-const patience = 240
+/** Time limit for writing one size, estimated from the last one; a busy machine writes fewer chunks, in steps. */
+const maxGrowthSeconds = 240
 const step = 50_000
-/** How much longer the index takes for a chunk among ten times as many. */
-const dearer = 1.3
+/** Ratio of the index's time for a chunk among ten times as many. */
+const indexSlowdown = 1.3
 
 const growServer = async (world, sizes) => {
   const { databases, model, passages, progress, quick, services } = world
@@ -176,8 +176,8 @@ const growServer = async (world, sizes) => {
     await run(view(table, many.agentId))
     let rate = 0
     for (const wantedSize of sizes) {
-      const most = rate === 0 ? wantedSize : known + Math.floor(patience / rate / step) * step
-      const chunks = Math.min(wantedSize, most)
+      const maxChunks = rate === 0 ? wantedSize : known + Math.floor(maxGrowthSeconds / rate / step) * step
+      const chunks = Math.min(wantedSize, maxChunks)
       if (chunks <= known) break
       const begun = performance.now()
       await grow(run, many, chunks - known, {
@@ -188,7 +188,7 @@ const growServer = async (world, sizes) => {
       })
       const seconds = (performance.now() - begun) / 1_000
       progress(`${chunks} chunks written in ${Math.round(seconds)} s`)
-      rate = (dearer * seconds) / (chunks - known)
+      rate = (indexSlowdown * seconds) / (chunks - known)
       known = chunks
       const measured = await measureSize(
         service,
@@ -224,12 +224,12 @@ const growEmbedded = async (world, sizes) => {
     progress(`${chunks} chunks written in ${Math.round((performance.now() - begun) / 1_000)} s`)
     known = chunks
     service = { ...(await startSpoke(service.variables)), agents, variables: service.variables }
-    const most = watchMemory(service.pid)
+    const memory = watchMemory(service.pid)
     const first = performance.now()
     await searchable({ ...service, key: agents[1].key }, lineQuestion(0, chunks))
     const firstSearchMs = Math.round(performance.now() - first)
     out.push({ ...(await measureSize(service, chunks, { steady }, world)), firstSearchMs })
-    out.at(-1).memoryMiB = Math.round(most.end())
+    out.at(-1).memoryMiB = Math.round(memory.end())
     progress(JSON.stringify(out.at(-1)))
   }
   await service.stop()

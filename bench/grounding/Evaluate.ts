@@ -2,7 +2,7 @@
 import * as fs from "node:fs"
 import { WordChecker } from "../../src/capabilities/GroundingChecker/Words.ts"
 
-/** A passage with a sentence that it supports, and how that sentence is made wrong. */
+/** A passage, a sentence that it supports, and replacements that make the sentence wrong. */
 interface Item {
   readonly title: string
   readonly passage: string
@@ -23,7 +23,7 @@ export interface Pair {
 
 const replaced = (text: string, [right, wrong]: Item["number"]): string => text.replace(right, () => wrong)
 
-/** Five of each item; an unrelated claim is that of an item some places on. */
+/** Five pairs for each item; the unrelated claim is that of another item. */
 export const pairsOf = (items: ReadonlyArray<Item>): ReadonlyArray<Pair> =>
   items.flatMap(({ claim, name, negated, number, passage, title }, place) => {
     const other = items[(place + 17) % items.length]?.claim ?? ""
@@ -40,10 +40,10 @@ export const read = (file: string): ReadonlyArray<Pair> =>
       .map((line): Item => JSON.parse(line))
   )
 
-/** True: the pair is taken for unsupported. */
+/** True when the pair is judged unsupported. */
 export type Judge = (pair: Pair) => boolean
 
-/** By the checker: whatever is not wholly supported is put before the reader. */
+/** Judges by the checker: a claim that is not fully supported is flagged. */
 export const words: Judge = ({ claim, passage: text, title }) => {
   const { supported } = new WordChecker().check({ text: claim, passages: [{ index: 1, title, text }] })
   return supported !== "yes"
@@ -52,7 +52,7 @@ export const words: Judge = ({ claim, passage: text, title }) => {
 const tokens = (text: string): ReadonlyArray<string> =>
   text.toLowerCase().match(/\p{Script=Han}|[\p{L}\p{N}]+/gu) ?? []
 
-/** By the share of the claim's words that the passage has. */
+/** Judges by the share of the claim's words that occur in the passage. */
 export const overlap =
   (least: number): Judge =>
   ({ claim, passage, title }) => {
@@ -62,9 +62,9 @@ export const overlap =
   }
 
 export interface Figures {
-  /** Of what was taken for unsupported, the share that is. */
+  /** Precision: the share of flagged pairs that are unsupported. */
   readonly precision: number
-  /** Of what is unsupported, the share that was taken for it; also of each kind. */
+  /** Recall: the share of unsupported pairs that are flagged; also for each kind. */
   readonly recall: number
   readonly byKind: Readonly<Record<string, number>>
 }
@@ -84,7 +84,7 @@ export const measure = (pairs: ReadonlyArray<Pair>, judge: Judge): Figures => {
   }
 }
 
-/** The same pairs, each passage in the middle of those of its neighbours, as sections of a long page. */
+/** The same pairs, with each passage surrounded by its neighbours, as in a long page. */
 const inLongPassages = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Pair> => {
   const passages = [...new Set(pairs.map(({ passage }) => passage))]
   return pairs.map((pair) => {
@@ -92,6 +92,16 @@ const inLongPassages = (pairs: ReadonlyArray<Pair>): ReadonlyArray<Pair> => {
     const own = passages.slice(Math.max(0, place - 4), place + 5)
     return { ...pair, passage: own.join("\n\n") }
   })
+}
+
+/** Milliseconds of CPU that a statement takes, each asked of a passage that has not been read before. */
+export const cpuOf = (pairs: ReadonlyArray<Pair>, rounds: number): number => {
+  const long = inLongPassages(pairs)
+  for (const pair of long) words(pair)
+  const before = process.cpuUsage()
+  for (let round = 0; round < rounds; round++) for (const pair of long) words(pair)
+  const { system, user } = process.cpuUsage(before)
+  return rounded((system + user) / 1_000 / (rounds * long.length))
 }
 
 export const run = (file: string) => {

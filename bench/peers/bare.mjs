@@ -1,13 +1,13 @@
 /**
- * The bare peer: what Spoke's routes come down to on `node:http` and pg, with no framework, no keys, no tenants and nothing
- * kept beyond the messages. Environment: `MODEL` (address), `MODEL_DIMENSIONS` (of its vectors),
+ * The bare peer: the minimum of Spoke's routes on `node:http` and pg, without a framework, keys, tenants, or storage other
+ * than messages. Environment: `MODEL` (address), `MODEL_DIMENSIONS` (of its vectors),
  * `DATABASE_URL`, `WEBHOOK_SECRET`.
  *
  *   POST /chat, /chat/stream {message}   embed, five chunks by pgvector, model, conversation and two messages stored
  *   POST /retrieve {query, topK}         embed, chunks by pgvector
- *   POST /proxy                          straight through to the model
- *   GET  /ready                          asks the database
- *   POST /webhook                        checks the HMAC of the body, keeps nothing
+ *   POST /proxy                          passes the request to the model
+ *   GET  /ready                          queries the database
+ *   POST /webhook                        checks the HMAC of the body, stores nothing
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as http from "node:http"

@@ -1,5 +1,5 @@
 /**
- * The hand-written peer: what somebody would write in an afternoon with Hono, the AI SDK, pg and pgvector. The same
+ * The hand-written peer: what a developer would write in an afternoon with Hono, the AI SDK, pg and pgvector. The same
  * retrieval and storage as in the bare peer, in the libraries' usual form. Environment: `MODEL` (address), `DATABASE_URL`.
  *
  *   POST /chat, /chat/stream {message}   embed, five chunks by pgvector, model, conversation and two messages stored

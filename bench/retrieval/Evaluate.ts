@@ -66,9 +66,9 @@ const learn = (scope: AgentScope, { documents }: Collection) =>
         bytes: zipSync(Object.fromEntries(files))
       }
       const { ingestionJob, source } = yield* sources.upload(scope, "BULK_UPLOAD", upload)
-      yield* ingest.process(job("ingestion", { jobId: ingestionJob?.id ?? "" }))
+      yield* ingest.process(job("ingestion", { tenantId: scope.tenantId, jobId: ingestionJob?.id ?? "" }))
       process.stderr.write(`\r${from + files.length} of ${documents.length} documents read, embedding … `)
-      yield* embed.process(job("embedding", { sourceId: source.id }))
+      yield* embed.process(job("embedding", { tenantId: scope.tenantId, sourceId: source.id }))
     }
     process.stderr.write("\n")
     const sql = yield* SqlClient.SqlClient

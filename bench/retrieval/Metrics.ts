@@ -1,4 +1,4 @@
-/** How good a ranking is. */
+/** Quality measures of a ranking. */
 
 /** nDCG at `depth`: gains discounted by log2 of the place, as a share of the best order of all that is relevant. */
 export const ndcg = (

@@ -1,4 +1,4 @@
-/** What a hostile caller does, by what it is: it holds connections, or asks all the time. */
+/** Attacks of a hostile caller, by kind: it holds connections open, or sends requests without a pause. */
 import { deliveryOf } from "./world.mjs"
 
 const mebibyte = 2 ** 20

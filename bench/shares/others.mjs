@@ -5,7 +5,7 @@ import { call } from "../spoke.mjs"
 import { billingSecret, deliveryOf, pause } from "./world.mjs"
 
 /** Longer than a request may wait and be worked on. */
-const patience = 60_000
+const answerTimeoutMs = 60_000
 
 /** One request from an address of its own; rejects when it is refused, or not answered. */
 const ask = (url, address, path, { body, headers = {}, method = "POST", expected = [200, 201] } = {}) =>
@@ -17,7 +17,7 @@ const ask = (url, address, path, { body, headers = {}, method = "POST", expected
         method,
         agent: false,
         localAddress: address,
-        timeout: patience,
+        timeout: answerTimeoutMs,
         headers: {
           ...(payload !== undefined && {
             "content-type": "application/json",
@@ -47,7 +47,7 @@ const openSocket = (url, address, path) =>
     const request = http.request(`${url}${path}`, {
       agent: false,
       localAddress: address,
-      timeout: patience,
+      timeout: answerTimeoutMs,
       headers: {
         connection: "Upgrade",
         upgrade: "websocket",

@@ -1,4 +1,4 @@
-/** What the hostile caller and the others both need. */
+/** The set-up that the hostile caller and the others share. */
 import { createHmac } from "node:crypto"
 
 export const appSecret = "the app secret of the shares"

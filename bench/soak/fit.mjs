@@ -1,4 +1,4 @@
-/** What the samples of a soak say: a line through their last two thirds, and what is held against it. */
+/** Trends in the samples of a soak: a line through their last two thirds, and the bounds that it must keep. */
 
 /** The slope of a least-squares line through `[x, y]`, in y for an x, and the slope's standard error. */
 export const lineOf = (points) => {
@@ -16,7 +16,7 @@ export const steady = (samples) => samples.slice(Math.floor(samples.length / 3))
 
 export const fields = ["heapMiB", "externalMiB", "rssMiB", "fds", "resources", "timers", "connections"]
 
-/** For each field how much it grows in an hour by the line, how uncertain that is, and its least and its most there. */
+/** For each field how much it grows in an hour by the line, how uncertain that is, and its minimum and maximum there. */
 export const trends = (samples) => {
   const kept = steady(samples)
   return Object.fromEntries(
@@ -26,7 +26,7 @@ export const trends = (samples) => {
         const values = kept.map((sample) => sample[field])
         const { error, slope } = lineOf(kept.map((sample) => [sample.seconds / 3_600, sample[field]]))
         const [perHour, uncertain] = [slope, error].map((value) => Number(value.toFixed(2)))
-        return [field, { perHour, uncertain, least: Math.min(...values), most: Math.max(...values) }]
+        return [field, { perHour, uncertain, min: Math.min(...values), max: Math.max(...values) }]
       })
   )
 }
@@ -57,7 +57,7 @@ export const complaints = (engine, { samples, rest, errors, requests }) => {
   }
   if (requests === 0) said.push(`${engine}: nothing was asked`)
   over("failed requests", errors, 0)
-  over("the heap in MiB", found.heapMiB?.most, bounds.heapMiB[engine])
+  over("the heap in MiB", found.heapMiB?.max, bounds.heapMiB[engine])
   for (const [field, bound] of Object.entries(bounds.atRest)) {
     over(`growth of ${field} at rest`, rest.after[field] - rest.before[field], bound)
   }
@@ -70,8 +70,8 @@ export const complaints = (engine, { samples, rest, errors, requests }) => {
   return said
 }
 
-/** At most `most` of them, evenly, the last one among them. */
-export const thinned = (samples, most = 60) => {
-  const step = Math.max(1, Math.ceil(samples.length / most))
+/** At most `maxSamples` of them, evenly spaced, including the last. */
+export const thinned = (samples, maxSamples = 60) => {
+  const step = Math.max(1, Math.ceil(samples.length / maxSamples))
   return samples.filter((_, place) => (samples.length - 1 - place) % step === 0)
 }

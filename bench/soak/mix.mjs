@@ -1,4 +1,4 @@
-/** What is asked of a server that is soaked: some of everything, evenly, at a rate that leaves it time. */
+/** The load of a soak: an even mix of requests, at a rate below the server's capacity. */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
 

@@ -1,6 +1,6 @@
 /**
- * Loaded into a server that is soaked (`NODE_OPTIONS=--import`): at SIGUSR2 it collects its garbage and writes what is left,
- * and what keeps the process alive, into SOAK_PROBE. Nothing of it runs in between.
+ * Loaded into the server under test (`NODE_OPTIONS=--import`). At SIGUSR2 it runs the garbage collector and writes the size
+ * of the heap and the active resources to the file SOAK_PROBE. It is idle otherwise.
  */
 import * as fs from "node:fs"
 import { setFlagsFromString } from "node:v8"
@@ -8,7 +8,7 @@ import { runInNewContext } from "node:vm"
 import { isMainThread } from "node:worker_threads"
 
 const file = process.env["SOAK_PROBE"]
-// Processes and threads that the server starts inherit the option, and are not asked.
+// Child processes and threads inherit the option, and must not write the file.
 delete process.env["SOAK_PROBE"]
 
 const countedBy = (names) => {
@@ -21,7 +21,7 @@ if (file !== undefined && isMainThread) {
   setFlagsFromString("--expose-gc")
   const collect = runInNewContext("gc")
   process.on("SIGUSR2", () => {
-    // What the first leaves to finalizers, the second takes.
+    // The second run frees what finalizers released after the first.
     collect()
     setImmediate(() => {
       collect()

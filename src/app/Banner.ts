@@ -1,4 +1,4 @@
-/** What a start prints: where the server is and, the first time, what it has made and a request that works. */
+/** Output of a start: the server's address and, at the first start, what it created and a request that works. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

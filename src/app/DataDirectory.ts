@@ -1,4 +1,4 @@
-/** Small files of the data directory: generated secrets, and what the command line needs to reach the server. All are 0600. */
+/** Small files of the data directory: generated secrets, and the server's address and key for the command line. Their mode is 0600. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Clock from "effect/Clock"
@@ -11,7 +11,7 @@ import { makeFolder } from "../store/database/Folder.ts"
 /** A file of the data directory cannot be read or written. */
 export class DataDirectoryError extends Schema.TaggedError<DataDirectoryError>()("DataDirectoryError", {
   message: Schema.String,
-  /** The file can be read, and what stands in it is not what should. */
+  /** True when the file can be read and its content is invalid. */
   malformed: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
@@ -28,18 +28,18 @@ const readText = (file: string) =>
     Effect.mapError(failed(file, "read"))
   )
 
-/** Made with mode 0700 where it is missing. */
+/** Creates the directory with mode 0700 if it is missing. */
 export const make = (dataDir: string) =>
   Effect.tryPromise({ try: () => makeFolder(dataDir), catch: failed(dataDir, "made") })
 
-/** A name that was given is there after a loss of power too; some file systems know no such thing. */
+/** Syncs a folder, so that a rename survives a loss of power; some file systems do not support that. */
 const synced = async (folder: string) => {
   const handle = await fs.open(folder, "r").catch(() => null)
   await handle?.sync().catch(() => undefined)
   await handle?.close()
 }
 
-/** Replaces the file whole: a process that dies leaves the old one or the new one. */
+/** Replaces the file atomically: a crash leaves the old file or the new one. */
 const writeText = (file: string, text: string) =>
   Effect.tryPromise({
     try: async () => {
@@ -62,7 +62,7 @@ const writeText = (file: string, text: string) =>
 const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
   const codec = Schema.parseJson(schema, { space: 2 })
   return {
-    /** None when there is no such file. */
+    /** None when the file does not exist. */
     read: (dataDir: string) =>
       Effect.gen(function* () {
         const file = path.join(dataDir, name)
@@ -80,7 +80,7 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
           )
         )
       }),
-    /** Gives the file another name, if there is one. */
+    /** Renames the file, if it exists. */
     setAside: (dataDir: string) =>
       Effect.gen(function* () {
         const file = path.join(dataDir, name)
@@ -103,7 +103,7 @@ const jsonFile = <A, I>(name: string, schema: Schema.Schema<A, I>) => {
 
 export const secretsFile = "secrets.json"
 
-/** Generated when the configuration names none. */
+/** Secrets that the configuration leaves out. */
 export const secrets = jsonFile(
   secretsFile,
   Schema.Struct({
@@ -112,7 +112,7 @@ export const secrets = jsonFile(
   })
 )
 
-/** Where the server of this data directory is, and the key that its first start made. */
+/** Address of this data directory's server, and the key that its first start created. */
 export const credentials = jsonFile(
   "credentials.json",
   Schema.Struct({ url: Schema.String, apiKey: Schema.Redacted(Schema.String) })

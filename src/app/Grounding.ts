@@ -1,4 +1,4 @@
-/** What checks whether sources support a reply, as it is configured. */
+/** The configured grounding checker. */
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Http from "../capabilities/GroundingChecker/Http.ts"

@@ -36,13 +36,19 @@ import { SdkHandlers } from "../http/hosted/chat/SdkHandlers.ts"
 import * as SessionAuth from "../http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../http/hosted/accounts/SessionCookie.ts"
 import { SessionsHandlers } from "../http/hosted/accounts/SessionsHandlers.ts"
+import * as PasskeyCookie from "../http/hosted/accounts/passkeys/PasskeyCookie.ts"
+import { PasskeySignInHandlers, PasskeysHandlers } from "../http/hosted/accounts/passkeys/PasskeysHandlers.ts"
 import * as SignOnCookie from "../http/hosted/accounts/SignOnCookie.ts"
 import {
   ManagedSingleSignOnHandlers,
+  ScimTokensHandlers,
   SignOnHandlers,
   SingleSignOnHandlers
 } from "../http/hosted/accounts/SingleSignOnHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
+import { FindingsHandlers, ManagedFindingsHandlers } from "../http/hosted/knowledge/FindingsHandlers.ts"
+import { ImpactHandlers, ManagedImpactHandlers } from "../http/hosted/knowledge/ImpactHandlers.ts"
+import { CorrectionsHandlers, ManagedCorrectionsHandlers } from "../http/hosted/agents/CorrectionsHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
 import {
   InboxItemsHandlers,
@@ -60,6 +66,7 @@ import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agen
 import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
 import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
 import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import { BudgetsHandlers, ManagedBudgetsHandlers } from "../http/hosted/billing/BudgetsHandlers.ts"
 import { ManagedRetentionHandlers, RetentionHandlers } from "../http/hosted/accounts/RetentionHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
 import {
@@ -78,6 +85,7 @@ import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
 import { RecoveryHandlers } from "../http/operator/RecoveryHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
+import * as ScimRoute from "../http/scim/ScimRoute.ts"
 import * as RealtimeSocket from "../http/realtime/RealtimeSocket.ts"
 import { EmailHandlers } from "../http/webhooks/EmailHandlers.ts"
 import { BillingHandlers } from "../http/webhooks/BillingHandlers.ts"
@@ -119,11 +127,17 @@ const hosted = Layer.mergeAll(
   MemberSessionsHandlers,
   SignOnHandlers,
   SingleSignOnHandlers,
+  ScimTokensHandlers,
+  PasskeysHandlers,
+  PasskeySignInHandlers,
   SourcesHandlers,
   InboxViewHandlers,
   InboxWorkHandlers,
   InboxItemsHandlers,
   InsightsHandlers,
+  FindingsHandlers,
+  ImpactHandlers,
+  CorrectionsHandlers,
   TakeoverHandlers,
   StartHandlers,
   TokensHandlers,
@@ -131,7 +145,8 @@ const hosted = Layer.mergeAll(
   ExperimentsHandlers,
   WidgetsHandlers,
   ToolsHandlers,
-  WebhooksHandlers
+  WebhooksHandlers,
+  BudgetsHandlers
 )
 
 /** The same use-cases for programs with an access token. */
@@ -146,6 +161,9 @@ const managed = Layer.mergeAll(
   ManagedToolsHandlers,
   ManagedTestCasesHandlers,
   ManagedExperimentsHandlers,
+  ManagedFindingsHandlers,
+  ManagedImpactHandlers,
+  ManagedCorrectionsHandlers,
   ManagedChannelsHandlers,
   ManagedSourcesHandlers,
   ManagedCrawlHandlers,
@@ -159,7 +177,8 @@ const managed = Layer.mergeAll(
   ManagedMemberSessionsHandlers,
   ManagedSingleSignOnHandlers,
   ManagedRetentionHandlers,
-  ManagedWebhooksHandlers
+  ManagedWebhooksHandlers,
+  ManagedBudgetsHandlers
 )
 
 const operator = Layer.mergeAll(
@@ -182,8 +201,8 @@ const handlers = ofEveryGroup(
   Layer.mergeAll(publicGroups, hosted, managed, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
 )
 
-/** Who gets in: agents with their keys, people with their sessions and access tokens, the operator with the token. */
-const doors = ({ appUrl }: Settings) =>
+/** Authentication: agents by their keys, people by sessions and access tokens, the operator by the token. */
+const authentication = ({ appUrl }: Settings) =>
   Layer.mergeAll(
     KeyAuth.layer(Api),
     CallerAuth.layer(Api, appUrl),
@@ -195,32 +214,38 @@ const doors = ({ appUrl }: Settings) =>
 type Guards =
   Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.ManageAuth | Auth.OperatorAuth | SameOrigin
 
-/** Every group with its handlers; `guards` says who gets in. */
+/** Every group with its handlers; `guards` are the middlewares that authenticate. */
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
     Layer.provide(handlers),
     Layer.provide(
-      Layer.mergeAll(guards, SessionCookie.layer(settings.appUrl), SignOnCookie.layer(settings.appUrl))
+      Layer.mergeAll(
+        guards,
+        SessionCookie.layer(settings.appUrl),
+        SignOnCookie.layer(settings.appUrl),
+        PasskeyCookie.layer(settings.appUrl)
+      )
     ),
     Layer.provide(RealtimeSocket.layer()),
     Layer.provide(Deliveries.layerRouter),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),
+    Layer.provide(ScimRoute.layer(settings.appUrl)),
     Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
     Layer.provide(Lifecycle.readiness),
     Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
   )
 
 /** {@link api} for requests that come over the network. */
-export const guarded = (settings: Settings) => api(settings, doors(settings))
+export const guarded = (settings: Settings) => api(settings, authentication(settings))
 
-/** What browsers are told of https, and readers of the description of where the API is. */
+/** Whether browsers are told to use https, and the public address in the API description. */
 export const overHttps = ({ apiUrl, appUrl }: Settings) =>
   Layer.merge(
     Layer.succeed(Headers.OverHttps, new URL(appUrl).protocol === "https:"),
     Layer.succeed(Docs.ApiAddress, apiUrl.replace(/\/v1\/?$/u, ""))
   )
 
-/** What the overload control of the listener goes by. */
+/** Settings of the listener's overload control. */
 export const overload = (settings: Settings) =>
   Layer.mergeAll(
     Layer.succeed(Overload.MaxWait, settings.maxWait),

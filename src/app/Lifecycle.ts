@@ -56,7 +56,7 @@ export const readiness = Layer.effect(
       ([row]) => row?.ok === true
     )
     // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
-    const oldestWaiting = sql<{ readonly seconds: number }>`
+    const oldestWaiting = sql<{ readonly seconds: number }>`/* every tenant: operator */
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
       from ingestion_jobs where status = 'QUEUED' having count(*) > 0`.pipe(
       Effect.map(([row]) => row?.seconds ?? null),
@@ -70,7 +70,10 @@ export const readiness = Layer.effect(
           { name: "database", ok: yield* answers(writable) },
           { name: "queue", ok: yield* answers(sql`select 1 from queue_jobs limit 1`) },
           ...(redis === null ? [] : [{ name: redisCheck, ok: yield* answers(Redis.ping(redis)) }]),
-          { name: "migrations", ok: yield* answers(sql`select 1 from agent_usage limit 1`) },
+          {
+            name: "migrations",
+            ok: yield* answers(sql`/* every tenant: operator */ select 1 from agent_usage limit 1`)
+          },
           { name: "search", ok: yield* search.warm }
         ]
         const waiting = yield* Effect.option(Effect.timeout(oldestWaiting, databaseTimeout))

@@ -9,13 +9,13 @@ import * as S3 from "../capabilities/ArtifactStore/S3.ts"
 import * as SqlAudit from "../capabilities/AuditLog/Sql.ts"
 import * as Stripe from "../capabilities/BillingProvider/Stripe.ts"
 import * as Scrypt from "../capabilities/Credentials/Scrypt.ts"
+import * as WebAuthn from "../capabilities/Credentials/WebAuthn.ts"
 import * as ParserWorker from "../capabilities/DocumentParser/Worker.ts"
 import * as OfflineEmbedder from "../capabilities/Embedder/Offline.ts"
 import * as OpenAiEmbedder from "../capabilities/Embedder/OpenAi.ts"
 import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
-import * as MailerNone from "../capabilities/Mailer/None.ts"
 import * as OpenIdConnect from "../capabilities/IdentityProvider/OpenIdConnect.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
@@ -31,7 +31,7 @@ import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as BuiltInChannels from "../channels/BuiltIn.ts"
 import * as Registered from "../readers/connectors/Registered.ts"
-import { layerEmbedded, layerPostgres, migrate, refuseReadOnly } from "../store/Database.ts"
+import { layerEmbedded, layerPostgres, isolateTenants, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
@@ -40,6 +40,8 @@ import { Accounts } from "../usecases/accounts/Accounts.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
 import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
+import { Corrections } from "../usecases/agents/Corrections.ts"
+import { CriterionJudge } from "../usecases/agents/CriterionJudge.ts"
 import { Experiments } from "../usecases/agents/Experiments.ts"
 import { ExperimentWork } from "../usecases/agents/ExperimentWork.ts"
 import { PublishGate } from "../usecases/agents/PublishGate.ts"
@@ -74,6 +76,8 @@ import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
 import { Handoff } from "../usecases/conversations/Handoff.ts"
+import { Findings } from "../usecases/knowledge/Findings.ts"
+import { Impact } from "../usecases/knowledge/Impact.ts"
 import { Insights } from "../usecases/conversations/Insights.ts"
 import { InboxItems } from "../usecases/conversations/InboxItems.ts"
 import { InboxWork } from "../usecases/conversations/InboxWork.ts"
@@ -93,6 +97,9 @@ import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
 import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { OpenSessions } from "../usecases/accounts/OpenSessions.ts"
+import { Passkeys } from "../usecases/accounts/Passkeys.ts"
+import { Scim } from "../usecases/accounts/Scim.ts"
+import { ScimAccess } from "../usecases/accounts/ScimAccess.ts"
 import { SignOn } from "../usecases/accounts/SignOn.ts"
 import { SingleSignOn } from "../usecases/accounts/SingleSignOn.ts"
 import { Team } from "../usecases/accounts/Team.ts"
@@ -103,15 +110,19 @@ import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
 import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
+import { GapSearch } from "../usecases/conversations/GapSearch.ts"
+import { Budgets } from "../usecases/billing/Budgets.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
 import { Attachments } from "../usecases/chat/widget/Attachments.ts"
 import { Callers } from "../usecases/chat/widget/Callers.ts"
 import { HostedTurn } from "../usecases/chat/widget/HostedTurn.ts"
 import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
+import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
 import { WidgetChat } from "../usecases/chat/widget/WidgetChat.ts"
 import type { Settings } from "./config/Config.ts"
 import { groundingChecker } from "./Grounding.ts"
+import * as Mail from "./Mail.ts"
 import * as Package from "./Package.ts"
 import { stores } from "./Stores.ts"
 import * as Providers from "./Providers.ts"
@@ -130,8 +141,13 @@ const drain = Duration.seconds(30)
 /** The database alone, not migrated. */
 export const database = (settings: Settings) =>
   settings.database === null
-    ? layerEmbedded({ dataDir: settings.dataDir, seed: Package.seed, thread: Package.worker("database") })
-    : layerPostgres(settings.database)
+    ? layerEmbedded({
+        dataDir: settings.dataDir,
+        seed: Package.seed,
+        thread: Package.worker("database"),
+        tenantRole: settings.tenantRole
+      })
+    : layerPostgres({ ...settings.database, tenantRole: settings.tenantRole })
 
 /** An embedded store has one process: what others left running has died with them. */
 const ready = (settings: Settings) =>
@@ -139,6 +155,7 @@ const ready = (settings: Settings) =>
     Effect.gen(function* () {
       yield* refuseReadOnly
       yield* migrate(Package.migrations)
+      if (settings.tenantRole !== null) yield* isolateTenants(settings.tenantRole)
       if (settings.database !== null) return
       yield* (yield* ProcessLeases).leaveAll
       yield* QueueTable.expireLeases
@@ -196,17 +213,6 @@ const reranker = ({ rerank }: Settings) =>
     ? RerankNone.layerNone
     : RerankHttp.layerHttp(rerank).pipe(Layer.provide(ProviderHttp.layer))
 
-/** The client is loaded only where there is a mail server. */
-const mailer = ({ mail }: Settings) =>
-  mail === null
-    ? MailerNone.layerNone
-    : Layer.unwrapEffect(
-        Effect.map(
-          Effect.promise(() => import("../capabilities/Mailer/Smtp.ts")),
-          ({ layerSmtp }) => layerSmtp(mail)
-        )
-      )
-
 const chunkSearch = (settings: Settings) =>
   Layer.unwrapEffect(
     Effect.map(vectorOf(settings), ({ backend }) =>
@@ -230,7 +236,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     BuiltInChannels.layerHttp(settings.channels).pipe(Layer.provide(ProviderHttp.layer)),
     SqlKeys.layerSql,
     Redis.layer(settings),
-    mailer(settings),
+    Mail.mailer(settings),
     secretBox,
     Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),
@@ -244,7 +250,9 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Layer.provideMerge(
       Layer.mergeAll(
         Scrypt.layerScrypt(),
+        WebAuthn.layerWebAuthn,
         Undici.layerUndici({ allow: settings.fetchAllow ?? [] }),
+        Mail.submission(settings, replace),
         models(settings, replace),
         replace
       )
@@ -269,7 +277,7 @@ const turns = ChatRequests.Default.pipe(
   )
 )
 
-/** Who answers conversations, and what channels bring into them. */
+/** Takeover and handoff of conversations, and messages of channels. */
 const answering = Inbound.Default.pipe(
   Layer.provide([InboundFiles.Default, Attachments.Default]),
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
@@ -282,9 +290,12 @@ const answering = Inbound.Default.pipe(
 const widget = Layer.mergeAll(
   HostedTurn.Default,
   InboxView.Default.pipe(Layer.provide(AuditTrail.Default)),
+  InboxWork.Default,
   WidgetChat.Default
 ).pipe(
-  Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
+  Layer.provideMerge(
+    Layer.mergeAll(Attachments.Default, Callers.Default, VisitorTokens.Default, WidgetSessions.Default)
+  ),
   Layer.provideMerge(answering)
 )
 
@@ -307,6 +318,9 @@ export const layer = <E = never, R = never>(
     SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
     SingleSignOn.Default,
     OpenSessions.Default,
+    Passkeys.Default,
+    Scim.Default,
+    ScimAccess.Default,
     Team.Default,
     Billing.Default,
     Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
@@ -322,11 +336,15 @@ export const layer = <E = never, R = never>(
     Reindex.Default,
     ImportConversations.Default,
     Experiments.Default,
-    ExperimentWork.Default.pipe(Layer.provide(Replays.Default)),
+    ExperimentWork.Default.pipe(Layer.provide(Layer.merge(CriterionJudge.Default, Replays.Default))),
+    Corrections.Default.pipe(
+      Layer.provide(Layer.mergeAll(Experiments.Default, Insights.Default, Sources.Default, TestCases.Default))
+    ),
+    Findings.Default,
+    Impact.Default.pipe(Layer.provide(Experiments.Default)),
     InboxItems.Default,
-    InboxWork.Default,
     Ingest.Default.pipe(Layer.provide(ConnectorPass.Default)),
-    Insights.Default,
+    GapSearch.Default.pipe(Layer.provideMerge(Insights.Default)),
     WebhookIngress.Default.pipe(Layer.provide(outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
@@ -336,6 +354,7 @@ export const layer = <E = never, R = never>(
     RateLimits.Default.pipe(Layer.provide(Layer.succeed(RateLimitSettings, settings))),
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Replays.Default,
+    Budgets.Default,
     RetentionLimits.Default,
     Retrieve.Default,
     Sources.Default,

@@ -1,4 +1,4 @@
-/** Where the files stand that ship beside the code: below the package's root, from `src/` and from `dist/` alike. */
+/** Paths of the files that ship with the code, below the package's root, from `src/` and from `dist/` alike. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { pathToFileURL } from "node:url"

@@ -1,4 +1,4 @@
-/** How model providers are reached, and which of them answers. */
+/** The model providers of the configuration, and the choice among them. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -6,7 +6,7 @@ import { ModelRuntime } from "../capabilities/ModelRuntime.ts"
 import * as AnthropicMessages from "../capabilities/ModelRuntime/AnthropicMessages.ts"
 import * as ChatCompletions from "../capabilities/ModelRuntime/ChatCompletions.ts"
 import { measured } from "../capabilities/ModelRuntime/Measured.ts"
-import { priced } from "../capabilities/ModelRuntime/Priced.ts"
+import { priced } from "../capabilities/ModelRuntime/prices/Priced.ts"
 import type { ProviderApi } from "../capabilities/ModelRuntime/ProviderApi.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Responses from "../capabilities/ModelRuntime/Responses.ts"

@@ -1,4 +1,4 @@
-/** The connection to Redis, and what is built on it. Subscribers and blocking readers open a connection of their own from it. */
+/** The connection to Redis, and the backends on it. Subscribers and blocking readers duplicate the connection. */
 import { Cluster, Redis, type RedisOptions } from "ioredis"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -21,7 +21,7 @@ const options: RedisOptions = {
   maxRetriesPerRequest: 1
 }
 
-/** A command that Redis cannot take now fails at once: no caller waits for it, and no backlog builds up here. */
+/** Commands fail at once while Redis is unreachable: no caller waits, and no backlog builds up. */
 const enableOfflineQueue = false
 
 const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
@@ -35,7 +35,7 @@ const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
       ...(password === undefined ? {} : { password }),
       ...(tls ? { tls: {} } : {})
     },
-    // Certificates name hosts: what the nodes say of each other is left as it is.
+    // Certificates name hosts, so the nodes' announced host names are not resolved to addresses.
     ...(tls ? { dnsLookup: (address, found) => found(null, address) } : {})
   })
 
@@ -46,7 +46,7 @@ const open = (url: Redacted.Redacted): Redis | Cluster => {
     : new Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
 }
 
-/** Connected, or still trying in the background when Redis does not answer in time: that is not the end of the service. */
+/** Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background. */
 export const connect = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
     const tell = Runtime.runFork(yield* Effect.runtime())
@@ -54,7 +54,7 @@ export const connect = (url: Redacted.Redacted) =>
       Effect.sync(() => {
         const opened = open(url)
         let lost = false
-        // One line when it goes and one when it is back; the error may carry an address and stays here.
+        // One log line for a lost connection and one for its return. The error may hold an address and is not logged.
         opened.on("error", () => {
           if (!lost) tell(Effect.logWarning("Redis cannot be reached; trying again"))
           lost = true

@@ -6,7 +6,12 @@ import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
 import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { ManageAnswerStore } from "../store/accounts/ManageAnswers.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
+import { BudgetStore } from "../store/billing/Budgets.ts"
+import { ReportedGapStore } from "../store/conversations/ReportedGaps.ts"
+import { PasskeyStore } from "../store/accounts/Passkeys.ts"
 import { RetentionStore } from "../store/accounts/Retention.ts"
+import { ScimStore } from "../store/accounts/Scim.ts"
+import { ScimTokenStore } from "../store/accounts/ScimTokens.ts"
 import { SessionStore } from "../store/accounts/Sessions.ts"
 import { SingleSignOnStore } from "../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../store/accounts/Team.ts"
@@ -17,6 +22,7 @@ import { AgentVersionStore } from "../store/agents/AgentVersions.ts"
 import { ConfiguredPartStore } from "../store/agents/ConfiguredParts.ts"
 import { ExperimentStore } from "../store/agents/Experiments.ts"
 import { PublishThresholdStore } from "../store/agents/PublishThresholds.ts"
+import { CorrectionStore } from "../store/agents/Corrections.ts"
 import { TestCaseStore } from "../store/agents/TestCases.ts"
 import { AgentWidgetStore } from "../store/agents/Widgets.ts"
 import { StartStore } from "../store/agents/Starts.ts"
@@ -55,6 +61,8 @@ import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/knowledge/Embeddings.ts"
+import { FindingStore } from "../store/knowledge/Findings.ts"
+import { ImpactStore } from "../store/knowledge/Impact.ts"
 import { IngestionJobStore } from "../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
 import { PassageStore } from "../store/knowledge/Passages.ts"
@@ -95,13 +103,21 @@ export const stores = Layer.mergeAll(
   InboxListStore.Default,
   InboxWorkStore.Default,
   InsightStore.Default,
+  CorrectionStore.Default,
+  FindingStore.Default,
+  ImpactStore.Default,
   KnowledgeStore.Default,
   LegacyMessages.Default,
   OutboxStore.Default,
   OutgoingMailStore.Default,
+  BudgetStore.Default,
+  ReportedGapStore.Default,
   RetentionStore.Default,
   RecordedRunStore.Default,
   RefreshStore.Default,
+  PasskeyStore.Default,
+  ScimStore.Default,
+  ScimTokenStore.Default,
   SessionStore.Default,
   SingleSignOnStore.Default,
   SourceStore.Default,

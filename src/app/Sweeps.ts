@@ -1,9 +1,11 @@
-/** What every process looks for at intervals. Work that must be done once is locked in the database. */
+/** Periodic work of every process. Work that must be done once is locked in the database. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
+import { GapSearch } from "../usecases/conversations/GapSearch.ts"
+import { Findings } from "../usecases/knowledge/Findings.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/operations/JobAlerts.ts"
@@ -38,6 +40,8 @@ export const start = Effect.gen(function* () {
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
   const reindex = yield* Reindex
   yield* rounds("The indexing anew of stored documents", Duration.hours(1), reindex.sweep)
+  const findings = yield* Findings
+  yield* rounds("The search for passages that contradict each other", idle, findings.sweep)
   const ingest = yield* Ingest
   yield* rounds("The sweep of ingestion jobs without a worker", idle, ingest.sweep)
   yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
@@ -52,6 +56,8 @@ export const start = Effect.gen(function* () {
   yield* rounds("The removal of answers that are a day old", Duration.hours(1), repeated.sweep)
   const listeners = yield* WebhookListeners
   yield* rounds("The removal of listeners that have gone", idle, Effect.as(listeners.sweep, false))
+  const gaps = yield* GapSearch
+  yield* rounds("The search for questions without an answer", idle, gaps.sweep)
   const retention = yield* RetentionLimits
   yield* rounds("The removal of what tenants keep no longer", idle, retention.sweep)
   yield* rounds("The removal of ended widget sessions", Duration.hours(1), Effect.as(sessions.prune, false))

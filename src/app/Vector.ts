@@ -1,4 +1,4 @@
-/** Where chunks are searched (SPOKE_VECTOR): by pgvector in PostgreSQL, or in this process. */
+/** The search backend (SPOKE_VECTOR): pgvector in PostgreSQL, or this process. */
 import * as Effect from "effect/Effect"
 import { prepareVector } from "../store/Database.ts"
 import type { Settings } from "./config/Config.ts"

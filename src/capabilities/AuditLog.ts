@@ -1,4 +1,4 @@
-/** Who did what, and when: written before the deed is shown, so that nothing happens unseen. */
+/** The audit trail: actor, action and time. An entry is written before the action's result is shown. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

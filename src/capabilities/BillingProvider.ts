@@ -1,4 +1,4 @@
-/** Who sells subscriptions and credits: its signed events, read into the words of domain/billing/Billing. */
+/** The provider of subscriptions and credits: its signed events, decoded into the types of domain/billing/Billing. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"

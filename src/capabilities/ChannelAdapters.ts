@@ -13,9 +13,12 @@ import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
-import type { Arrival, ContactAlias, DeliveryStatus } from "../domain/channels/Channel.ts"
-import type { NotConfigured, Unauthorized } from "../domain/Errors.ts"
+import type { RateLimit } from "../domain/accounts/RateLimit.ts"
+import type { Arrival, ContactAlias, DeliveryStatus, MessageContext } from "../domain/channels/Channel.ts"
+import type { ChannelSetting } from "../domain/channels/HostChannel.ts"
+import type { NotConfigured, Unauthorized, ValidationError } from "../domain/Errors.ts"
 import type { OutboxId } from "../domain/Ids.ts"
+import type { OutboundHttp } from "./OutboundHttp.ts"
 
 /**
  * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself, at the earliest after
@@ -41,7 +44,7 @@ export interface ChannelAccess {
   readonly accessToken: Redacted.Redacted
   /** Those that {@link ChannelForm.secrets} asks for, by name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-  /** What the provider told of the account when it was activated. */
+  /** The settings of {@link ChannelForm.settings}, and the provider's data of the account, read at its activation. */
   readonly profile: Readonly<Record<string, string>>
 }
 
@@ -50,10 +53,12 @@ export type ProvenAccount = Pick<ChannelAccess, "externalId" | "profile">
 
 /** What a person is asked for to connect an account, besides its access token. */
 export interface ChannelForm {
-  /** What the account's id is called; null where the provider tells it of the token. */
+  /** The name of the account's id; null where the provider derives it from the token. */
   readonly account: string | null
   /** Further secrets: sealed, and never shown again. */
   readonly secrets: ReadonlyArray<{ readonly name: string; readonly label: string }>
+  /** What is no secret: shown to whoever sees the channel. */
+  readonly settings?: ReadonlyArray<ChannelSetting & { readonly name: string }>
 }
 
 /** A delivery as it came. */
@@ -75,17 +80,20 @@ export interface ChannelFile {
   readonly name: string
   readonly mimeType: string
   readonly bytes: Uint8Array
-  /** What {@link ChannelAdapter.upload} has answered; null for an adapter without. */
+  /** The result of {@link ChannelAdapter.upload}; null for an adapter without uploads. */
   readonly uploaded: string | null
 }
 
 export interface ChannelRecipient extends ChannelAccess {
   /** Of the contact, the newest of a kind first. */
   readonly aliases: ReadonlyArray<ContactAlias>
+  /** What the adapter has said of the contact's last message; empty without any. */
+  readonly context: MessageContext
 }
 
 export interface ChannelMessage {
   readonly body: string
+  readonly author: "agent" | "human" | "system"
   /** Comes back in statuses and echoes, where the provider brings something back. */
   readonly outboxId: OutboxId
   readonly file: ChannelFile | null
@@ -102,7 +110,7 @@ export interface LocatedFile {
 export interface ChannelAdapter {
   /** Lower-case letters, digits and `-`: the channel's name in the interface and in addresses. */
   readonly name: string
-  /** What people call it. */
+  /** The channel's name for people. */
   readonly title: string
   readonly form: ChannelForm
   /**
@@ -110,15 +118,17 @@ export interface ChannelAdapter {
    * an address of its own, `/api/webhooks/{name}/{externalId}`.
    */
   readonly webhook: "app" | "account"
-  /** How long after the contact's last message the provider takes replies; null where it always does. */
+  /** Time after the contact's last message in which the provider accepts replies; null without a limit. */
   readonly replyWindow: Duration.Duration | null
 
-  /** Whether the provider has sent it. Nothing is decoded or parsed before. `access` is null for `app`. */
+  /** Verifies that the provider sent it, before anything is decoded or parsed. `access` is null for `app`. */
   readonly verify: (
     request: ChannelRequest,
     access: ChannelAccess | null
   ) => Either.Either<void, NotConfigured | Unauthorized>
-  /** What a verified body that only asks whether the address is ours is answered with. */
+  /** Decodes a verified body in time linear in its length; without it the body is JSON. */
+  readonly decode?: (request: ChannelRequest) => Effect.Effect<unknown, ValidationError>
+  /** The answer to a verified body that only checks our address. */
   readonly challenge?: (body: unknown) => Option.Option<string>
   /** Reads a verified body of any form; never throws. `now` stands in for missing timestamps. */
   readonly normalize: (body: unknown, now: DateTime.Utc, access: ChannelAccess | null) => Normalized
@@ -127,6 +137,9 @@ export interface ChannelAdapter {
   readonly prove: (access: ChannelAccess) => Effect.Effect<ProvenAccount, ChannelError>
   /** Tells the provider where to deliver; absent where a person has to. */
   readonly connect?: (access: ChannelAccess, webhookUrl: string) => Effect.Effect<void, ChannelError>
+
+  /** How many messages of one `sender` are answered; more are stored. No limit of its own without. */
+  readonly senderLimit?: RateLimit
 
   /** Longest text of one message, in UTF-16 units. */
   readonly maxTextLength: number
@@ -160,14 +173,24 @@ export class ChannelAdapters extends Context.Tag("capabilities/ChannelAdapters")
   {
     /** In the order of their registration. */
     readonly all: ReadonlyArray<ChannelAdapter>
-    /** Null for a channel that nobody has registered. */
+    /** Null for a channel without a registered adapter. */
     readonly named: (name: string) => ChannelAdapter | null
   }
 >() {}
 
+/**
+ * Channels that come beside ours; one of the same name takes the place of ours. Each is made when the service opens, and may
+ * use the guarded client.
+ */
+export class OtherChannels extends Context.Reference<OtherChannels>()("capabilities/OtherChannels", {
+  defaultValue: (): ReadonlyArray<Effect.Effect<ChannelAdapter, never, OutboundHttp>> => []
+}) {}
+
 const validName = /^[a-z][a-z0-9-]{0,31}$/
 /** Names of conversations that come in otherwise. */
 const reserved = new Set(["api", "widget", "test", "billing"])
+
+export const isChannelName = (name: string): boolean => validName.test(name) && !reserved.has(name)
 
 /** Of these registrations; a name that is invalid, reserved or taken is a defect. */
 export const layerChannels = (all: ReadonlyArray<ChannelAdapter>): Layer.Layer<ChannelAdapters> =>
@@ -177,7 +200,7 @@ export const layerChannels = (all: ReadonlyArray<ChannelAdapter>): Layer.Layer<C
       const byName = new Map<string, ChannelAdapter>()
       for (const adapter of all) {
         const { name } = adapter
-        if (!validName.test(name) || reserved.has(name) || byName.has(name)) {
+        if (!isChannelName(name) || byName.has(name)) {
           return yield* Effect.dieMessage(`A channel cannot be called ${JSON.stringify(name)}.`)
         }
         byName.set(name, adapter)

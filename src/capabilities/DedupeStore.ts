@@ -14,7 +14,7 @@ export class DedupeStore extends Context.Tag("capabilities/DedupeStore")<
   {
     /** True for the first claim of `key` within `ttl`, false for every repeat. A repeat does not prolong it. */
     readonly claim: (key: string, ttl: Duration.DurationInput) => Effect.Effect<boolean, DedupeStoreError>
-    /** Whether it is claimed and its time is not over. */
+    /** True while the key is claimed and has not expired. */
     readonly held: (key: string) => Effect.Effect<boolean, DedupeStoreError>
     /** Gives the key back, so that the next claim wins: for work that did not happen after all. */
     readonly release: (key: string) => Effect.Effect<void, DedupeStoreError>

@@ -14,7 +14,7 @@ export const ParseRequest = Schema.Struct({
   fileName: optional(Schema.String),
   /** The `content-type` it was sent with, its `charset` included. */
   contentType: optional(Schema.String),
-  /** Where it was found: relative links are resolved against it. */
+  /** The address of the document, against which relative links are resolved. */
   url: optional(Schema.String)
 })
 export type ParseRequest = typeof ParseRequest.Type
@@ -25,7 +25,7 @@ export const ParsedDocument = Schema.Struct({
   /** Not empty, without NUL and lone surrogates. */
   content: Schema.String,
   mediaType: Schema.String,
-  /** What the page calls itself (`rel=canonical`), absolute. */
+  /** The page's canonical address (`rel=canonical`), absolute. */
   canonicalUrl: optional(Schema.String),
   /** Absolute http and https URLs without fragments, each once, in the order of the page; bounded. */
   links: optional(Schema.Array(Schema.String))

@@ -20,7 +20,7 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     readonly dimensions: number
     /** True for a model that knows no other language: it is not asked about texts and queries of others. */
     readonly englishOnly?: boolean
-    /** How much words count against meaning in the hybrid score, 0..1: high for a weak model. */
+    /** Weight of words against meaning in the hybrid score, 0..1: high for a weak model. */
     readonly lexicalWeight: number
     /** Recommended cut of the hybrid score for a chat turn, 0..1. */
     readonly minScore: number

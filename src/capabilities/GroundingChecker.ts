@@ -1,4 +1,4 @@
-/** Whether the passages that a reply cites say what the reply says. */
+/** Checks whether the passages that a reply cites support the reply. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Bill } from "../domain/billing/Cost.ts"
@@ -15,26 +15,26 @@ export interface CitedPassage {
 /** A statement of the reply, without its marks. */
 export interface Claim {
   readonly text: string
-  /** What it cites, at least one; together they have to say it. */
+  /** The cited passages, at least one; together they have to support the claim. */
   readonly passages: ReadonlyArray<CitedPassage>
 }
 
 export interface Verdict {
-  /** Null where it cannot be told, as of a statement in another language than its sources. */
+  /** Null where the check is not possible, for example when claim and sources have different languages. */
   readonly supported: Supported | null
-  /** Where passages say it, word for word as they have it; at most one a passage. */
+  /** Verbatim quotes that support the claim, at most one per passage. */
   readonly spans: ReadonlyArray<{ readonly index: number; readonly text: string }>
-  /** What speaks against it, in a few words for the trace; holds nothing of the texts. */
+  /** Reasons against the claim, for the trace; without any text of claim or passages. */
   readonly reasons: ReadonlyArray<string>
 }
 
 export interface Checked {
   /** One for each claim, in order. */
   readonly verdicts: ReadonlyArray<Verdict>
-  /** Of a model that was asked; else 0. */
+  /** Tokens of a model that checked; else 0. */
   readonly inputTokens: number
   readonly outputTokens: number
-  /** What models that were asked cost. */
+  /** Costs of the models that checked. */
   readonly bills?: ReadonlyArray<Bill>
 }
 
@@ -43,7 +43,7 @@ export class GroundingChecker extends Context.Tag("capabilities/GroundingChecker
   {
     /** For the trace. */
     readonly name: string
-    /** Bounded in time. Never fails: what a model or a service does not tell, words do. */
+    /** Has a time limit and never fails: the word overlap stands in for a model or service that does not answer. */
     readonly check: (claims: ReadonlyArray<Claim>) => Effect.Effect<Checked>
   }
 >() {}

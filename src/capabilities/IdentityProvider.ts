@@ -9,7 +9,7 @@ export interface IdentityClient {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: Redacted.Redacted
-  /** Where the provider sends browsers back to. */
+  /** The address to which the provider redirects browsers. */
   readonly redirectUri: string
   /** The claim that lists a person's groups; null: groups are not read. */
   readonly groupsClaim: string | null
@@ -22,7 +22,7 @@ export interface IdentityFlow {
   readonly verifier: string
 }
 
-/** Who signed in, as the provider says. */
+/** The person who signed in, as the provider describes them. */
 export interface IdentityClaims {
   readonly subject: string
   readonly email: string | null
@@ -32,7 +32,7 @@ export interface IdentityClaims {
 
 /**
  * `Denied`: the provider or the person said no. `Unavailable`: it may pass by itself. `Invalid`: what came is not what a sign-in
- * that we began answers with. `message` is for whoever set the connection up: it holds no token, code or secret.
+ * that we began answers with. `message` is for the person who configured the connection: it holds no token, code or secret.
  */
 export class IdentityProviderError extends Schema.TaggedError<IdentityProviderError>()(
   "IdentityProviderError",
@@ -47,7 +47,7 @@ export class IdentityProvider extends Context.Tag("capabilities/IdentityProvider
       client: IdentityClient,
       email: string
     ) => Effect.Effect<{ readonly url: string; readonly flow: IdentityFlow }, IdentityProviderError>
-    /** Who came back with `answer`, the parameters of the redirect. Each flow is good for one answer. */
+    /** The person of `answer`, the parameters of the redirect. Each flow is good for one answer. */
     readonly finish: (
       client: IdentityClient,
       flow: IdentityFlow,

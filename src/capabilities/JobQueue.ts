@@ -134,7 +134,7 @@ export interface EnqueueOptions {
   readonly delay?: Duration.DurationInput
   /** Jobs of one queue with the same key run one at a time, in order. */
   readonly serialKey?: string
-  /** Whose job it is: owners are served in turns. By default whom the enqueuing fiber works for. */
+  /** The owner of the job; owners are served in turns. By default the owner of the enqueuing fiber. */
   readonly owner?: string
 }
 
@@ -149,7 +149,7 @@ export interface PreparedJobs {
   /** In the order of the requests. */
   readonly ids: ReadonlyArray<QueueJobId>
   readonly maxAttempts: number
-  /** What the statement has to notify when it puts any of them in; the others then never were. */
+  /** The notification that the statement sends when it inserts any of them. */
   readonly notification: { readonly channel: string; readonly text: string }
   /** To be run after the statement. */
   readonly inserted: Effect.Effect<void>

@@ -68,14 +68,14 @@ export type ModelPart =
       readonly outputTokens: number
       /** True where the provider did not count the tokens. */
       readonly isEstimated?: boolean
-      /** What the call costs, where the runtime knows. */
+      /** The cost of the call, where the runtime knows it. */
       readonly bill?: Bill
     }
 
 /** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   reason: Schema.Literal("Unreachable", "TimedOut", "Rejected", "RateLimited", "Malformed", "Truncated"),
-  /** What an operator is told of it, where {@link problemOf} would say less. */
+  /** A message for the operator, where {@link problemOf} would have less detail. */
   problem: Schema.optionalWith(ProviderProblem, { exact: true }),
   message: Schema.String,
   /** True when nothing of the answer had arrived, so that the same request may be sent again. */

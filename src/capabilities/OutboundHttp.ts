@@ -28,7 +28,7 @@ export interface OutboundRequest {
 }
 
 export interface OutboundResponse {
-  /** Where the last redirect led. */
+  /** The address after redirects. */
   readonly url: string
   readonly status: number
   /** Lower-case names; repeated headers are joined by `, `. `content-encoding` is gone when `body` was decompressed. */
@@ -52,6 +52,21 @@ export class OutboundHttpError extends Schema.TaggedError<OutboundHttpError>()("
   ),
   message: Schema.String
 }) {}
+
+export interface AllowedAddresses {
+  /** Not empty. Connect to one of these, never to the name. */
+  readonly addresses: ReadonlyArray<string>
+  /** True when one of them is not routed globally: it is reached because the operator allows it. */
+  readonly internal: boolean
+}
+
+/** The same rules for what is no HTTP: the addresses that a host may be connected to at, looked up once. */
+export class OutboundAddresses extends Context.Tag("capabilities/OutboundAddresses")<
+  OutboundAddresses,
+  {
+    readonly of: (host: string, port: number) => Effect.Effect<AllowedAddresses, OutboundHttpError>
+  }
+>() {}
 
 export class OutboundHttp extends Context.Tag("capabilities/OutboundHttp")<
   OutboundHttp,

@@ -4,7 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 export interface ProviderBackoffService {
-  /** What is left of the provider's pause; zero when there is none, or when it is not known. */
+  /** The rest of the provider's pause; zero when there is none, or when it is unknown. */
   readonly left: (provider: string) => Effect.Effect<Duration.Duration>
   /** Begins a pause; a longer one that runs stays. */
   readonly begin: (provider: string, pause: Duration.Duration) => Effect.Effect<void>

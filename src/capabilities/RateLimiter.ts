@@ -39,7 +39,7 @@ export const windowOf = ({ window }: RateLimit): number => window * 1_000
 /** The part that a moment lies in. Multiplied first: a part need not be a whole number of milliseconds. */
 export const partAt = (limit: RateLimit, now: number): number => Math.floor((now * parts) / windowOf(limit))
 
-/** Who counts under `name`: a window of another length is another count. */
+/** The counter of `name`: each window length has a counter of its own. */
 export const counterOf = (name: string, { window }: RateLimit): string => `${name}:${window}`
 
 /** What is told of a count: `used` after the request, whose oldest part `oldest` is given back first. */

@@ -4,6 +4,7 @@ import type * as Effect from "effect/Effect"
 import type * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import { Writer } from "../domain/conversations/RealtimeFrame.ts"
 import { ConversationId, RunId } from "../domain/Ids.ts"
 
 /** The conversation's messages, its state or the events of `runId` are not what they were. */
@@ -11,8 +12,11 @@ const Changed = Schema.TaggedStruct("Changed", {
   conversationId: ConversationId,
   runId: Schema.NullOr(RunId)
 })
-/** A reply is being written. */
-const Typing = Schema.TaggedStruct("Typing", { conversationId: ConversationId })
+/** Somebody writes: the agent, unless `by` says who else. */
+const Typing = Schema.TaggedStruct("Typing", {
+  conversationId: ConversationId,
+  by: Schema.optionalWith(Writer, { exact: true })
+})
 
 export const Signal = Schema.Union(Changed, Typing)
 export type Signal = typeof Signal.Type

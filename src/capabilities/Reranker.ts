@@ -16,7 +16,7 @@ export class Reranker extends Context.Tag("capabilities/Reranker")<
   {
     /** Candidates it is given for each one that is wanted; 1 for one that keeps their order. */
     readonly widen: number
-    /** How well each passage answers the query, 0..1, in the order of the passages. Bounded in time. */
+    /** The relevance of each passage to the query, 0..1, in the order of the passages. Has a time limit. */
     readonly rerank: (
       query: string,
       passages: ReadonlyArray<string>

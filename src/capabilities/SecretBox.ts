@@ -7,6 +7,7 @@ import type * as Option from "effect/Option"
 export type Purpose =
   | "cursor"
   | "realtime"
+  | "visitor"
   | "tool-secret"
   | "channel-token"
   | "channel-secrets"
@@ -15,6 +16,7 @@ export type Purpose =
   | "stored-answer"
   | "sso-secret"
   | "sso-flow"
+  | "passkey-flow"
 
 export class SecretBox extends Context.Tag("capabilities/SecretBox")<
   SecretBox,

@@ -31,7 +31,7 @@ export interface SteppedDocument {
   /** Changes whenever the document does: `known` answers it at the next pass. */
   readonly revision?: string
   /**
-   * Who may read it, where not everybody may. It is taken only into a source all of whose labels are among these; elsewhere
+   * The labels that may read it, where access is limited. It is taken only into a source all of whose labels are among these; elsewhere
    * it is left out.
    */
   readonly labels?: ReadonlyArray<string>
@@ -44,7 +44,7 @@ export interface ReadStep<Cursor, Position> {
   readonly unchanged?: ReadonlyArray<string>
   /** Documents that are gone, where the system says so. */
   readonly removed?: ReadonlyArray<string>
-  /** What is there and is not read, and why in one word. */
+  /** Documents that were skipped, each with a reason of one word. */
   readonly skipped?: ReadonlyArray<{ readonly uri: string; readonly reason: string }>
   /**
    * `more` is where the next step begins. `done` ends the pass and is the cursor of the next one. Documents that a `complete`
@@ -55,9 +55,9 @@ export interface ReadStep<Cursor, Position> {
 
 /** What a step goes by. */
 export interface ReadingState<Cursor, Position> {
-  /** What the last finished pass left; null for the first one and when everything is to be read anew. */
+  /** The state that the last finished pass returned; null for the first pass and for a full one. */
   readonly cursor: Cursor | null
-  /** Where the step begins; null at the first one of a pass. */
+  /** The position at which the step begins; null at the first one of a pass. */
   readonly position: Position | null
   /** The revision of a document that answers now. */
   readonly known: (uri: string) => string | undefined

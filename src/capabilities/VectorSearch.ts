@@ -56,7 +56,7 @@ export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
     /** Sees everything that was committed before it began. A database that fails is a defect. */
     readonly search: (scope: ReadScope, query: SearchQuery) => Effect.Effect<SearchResult>
     /**
-     * True once the agents that are asked most are searched as fast as they ever will be, or nobody should wait for it any
+     * True once the indexes of the busiest agents are loaded, or the time for loading them is over, so that nothing waits for it any
      * longer. False for some time after a start at most.
      */
     readonly warm: Effect.Effect<boolean>

@@ -3,7 +3,15 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import { type ChannelAdapter, type ChannelAdapters, layerChannels } from "../capabilities/ChannelAdapters.ts"
+import {
+  type ChannelAdapter,
+  type ChannelAdapters,
+  layerChannels,
+  OtherChannels
+} from "../capabilities/ChannelAdapters.ts"
+import type { OutboundHttp } from "../capabilities/OutboundHttp.ts"
+import { MailSubmission } from "../capabilities/Mailer.ts"
+import { emailAdapter } from "./email/Adapter.ts"
 import * as Graph from "./Graph.ts"
 import * as GraphFiles from "./GraphFiles.ts"
 import { metaAdapters } from "./MetaAdapter.ts"
@@ -11,9 +19,9 @@ import { slackAdapter } from "./slack/Adapter.ts"
 import { telegramAdapter } from "./telegram/Adapter.ts"
 
 interface Options {
-  /** What WhatsApp and Messenger sign deliveries with. */
+  /** The secret with which WhatsApp and Messenger sign deliveries. */
   readonly appSecret: Redacted.Redacted | null
-  /** Registered after ours. */
+  /** Registered after ours, or instead of those of their names. */
   readonly others?: ReadonlyArray<ChannelAdapter>
 }
 
@@ -21,11 +29,13 @@ interface Options {
 export const layerOver = ({ appSecret, others = [] }: Options) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
-      return layerChannels([...(yield* metaAdapters(appSecret)), ...others])
+      const names = new Set(others.map(({ name }) => name))
+      const ours = (yield* metaAdapters(appSecret)).filter(({ name }) => !names.has(name))
+      return layerChannels([...ours, ...others])
     })
   )
 
-/** Over HTTP, at the configured addresses. */
+/** Over HTTP, at the configured addresses, and by SMTP. */
 export const layerHttp = ({
   graphUrl,
   others = [],
@@ -36,12 +46,20 @@ export const layerHttp = ({
   readonly graphUrl: string
   readonly telegramUrl: string
   readonly slackUrl: string
-}): Layer.Layer<ChannelAdapters, never, HttpClient.HttpClient> =>
+}): Layer.Layer<ChannelAdapters, never, HttpClient.HttpClient | MailSubmission | OutboundHttp> =>
   Layer.unwrapEffect(
-    Effect.map(HttpClient.HttpClient, (http) =>
-      layerOver({
+    Effect.gen(function* () {
+      const http = yield* HttpClient.HttpClient
+      const ours = [
+        telegramAdapter(http, telegramUrl),
+        slackAdapter(http, slackUrl),
+        emailAdapter(yield* MailSubmission)
+      ]
+      const theirs = [...others, ...(yield* Effect.all(yield* OtherChannels))]
+      const names = new Set(theirs.map(({ name }) => name))
+      return layerOver({
         ...options,
-        others: [telegramAdapter(http, telegramUrl), slackAdapter(http, slackUrl), ...others]
+        others: [...ours.filter(({ name }) => !names.has(name)), ...theirs]
       })
-    )
+    })
   ).pipe(Layer.provide([Graph.layerHttp(graphUrl), GraphFiles.layerHttp(graphUrl)]))

@@ -29,7 +29,7 @@ const decode = Schema.decodeUnknown(Located)
 export class GraphFiles extends Context.Tag("channels/GraphFiles")<
   GraphFiles,
   {
-    /** Where a file that came with a message is read. */
+    /** The address of a file that came with a message. */
     readonly locate: (id: string, token: Redacted.Redacted) => Effect.Effect<Located, ChannelError>
     /** The bytes of a file at the configured address; none for one that is kept elsewhere. */
     readonly read: (

@@ -44,7 +44,7 @@ interface Kind {
   readonly account: string
   readonly channel: MetaChannel
   readonly normalize: Normalizer
-  /** What is asked for the account's id with its token. */
+  /** The request that returns the account's id for its token. */
   readonly self: (externalId: string) => string
 }
 

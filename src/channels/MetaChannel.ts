@@ -1,4 +1,4 @@
-/** What sending through WhatsApp and Messenger differs in: bodies for `POST {base}/{externalId}/messages`, and what its answers say. */
+/** Differences between WhatsApp and Messenger in sending: bodies for `POST {base}/{externalId}/messages`, and their answers. */
 import type * as Option from "effect/Option"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { ContactAlias } from "../domain/channels/Channel.ts"

@@ -1,4 +1,4 @@
-/** What is made of one delivery of a provider. */
+/** The events of one delivery of a provider, normalized. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival, DeliveryStatus } from "../domain/channels/Channel.ts"
 

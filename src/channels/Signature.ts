@@ -1,4 +1,4 @@
-/** Who sent a webhook: the HMAC of its bytes, keyed with the app's secret. */
+/** The signature of a webhook: the HMAC of its bytes, keyed with the app's secret. */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Redacted from "effect/Redacted"
 

@@ -1,4 +1,4 @@
-/** What can be asked of one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
+/** Operations on one agent: the public REST API as methods. Ids and timestamps are strings, as on the wire. */
 import type { RunTrace } from "../domain/chat/AgentRun.ts"
 import type { StreamTurnRequest } from "../domain/chat/ChatTurn.ts"
 import type { Chunk, RetrieveRequest } from "../domain/knowledge/Chunk.ts"
@@ -12,6 +12,7 @@ import type {
   SourceType
 } from "../domain/knowledge/Source.ts"
 import type { Usage } from "../domain/billing/Usage.ts"
+import type { VisitorToken, VisitorTokenRequest } from "../domain/chat/VisitorToken.ts"
 import type {
   ConversationDetail,
   ConversationPage,
@@ -126,7 +127,7 @@ const sourcesOf = ({ call }: Transport) => {
       call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
     get,
     ready: awaitReady,
-    /** How many of its chunks can be found by meaning. */
+    /** Number of its chunks that have vectors. */
     embedding: (id: string, options?: CallOptions) =>
       call<typeof EmbeddingState.Encoded>(routes.sources.embedding, { path: { id } }, options),
     /** A new `config` acts at the next sync. */
@@ -142,14 +143,14 @@ const sourcesOf = ({ call }: Transport) => {
         { path: { id }, json: force === undefined ? {} : { force } },
         options
       ),
-    /** What the latest job did with each address, and why. */
+    /** The outcome of each address in the latest job, with its reason. */
     crawlReport: (
       id: string,
       query: PageOptions & { readonly outcome?: typeof CrawlOutcome.Encoded | undefined } = {},
       options?: CallOptions
     ) =>
       call<typeof CrawlReport.Encoded>(routes.crawl.report, { path: { id }, query: { ...query } }, options),
-    /** What a source would take, without keeping anything. */
+    /** The pages that a source would read. Stores nothing. */
     dryRun: (request: typeof DryRunRequest.Encoded, options?: CallOptions) =>
       call<typeof DryRun.Encoded>(routes.crawl.dryRun, { json: request }, options)
   }
@@ -216,8 +217,11 @@ export const make = (transport: Transport) => {
     },
     conversations: conversationsOf(transport),
     runs: runsOf(transport),
-    /** What the agent has used of the current period. */
-    usage: (options?: CallOptions) => call<typeof Usage.Encoded>(routes.usage.current, {}, options)
+    /** The agent's usage of the current period. */
+    usage: (options?: CallOptions) => call<typeof Usage.Encoded>(routes.usage.current, {}, options),
+    /** Issues a token that names a visitor of a page and limits what the visitor may read. */
+    visitorToken: (request: typeof VisitorTokenRequest.Encoded = {}, options?: CallOptions) =>
+      call<typeof VisitorToken.Encoded>(routes.visitorTokens.create, { json: request }, options)
   }
 }
 

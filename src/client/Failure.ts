@@ -1,4 +1,4 @@
-/** What calls of the library and of the HTTP client are rejected with. */
+/** The rejection of calls of the library and of the HTTP client. */
 import type { ErrorCode } from "../domain/Errors.ts"
 
 /**

@@ -1,6 +1,12 @@
-/** What the owner of the tenant can do beside what agents can: make agents, and keys for them. */
+/** Operations of the tenant's owner beyond those of agents: create agents, keys and channels for them. */
 import type { Agent, CreateAgent, PatchAgent } from "../domain/agents/Agent.ts"
 import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/accounts/ApiKey.ts"
+import type {
+  ChannelConfiguration,
+  CreateChannel,
+  PatchChannel
+} from "../domain/channels/ChannelConfiguration.ts"
+import type { ChannelPage } from "../http/hosted/channels/ChannelsApi.ts"
 import type { AgentPage, OneAgent } from "../http/hosted/agents/AgentsApi.ts"
 import type { KeyPage, MadeKey } from "../http/hosted/accounts/KeysApi.ts"
 import type { PageOptions } from "./AgentClient.ts"
@@ -11,6 +17,8 @@ export type AgentInput = typeof CreateAgent.Encoded
 export type AgentView = typeof Agent.Encoded
 export type KeyInput = typeof CreateAgentKey.Encoded
 export type KeyView = typeof ApiKey.Encoded
+export type ChannelInput = typeof CreateChannel.Encoded
+export type ChannelView = typeof ChannelConfiguration.Encoded
 
 const route = (method: string, path: string): Route => ({ method, path })
 
@@ -29,6 +37,13 @@ const keys = {
   remove: route("DELETE", "/api/keys/:id")
 }
 
+const channels = {
+  list: route("GET", "/api/agents/:id/channels"),
+  create: route("POST", "/api/agents/:id/channels"),
+  patch: route("PATCH", "/api/channels/:id"),
+  remove: route("DELETE", "/api/channels/:id")
+}
+
 const one = async (answer: Promise<typeof OneAgent.Encoded>) => (await answer).agent
 
 const agentsOf = ({ call }: Transport) => ({
@@ -37,7 +52,7 @@ const agentsOf = ({ call }: Transport) => ({
   list: (query: PageOptions = {}, options?: CallOptions) =>
     call<typeof AgentPage.Encoded>(agents.list, { query: { ...query } }, options),
   get: (id: string, options?: CallOptions) => one(call(agents.get, { path: { id } }, options)),
-  /** What is left out stays; `null` clears. */
+  /** Absent fields stay; `null` clears a field. */
   update: (id: string, changes: typeof PatchAgent.Encoded, options?: CallOptions) =>
     one(call(agents.patch, { path: { id }, json: changes }, options)),
   /** With everything that is the agent's own. */
@@ -67,7 +82,43 @@ const keysOf =
       call<{ readonly id: string; readonly deleted: true }>(keys.remove, { path: { id } }, options)
   })
 
-export const make = (transport: Transport) => ({ agents: agentsOf(transport), keysOf: keysOf(transport) })
+interface OneChannel {
+  readonly channel: ChannelView
+}
+
+const channelsOf =
+  ({ call }: Transport) =>
+  (agentId: string) => ({
+    /** Its provider is asked whether the token is the account's. */
+    create: async (channel: ChannelInput, options?: CallOptions): Promise<ChannelView> => {
+      const path = { id: agentId }
+      return (await call<OneChannel>(channels.create, { path, json: channel }, options)).channel
+    },
+    /** Oldest first. */
+    list: (query: PageOptions = {}, options?: CallOptions) =>
+      call<typeof ChannelPage.Encoded>(
+        channels.list,
+        { path: { id: agentId }, query: { ...query } },
+        options
+      ),
+    /** What is left out stays. */
+    update: async (
+      id: string,
+      changes: typeof PatchChannel.Encoded,
+      options?: CallOptions
+    ): Promise<ChannelView> =>
+      (await call<OneChannel>(channels.patch, { path: { id }, json: changes }, options)).channel,
+    /** Its conversations stay. */
+    delete: (id: string, options?: CallOptions) =>
+      call<{ readonly id: string; readonly deleted: true }>(channels.remove, { path: { id } }, options)
+  })
+
+export const make = (transport: Transport) => ({
+  agents: agentsOf(transport),
+  keysOf: keysOf(transport),
+  channelsOf: channelsOf(transport)
+})
 
 export type AgentsClient = ReturnType<typeof agentsOf>
 export type KeysClient = ReturnType<ReturnType<typeof keysOf>>
+export type ChannelsClient = ReturnType<ReturnType<typeof channelsOf>>

@@ -22,7 +22,7 @@ export type ReaderSettings<S extends Readonly<Record<string, ReaderSetting>>> = 
 }
 
 export interface ReaderOptions<S extends Readonly<Record<string, ReaderSetting>>> {
-  /** What the dashboard calls it. */
+  /** Its name in the dashboard. */
   readonly title: ReaderWords
   readonly description: ReaderWords
   /** By name, in the order of the form. */

@@ -51,5 +51,6 @@ export const routes = {
     follow: get("/v1/chat/stream/:runId"),
     followChat: get("/v1/chat/stream/:chatId/stream")
   },
-  usage: { current: get("/v1/usage") }
+  usage: { current: get("/v1/usage") },
+  visitorTokens: { create: post("/v1/visitor-tokens") }
 } satisfies Table

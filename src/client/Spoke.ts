@@ -1,6 +1,8 @@
-/** What a program sees of the library, in types alone. */
+/** The public interface of the library, types only. */
+import type { AiSdkModel } from "../domain/chat/AiSdkModel.ts"
 import type { AgentClient } from "./AgentClient.ts"
-import type { AgentsClient, KeysClient } from "./OwnerClient.ts"
+import type { AgentsClient, ChannelsClient, KeysClient } from "./OwnerClient.ts"
+import type { Channel } from "./Channel.ts"
 import type { Chat, IdempotentOptions, StructuredRequest, StructuredResult } from "./Chat.ts"
 import type { Reader } from "./Reader.ts"
 import type { EffectInput, Tool } from "./Tool.ts"
@@ -41,7 +43,7 @@ export interface LibrarySettings {
   readonly secret?: string | undefined
   /** Bearer token of the operator routes. */
   readonly operatorToken?: string | undefined
-  /** Who may sign in to the dashboard as owner; taken when the tenant is made. */
+  /** The dashboard's owner; used when the tenant is created. */
   readonly admin?: { readonly email?: string | undefined; readonly password: string } | undefined
   /** Public address of what {@link Spoke.fetch} is mounted on; cookies, links and origins go by it. */
   readonly appUrl?: string | undefined
@@ -56,6 +58,8 @@ export interface SpokeSettings extends LibrarySettings {
   readonly tenant?: string | undefined
   /** False where another process ingests, sends and tidies. */
   readonly workers?: boolean | undefined
+  /** A model of the AI SDK, such as `openai("gpt-6-luna")`, that answers for every agent. Instead of `openai` and its like. */
+  readonly model?: AiSdkModel | undefined
   /** Functions that agents may call while they answer, made by `tool`; an agent names those that it may call as its `tools`. */
   readonly tools?: Readonly<Record<string, Tool>> | undefined
   /**
@@ -63,6 +67,11 @@ export interface SpokeSettings extends LibrarySettings {
    * beside the readers of Spoke.
    */
   readonly readers?: Readonly<Record<string, Reader>> | undefined
+  /**
+   * Channels that customers write through, made by `channel`: an agent's channels name one. They come beside those of Spoke; one of
+   * the same name takes the place of Spoke's.
+   */
+  readonly channels?: Readonly<Record<string, Channel>> | undefined
   /** Gets every line that the service would log, from level `info` on. */
   readonly log?: ((entry: LogEntry) => void) | undefined
 }
@@ -77,6 +86,8 @@ export interface SpokeAgent extends Omit<AgentClient, "chat"> {
   readonly chat: AgentChat
   readonly id: string
   readonly keys: KeysClient
+  /** Accounts that customers write to. */
+  readonly channels: ChannelsClient
 }
 
 export interface Spoke {

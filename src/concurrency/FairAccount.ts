@@ -29,7 +29,7 @@ export class FairAccount<A extends Holding> {
     return this.#parts.get(part)?.held ?? 0
   }
 
-  /** What the part that holds most of those with revocable permits holds; 0 when there is none. */
+  /** Number of permits of the largest part among those with revocable permits; 0 without one. */
   get heaviestPart(): number {
     return this.#heaviest.top?.held ?? 0
   }

@@ -28,7 +28,7 @@ import { type LimitMetrics, metricsOf } from "./LimitMetrics.ts"
 export class LimitReached extends Data.TaggedError("LimitReached")<{ readonly limit: string | null }> {}
 
 export interface Limits {
-  /** What errors and metrics call the limit; null: one of many of its kind, which has no metrics. */
+  /** The limit's name in errors and metrics; null for one of many of its kind, which has no metrics. */
   readonly name: string | null
   /** Of all owners together. */
   readonly permits: number
@@ -36,12 +36,12 @@ export interface Limits {
   readonly maxPermitsPerOwner?: number
   /** Most that wait, of all owners together; zero by default. */
   readonly maxWaiting?: number
-  /** How long an effect waits, {@link LimitReached} then; as long as it takes by default. */
+  /** Time-out of a waiting effect, after which it fails with {@link LimitReached}; none by default. */
   readonly maxWait?: Duration.DurationInput
 }
 
 export interface PermitOptions {
-  /** How many permits are held as one; 1 by default. More than one owner may hold count as that many. */
+  /** Weight of a permit; 1 by default. An effect of several owners may count as that many permits. */
   readonly amount?: number
   /** A part of the owner (a visitor of a tenant): of revocable permits an owner's parts have fair shares, too. */
   readonly part?: string
@@ -121,7 +121,7 @@ export class FairLimiter {
     return this.#queue.size
   }
 
-  /** How many owners there are that hold permits, or wait for some. */
+  /** Number of owners that hold permits or wait for some. */
   get owners(): { readonly holding: number; readonly waiting: number } {
     return { holding: this.#accounts.size, waiting: this.#queue.owners }
   }

@@ -1,4 +1,4 @@
-/** What limits that owners share tell at `/metrics`, by the name of the limit. */
+/** Metrics of shared limits, tagged with the limit's name. */
 import * as Metric from "effect/Metric"
 
 interface Updated {
@@ -22,7 +22,7 @@ export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updated }
 
 const none: Updated = { unsafeUpdate: () => {} }
 
-/** Nothing is told of a limit without a name. */
+/** The metrics of `limit`; without a name, updates are discarded. */
 export const metricsOf = (limit: string | null): LimitMetrics => {
   const of = <Type, Out>(metric: Metric.Metric<Type, number, Out>): Updated =>
     limit === null ? none : Metric.tagged(metric, "limit", limit)

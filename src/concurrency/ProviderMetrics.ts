@@ -1,4 +1,4 @@
-/** How long calls to providers of models take, and how they end: told at `/metrics`. */
+/** Durations and outcomes of calls to model providers, for `/metrics`. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import { monotonicMillis } from "../domain/Elapsed.ts"
 import { DurationHistogram } from "./DurationHistogram.ts"
 
-/** `stopped`: whoever asked no longer wanted the answer, as when its own time was up. */
+/** `stopped`: the caller cancelled the request, for example at its own time-out. */
 export type Outcome = "ok" | "failed" | "rate_limited" | "timed_out" | "stopped"
 
 export interface ProviderCall {

@@ -1,4 +1,4 @@
-/** Where the sentences of a text in any language are. Linear in its length. */
+/** Splits a text of any language into sentences. Linear in its length. */
 
 export interface Span {
   /** UTF-16 units from the beginning of the text; `end` is not part of it. */

@@ -7,12 +7,16 @@ import { AgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { AgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
 import { AuditApi } from "./hosted/accounts/AuditApi.ts"
 import { HostedChatApi, ShimsApi } from "./hosted/chat/ChatApi.ts"
+import { BudgetsApi } from "./hosted/billing/BudgetsApi.ts"
 import { ChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { EmailLogsApi } from "./hosted/accounts/EmailLogsApi.ts"
 import { ExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { FindingsApi } from "./hosted/knowledge/FindingsApi.ts"
+import { ImpactApi } from "./hosted/knowledge/ImpactApi.ts"
+import { CorrectionsApi } from "./hosted/agents/CorrectionsApi.ts"
 import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
 import { InboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
@@ -31,7 +35,8 @@ import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { WidgetsApi } from "./hosted/agents/WidgetsApi.ts"
-import { SignOnApi, SingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
+import { PasskeySignInApi, PasskeysApi } from "./hosted/accounts/passkeys/PasskeysApi.ts"
+import { ScimTokensApi, SignOnApi, SingleSignOnApi } from "./hosted/accounts/SingleSignOnApi.ts"
 import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { DomainsApi } from "./operator/DomainsApi.ts"
@@ -60,9 +65,15 @@ export const Api = HttpApi.make("spoke")
   .add(MemberSessionsApi)
   .add(SignOnApi)
   .add(SingleSignOnApi)
+  .add(ScimTokensApi)
+  .add(PasskeysApi)
+  .add(PasskeySignInApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
+  .add(FindingsApi)
+  .add(ImpactApi)
+  .add(CorrectionsApi)
   .add(KeysApi)
   .add(StartApi)
   .add(WidgetsApi)
@@ -74,6 +85,7 @@ export const Api = HttpApi.make("spoke")
   .add(WebhooksApi)
   .add(HostedSourcesApi)
   .add(HostedUsageApi)
+  .add(BudgetsApi)
   .add(UsersApi)
   .add(PasswordsApi)
   .add(AuditApi)

@@ -1,7 +1,7 @@
 /**
- * Who may call an endpoint, declared on the endpoint itself. A group takes one of
- * the middlewares and each of its endpoints says what it requires; an endpoint without either must say why it is
- * open. The server does not start when one says nothing. What the middlewares do is written elsewhere.
+ * Access rules, declared on the endpoints themselves. A group has one of the middlewares, and each of its endpoints an
+ * annotation with what it requires. An endpoint without a middleware has {@link Open}. The server does not start when an
+ * endpoint declares nothing. The implementations of the middlewares are elsewhere.
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
@@ -25,10 +25,10 @@ export class CurrentKey extends Context.Tag("http/CurrentKey")<CurrentKey, Agent
 /** The dashboard user of the request. */
 export class CurrentUser extends Context.Tag("http/CurrentUser")<CurrentUser, SessionUser>() {}
 
-/** Who calls a route that takes a key or, without one, a session. */
+/** The caller of a route that takes a key or, without one, a session. */
 export class CurrentCaller extends Context.Tag("http/CurrentCaller")<CurrentCaller, Caller>() {}
 
-/** Proof that the request carries the operator's token. */
+/** Provided when the request carries the operator's token. */
 export class Operator extends Context.Tag("http/Operator")<Operator, { readonly actor: "operator" }>() {}
 
 /** Annotation of endpoints under {@link AgentKeyAuth}: the permission that the key must satisfy. */

@@ -1,4 +1,4 @@
-/** What requests and answers look like, for the full description: one example an operation, by its id. */
+/** Example requests and answers for the full description: one for each operation, by its id. */
 
 interface Example {
   readonly request?: unknown
@@ -99,6 +99,14 @@ export const examples: Readonly<Record<string, Example>> = {
           url: "https://example.com/handbook"
         }
       ]
+    }
+  },
+  "visitorTokens.create": {
+    request: { externalEndUserId: "customer-17", sourceScope: { labels: ["partners"] }, expiresIn: 3_600 },
+    answer: {
+      visitorToken: "eyJ0ZW5hbnRJZCI6InRlbl8wMWsifQ.c2lnbmVk",
+      expiresAt: "2026-01-02T03:04:05.678Z",
+      sourceScope: { labels: ["partners"] }
     }
   },
   "sources.create": {

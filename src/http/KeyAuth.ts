@@ -18,7 +18,9 @@ import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
 import * as CheapSpans from "../concurrency/CheapSpans.ts"
+import { narrowed } from "../domain/knowledge/SourceScope.ts"
 import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
+import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
 import { AgentKeyAuth } from "./Auth.ts"
 import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
@@ -100,10 +102,41 @@ export interface KeyRequirements {
   readonly ownOrigin?: string
 }
 
-/** The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
+/**
+ * What the token in `x-visitor-token` leaves of `key`. The public name of a widget is anybody's, so that the token alone says
+ * what its visitor may read; of any other key it takes away. One that is not valid is refused, for without it the key may read more.
+ */
+const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
+  visitors: VisitorTokens,
+  key: AgentKey,
+  isWidget: boolean,
+  token: string
+) {
+  const grant = yield* visitors.verify(key, token)
+  if (Option.isNone(grant)) {
+    return yield* new Unauthorized({ message: "The visitor's token is not valid, or has expired." })
+  }
+  const { externalEndUserId, sourceScope } = grant.value
+  const visiting: AgentKey = {
+    ...key,
+    sourceScope: isWidget ? sourceScope : narrowed(key.sourceScope, sourceScope),
+    ...(externalEndUserId === null ? {} : { visitor: externalEndUserId })
+  }
+  return visiting
+})
+
+/** What the keys of requests are looked up in. */
+interface Authorities {
+  readonly keys: KeyStore["Type"]
+  readonly limits: RateLimits
+  readonly visitors: VisitorTokens
+}
+
+export const authorities = Effect.all({ keys: KeyStore, limits: RateLimits, visitors: VisitorTokens })
+
+/** The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor. */
 export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
-  keys: KeyStore["Type"],
-  limits: RateLimits,
+  { keys, limits, visitors }: Authorities,
   requirements: KeyRequirements,
   requester: Requester
 ) {
@@ -114,7 +147,8 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   const live = found.value
   yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
   yield* workFor(live.tenantId)
-  if (requirements.widgets !== true && Redacted.value(secret.value).startsWith(widgetPrefix)) {
+  const isWidget = Redacted.value(secret.value).startsWith(widgetPrefix)
+  if (requirements.widgets !== true && isWidget) {
     return yield* new Forbidden({ message: "The public name of a widget opens its chat alone." })
   }
   if (requirements.publicApi && !live.publicApi) {
@@ -137,18 +171,18 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     permissions: live.permissions,
     sourceScope: live.sourceScope
   }
-  return key
+  const token = Headers.line(requester.headers, "x-visitor-token")
+  return token === undefined ? key : yield* ofVisitor(visitors, key, isWidget, token)
 })
 
 /** The middleware for every endpoint of `api` that declares it, each with the permission that it declares. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
-): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits> =>
+): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits | VisitorTokens> =>
   Layer.effect(
     AgentKeyAuth,
     Effect.gen(function* () {
-      const keys = yield* KeyStore
-      const limits = yield* RateLimits
+      const known = yield* authorities
       const permissions = new Map(
         Routes.table(api).map((route) => [Routes.keyOf(route), route.permission] as const)
       )
@@ -157,7 +191,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const permission = permissions.get(Routes.keyOf(route))
         if (permission === undefined) return yield* new Forbidden({ message: "Nobody may use this route." })
         const request = yield* HttpServerRequest.HttpServerRequest
-        return yield* authenticate(keys, limits, { permission, publicApi: true }, request)
+        return yield* authenticate(known, { permission, publicApi: true }, request)
       })
     })
   )

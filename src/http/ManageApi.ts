@@ -2,11 +2,15 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import { ManagedAgentsApi } from "./hosted/agents/AgentsApi.ts"
 import { ManagedAgentVersionsApi } from "./hosted/agents/AgentVersionsApi.ts"
+import { ManagedBudgetsApi } from "./hosted/billing/BudgetsApi.ts"
 import { ManagedChannelsApi } from "./hosted/channels/ChannelsApi.ts"
 import { ManagedExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ManagedFindingsApi } from "./hosted/knowledge/FindingsApi.ts"
+import { ManagedImpactApi } from "./hosted/knowledge/ImpactApi.ts"
+import { ManagedCorrectionsApi } from "./hosted/agents/CorrectionsApi.ts"
 import { ManagedInboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
 import { ManagedInboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
@@ -39,12 +43,16 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)
   .add(ManagedCrawlApi)
+  .add(ManagedFindingsApi)
+  .add(ManagedImpactApi)
+  .add(ManagedCorrectionsApi)
   .add(ManagedTakeoverApi)
   .add(ManagedEndUsersApi)
   .add(ManagedConversationsApi)
   .add(ManagedInboxWorkApi)
   .add(ManagedInboxItemsApi)
   .add(ManagedUsageApi)
+  .add(ManagedBudgetsApi)
   .add(ManagedUsersApi)
   .add(ManagedMemberSessionsApi)
   .add(ManagedSingleSignOnApi)

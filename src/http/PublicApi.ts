@@ -9,6 +9,7 @@ import { IngestionJobsApi } from "./public/knowledge/IngestionJobsApi.ts"
 import { RetrieveApi } from "./public/knowledge/RetrieveApi.ts"
 import { SourcesApi } from "./public/knowledge/SourcesApi.ts"
 import { UsageApi } from "./public/billing/UsageApi.ts"
+import { VisitorTokensApi } from "./public/chat/VisitorTokensApi.ts"
 
 /** The public REST API: what the typed client and `/openapi.json` are made from. */
 export const PublicApi = HttpApi.make("public")
@@ -21,3 +22,4 @@ export const PublicApi = HttpApi.make("public")
   .add(ConversationsApi)
   .add(AgentRunsApi)
   .add(UsageApi)
+  .add(VisitorTokensApi)

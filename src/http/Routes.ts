@@ -1,4 +1,4 @@
-/** What the declarations say of every route: who may call it and how large its body may be. */
+/** The table of declared routes: who may call each, and the size limit of its body. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import type { HttpMethod } from "@effect/platform/HttpMethod"

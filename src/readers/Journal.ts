@@ -1,16 +1,16 @@
-/** What a reader tells while it reads, and what it remembers of the time before. */
+/** Progress that a reader reports, and the state of the last sync that it reads. */
 import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../domain/knowledge/Crawl.ts"
 
-/** What the next sync compares with, so that it neither fetches nor reads again what has not changed. */
+/** The state of a page, which the next sync compares to skip unchanged pages. */
 export interface Evidence {
   readonly etag: string | null
   readonly lastModified: string | null
-  /** The sitemap's `lastmod`, as it is written there. */
+  /** The sitemap's `lastmod`, unparsed. */
   readonly listedAt: string | null
-  /** When the site last said so, in milliseconds since 1970. */
+  /** Time of the last answer of the site, in milliseconds since 1970. */
   readonly fetchedAt: number
-  /** Null where they are not kept: then the page is always fetched in full. */
+  /** Null where links are not stored: the page is always fetched in full then. */
   readonly links: ReadonlyArray<string> | null
   readonly digest: string
   readonly fingerprint: string
@@ -18,25 +18,25 @@ export interface Evidence {
 
 /** A page that the last successful sync read. */
 export interface Known extends Evidence {
-  /** Where it was found after redirects. */
+  /** Its address after redirects. */
   readonly url: string
-  /** The document that it became, or that it repeats. */
+  /** The document of the page, or the one whose content it repeats. */
   readonly uri: string
   /** Why it repeats that document; null for the document itself. */
   readonly repeats: string | null
 }
 
 export interface Journal {
-  /** What is remembered of an address. */
+  /** The stored state of an address. */
   readonly known: (url: string) => Known | undefined
-  /** What the last sync found through a page or sitemap, in its order. */
+  /** Addresses that the last sync found through a page or sitemap, in order. */
   readonly foundThrough: (parent: string) => ReadonlyArray<string>
-  /** The live document `uri` stays as it is, with its chunks and vectors. */
+  /** Keeps the live document `uri` with its chunks and vectors. */
   readonly keep: (uri: string) => Effect.Effect<void>
-  /** The same, although its page was not to be had now: it says nothing for the source that it could be read. */
+  /** Keeps a document whose page could not be fetched now. It does not count as read when the outcome of the sync is decided. */
   readonly spare: (uri: string) => Effect.Effect<void>
   readonly note: (entry: CrawlEntry, evidence?: Evidence) => Effect.Effect<void>
-  /** Addresses that are settled, among those that are known so far. */
+  /** Number of settled addresses, and of all addresses known so far. */
   readonly progress: (settled: number, all: number) => Effect.Effect<void>
 }
 

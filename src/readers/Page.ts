@@ -28,7 +28,7 @@ const pauseOf = ({ retryAfter }: ReaderError): Duration.Duration | undefined =>
 
 export interface Page {
   readonly document: ReadDocument
-  /** Where it was found after redirects, without fragment. */
+  /** The page's address after redirects, without fragment. */
   readonly url: string
   readonly links: ReadonlyArray<string>
   readonly status: number
@@ -133,7 +133,7 @@ export type Visit =
     }
 
 export interface VisitOptions {
-  /** What the last sync knew of the address. */
+  /** The state of the address at the last sync. */
   readonly known?: Known | undefined
   /** The sitemap's `lastmod` of the address. */
   readonly listedAt?: string | null

@@ -1,4 +1,4 @@
-/** What a reader is: from a source's config to the documents it holds. */
+/** The reader of a source type: it turns a source's config into documents. */
 import type * as Stream from "effect/Stream"
 import type { ArtifactStore } from "../capabilities/ArtifactStore.ts"
 import type { DocumentParser } from "../capabilities/DocumentParser.ts"
@@ -10,11 +10,11 @@ import type { Journal } from "./Journal.ts"
 
 /** One readable document of a source. */
 export interface ReadDocument {
-  /** Names the document within its source: an http(s) URL, `upload:` and the file's name, `text:`, or `qa:` and a digest. */
+  /** Identifies the document within its source: an http(s) URL, `upload:` and the file's name, `text:`, or `qa:` and a digest. */
   readonly uri: string
   readonly title: string
   readonly format: "markdown" | "text"
-  /** Not empty, without NUL and lone surrogates. */
+  /** Not empty; contains no NUL and no lone surrogates. */
   readonly content: string
   readonly etag?: string
   readonly lastModified?: string
@@ -23,9 +23,9 @@ export interface ReadDocument {
 export interface ReadOptions {
   /** The stream ends after this many documents. */
   readonly maxDocuments: number
-  /** Most pages that a crawl asks for; 1,000 by default. */
+  /** Maximum number of pages that a crawl requests; 1,000 by default. */
   readonly maxPages?: number
-  /** Told of every address; by default nothing is stored or reported. */
+  /** Receives the outcome of every address; by default nothing is stored or reported. */
   readonly journal?: Journal
 }
 
@@ -33,9 +33,8 @@ export type ReaderServices = OutboundHttp | DocumentParser | TextRecognition | M
 
 export interface Reader<Config> {
   /**
-   * A document that cannot be read is left out when others can; the source fails when none can. What has not changed
-   * since the last sync, and what was read then and is not to be had for a while, goes to the journal instead of the
-   * stream.
+   * The stream of documents. It leaves out a document that cannot be read, and fails when none can. Documents that have not
+   * changed since the last sync, or are temporarily unavailable, are reported to the journal instead.
    */
   readonly read: (
     config: Config,

@@ -127,4 +127,4 @@ export const mayFetch = (robots: Robots, agent: string, url: string): boolean =>
 
 /** Seconds that the host asks to leave between two requests of `agent`. */
 export const crawlDelay = (robots: Robots, agent: string): number =>
-  groupsFor(robots, agent).reduce((most, { delay = 0 }) => Math.max(most, delay), 0)
+  groupsFor(robots, agent).reduce((max, { delay = 0 }) => Math.max(max, delay), 0)

@@ -162,7 +162,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return journal.keep(uri)
     })
 
-  /** What the site said of a known page, put beside what is known of it. */
+  /** The site's answer about a known page, merged with the stored state. */
   const settleKnown = (address: Address, known: Known, reason: string, isStart: boolean) =>
     Effect.gen(function* () {
       const links = known.links ?? []

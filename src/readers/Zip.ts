@@ -13,7 +13,7 @@ export const zipLimits = {
   entryBytes: 50 * 1024 * 1024,
   /** Bytes of all entries. */
   totalBytes: 500 * 1024 * 1024,
-  /** How many times larger than its compressed form an entry past a mebibyte may be. */
+  /** Largest compression ratio of an entry of more than one mebibyte. */
   ratio: 200
 } as const
 

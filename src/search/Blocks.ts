@@ -7,7 +7,7 @@ export interface Block {
   /** Code and tables lose their meaning when they are cut; prose does not. */
   readonly kind: "prose" | "code" | "table"
   readonly text: string
-  /** Where items of a list begin in the text, items within items left out. */
+  /** Positions in the text at which list items begin, without nested items. */
   readonly items: ReadonlyArray<number>
   /** It goes on with the list item that the block before ends with. */
   readonly continues: boolean
@@ -206,7 +206,7 @@ const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
 const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
 
 interface Marker {
-  /** Where the text of its item begins: lines from here on belong to it. */
+  /** Position at which the text of its item begins: lines from here on belong to it. */
   readonly offset: number
   /** Other lists cannot begin in the middle of a paragraph. */
   readonly mayInterrupt: boolean
@@ -227,7 +227,7 @@ const toMarker = (line: string): Marker | undefined => {
 class MarkdownReader {
   readonly #outline: Outline
   #fence: Fence | undefined
-  /** Where the texts of the open list items begin, the innermost last. */
+  /** Positions at which the texts of the open list items begin, the innermost last. */
   #offsets: Array<number> = []
   #afterBlank = true
   /** Blank lines in indented code, which belong to it only when it goes on. */

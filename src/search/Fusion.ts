@@ -48,7 +48,7 @@ export class Best {
     this.#minScore = minScore
   }
 
-  /** What a newcomer has to reach. */
+  /** The score that a new candidate has to exceed. */
   get bar(): number {
     return this.#kept.length < this.#size ? this.#minScore : (this.#kept.at(-1)?.score ?? this.#minScore)
   }

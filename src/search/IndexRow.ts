@@ -1,4 +1,4 @@
-/** What a chunk is found by: its own words once, those of title and headings three times. */
+/** The indexed terms of a chunk: its own words once, those of title and headings three times. */
 import { pieces, type TermVector, toTsvector } from "./Tokenizer.ts"
 
 const contextWeight = 3

@@ -134,12 +134,12 @@ const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>>
 /** The place of the centre that `point` belongs to, or -1: the most like, the first of equals. */
 const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
   let best = -1
-  let most = 1
+  let bestLikeness = 1
   for (const [place, centre] of centres.entries()) {
     const like = likeness(centre.point, point)
-    if (like >= most && (best === -1 || like > most)) {
+    if (like >= bestLikeness && (best === -1 || like > bestLikeness)) {
       best = place
-      most = like
+      bestLikeness = like
     }
   }
   return best
@@ -147,12 +147,12 @@ const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
 
 const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<A> => {
   let title = ""
-  let most = -Infinity
+  let bestLikeness = -Infinity
   for (const member of members) {
     const like = likeness(centre.point, member)
-    if (like > most) {
+    if (like > bestLikeness) {
       title = member.text
-      most = like
+      bestLikeness = like
     }
   }
   return { title, values: members.flatMap(({ values }) => values) }

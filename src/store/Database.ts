@@ -31,12 +31,16 @@ import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
+import { isolateTenants, isolation, IsolationUnavailable } from "./Isolation.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
   DatabaseUnavailable,
   DataDirectoryLocked,
   DataDirectoryUnusable,
+  isolateTenants,
+  isolation,
+  IsolationUnavailable,
   migrate,
   pendingFiles,
   type PlannedFile,
@@ -53,6 +57,11 @@ export {
 /** What every engine provides. */
 export type Database = SqlClient.SqlClient | PgClient.PgClient
 
+interface IsolationOptions {
+  /** As of a server's {@link ServerOptions}. */
+  readonly tenantRole?: string | null
+}
+
 const layerOf = <E>(client: Effect.Effect<PgClient.PgClient, E, Scope.Scope | Reactivity.Reactivity>) =>
   client.pipe(
     Effect.map((client) =>
@@ -62,27 +71,30 @@ const layerOf = <E>(client: Effect.Effect<PgClient.PgClient, E, Scope.Scope | Re
     Layer.provide(Reactivity.layer)
   )
 
-const clientOf = <E>(engine: Effect.Effect<Engine, E, Scope.Scope>) =>
-  Effect.flatMap(engine, (engine) => Effect.orDie(embeddedClient(engine)))
+const clientOf =
+  (tenantRole: string | null = null) =>
+  <E>(engine: Effect.Effect<Engine, E, Scope.Scope>) =>
+    Effect.flatMap(engine, (engine) => Effect.orDie(embeddedClient(engine, tenantRole)))
 
 /**
  * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600), `dataDir` locked against
  * every other process. A fresh one is unpacked from `seed` when that file exists. Not migrated yet.
  */
 export const layerEmbedded = (
-  options: EngineOptions & { readonly dataDir: string }
+  options: EngineOptions & IsolationOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
   Effect.flatMap(WhenEnded, (tell) => lockDirectory(options.dataDir, tell)).pipe(
     Effect.zipRight(refuseUsers(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
-    clientOf,
+    clientOf(options.tenantRole),
     Effect.tap(EmbeddedMaintenance.keep),
     layerOf
   )
 
 /** PostgreSQL in this process that is gone with its scope: for tests. Not migrated yet, unless `seed` is. */
-export const layerMemory = (options: EngineOptions = {}): Layer.Layer<Database, DatabaseUnavailable> =>
-  layerOf(clientOf(openMemory(options)))
+export const layerMemory = (
+  options: EngineOptions & IsolationOptions = {}
+): Layer.Layer<Database, DatabaseUnavailable> => layerOf(clientOf(options.tenantRole)(openMemory(options)))
 
 /** The address and what it says of the system's own errors stay unsaid: it can hold the password. */
 const refusal = ({ cause, message }: SqlError) => {

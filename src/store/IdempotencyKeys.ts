@@ -42,9 +42,10 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
       )
 
     /** Forgets what is older than the 24 hours. */
-    const prune = sql`delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(
-      Effect.asVoid
-    )
+    const prune =
+      sql`/* every tenant: sweep */ delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(
+        Effect.asVoid
+      )
 
     return { claim, answer, prune } as const
   })

@@ -24,7 +24,7 @@ export const isUsed = Effect.gen(function* () {
 const sealed = Effect.gen(function* () {
   if (!(yield* there("tools")) || !(yield* there("channels"))) return []
   const sql = yield* SqlClient.SqlClient
-  return yield* sql<{ readonly id: string }>`
+  return yield* sql<{ readonly id: string }>`/* every tenant: operator */
     select split_part(secret, '.', 2) as id from tools where secret is not null
     union select split_part(access_token, '.', 2) from channels
     union select split_part(secrets, '.', 2) from channels where secrets is not null
@@ -58,7 +58,7 @@ export const sealedCounts = Effect.gen(function* () {
     readonly channels: number
     readonly webhooks: number
     readonly signOns: number
-  }>`
+  }>`/* every tenant: operator */
     select (select count(*) from tools where secret is not null)::int as tools,
       (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks,
       (select count(*) from sso_connections)::int as "signOns"`

@@ -1,4 +1,4 @@
-/** What cannot be written for its content, told apart from a database that is away or busy: that passes, this stays. */
+/** Tells errors about content that cannot be stored, which are permanent, from those of an unavailable database, which are transient. */
 import { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

@@ -37,7 +37,7 @@ export interface Leak {
   /** The names under which both were given. */
   readonly secret: string
   readonly place: string
-  /** What stands there, the secret itself left out. */
+  /** The text around the secret, without the secret itself. */
   readonly around: string
 }
 

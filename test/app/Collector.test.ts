@@ -1,4 +1,4 @@
-/** What becomes of telemetry while its collector fails, and how soon after it is sent again. */
+/** Telemetry while its collector fails, and the back-off afterwards. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Otlp from "@effect/opentelemetry/Otlp"
 import * as HttpClient from "@effect/platform/HttpClient"

@@ -107,6 +107,13 @@ describe("The configuration", () => {
     })
   )
 
+  it.effect("copies an embedded store once a second at most", () =>
+    Effect.gen(function* () {
+      const found = yield* problems({ SPOKE_SNAPSHOT_INTERVAL: "999 millis" })
+      expect(Object.keys(found)).toEqual(["SPOKE_SNAPSHOT_INTERVAL"])
+    })
+  )
+
   it.effect("trusts no proxy unless it is told to, and never everybody", () =>
     Effect.gen(function* () {
       expect((yield* fromRecord({}, false)).trustedProxies.rules).toEqual([])

@@ -1,4 +1,4 @@
-/** What `spoke doctor` says of a service that is well, and of each way in which it is not. */
+/** Findings of `spoke doctor` for a healthy service, and for each fault. */
 import * as Fs from "node:fs"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
@@ -44,7 +44,7 @@ const findings = (variables: Variables) =>
   })
 
 const secret = { SPOKE_SECRET: "s".repeat(40) }
-/** Nobody listens there. */
+/** A port without a listener. */
 const nowhere = "127.0.0.1:1"
 
 describe("spoke doctor", () => {

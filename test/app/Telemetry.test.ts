@@ -1,4 +1,4 @@
-/** What a collector gets, over HTTP: of requests, of secrets, and when it does not answer. */
+/** Telemetry that a collector gets over HTTP: of requests, without secrets, and while the collector does not answer. */
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, it } from "@effect/vitest"

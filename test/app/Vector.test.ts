@@ -1,4 +1,4 @@
-/** Where chunks are searched: SPOKE_VECTOR. */
+/** The choice of the search backend: SPOKE_VECTOR. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

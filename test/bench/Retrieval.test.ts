@@ -15,16 +15,16 @@ const results: ReadonlyArray<{
   readonly ndcg10By?: Readonly<Record<string, number>>
 }> = JSON.parse(fs.readFileSync(path.join(root, "bench/retrieval.json"), "utf8"))
 
-it("The default recipe finds at least what words alone find and more than vectors alone, wherever it was measured", () => {
+it("The default recipe is at least as good as words alone and better than vectors alone, in every measurement", () => {
   expect(results.map(({ collection }) => collection)).toContain("cranfield")
   for (const { bm25, collection, default: hybrid, vectors } of results) {
     expect(hybrid.ndcg10).toBeGreaterThanOrEqual(bm25.ndcg10)
-    // The built-in model makes none of texts in other languages than English.
+    // The built-in model embeds English texts only.
     if (collection !== "languages") expect(hybrid.ndcg10).toBeGreaterThan(vectors.ndcg10)
   }
 })
 
-it("The documentation tells the figures that were measured", () => {
+it("The documentation has the measured figures", () => {
   const page = fs.readFileSync(path.join(root, "docs/retrieval.md"), "utf8")
   for (const { bm25, default: hybrid, vectors } of results) {
     const figures = [hybrid, bm25, vectors].map(({ ndcg10 }) => ndcg10.toFixed(3))
@@ -36,7 +36,7 @@ it("The documentation tells the figures that were measured", () => {
   expect(page).toContain(`| now | ${row.join(" | ")} |`)
 })
 
-it("The documentation tells what replies without a model were worth, and none answers what the sources do not", () => {
+it("The documentation has the measured scores of replies without a model, and none answers a question without a source", () => {
   const replies: Readonly<Record<string, number>> = JSON.parse(
     fs.readFileSync(path.join(root, "bench/replies.json"), "utf8")
   )

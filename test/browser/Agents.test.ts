@@ -146,6 +146,22 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("cell", { name: "Off" }).waitFor()
   })
 
+  it("are told what a mailbox needs, and where it may not send", async () => {
+    await page.getByRole("button", { name: "New channel" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByRole("button", { name: /Provider/ }).click()
+    await page.getByRole("option", { name: "E-mail" }).click()
+    await dialog.getByLabel("E-mail address").fill("support@example.com")
+    await dialog.getByLabel("Mail server").fill("smtp://127.0.0.1:25")
+    await dialog.getByLabel("Password").fill("a-password")
+    await dialog.getByLabel("Signing secret").fill("a-secret-of-the-receiving-service")
+    await look(page, "agent-channels-email")
+    await dialog.getByRole("button", { name: "Create" }).click()
+    await dialog.getByText("The mail server has an address that this service may not connect to.").waitFor()
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await dialog.waitFor({ state: "detached" })
+  })
+
   it("get a script for a page, with a key that only chats from there", async () => {
     await page.getByRole("tab", { name: "Widget" }).click()
     await page.getByLabel("Websites that may show it").fill("https://www.example.com")

@@ -9,7 +9,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
   const dataDir = temporaryFolder()
   const workshop = site()
   let script = ""
-  /** Somebody else's shop, on an origin of its own. */
+  /** A shop on an origin of its own. */
   const shop = Http.createServer((_, response) => {
     response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
     response.end(

@@ -45,7 +45,7 @@ export interface Gallery {
   readonly conversations: Readonly<Record<"answered" | "asked" | "taken" | "closed", string>>
   /** E-mail addresses by role, and their password. */
   readonly members: Readonly<Record<"viewer" | "agent" | "password", string>>
-  /** The path with which somebody invited chooses a password. */
+  /** The path on which an invited member chooses a password. */
   readonly invitation: string
 }
 
@@ -177,6 +177,20 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
   for (const role of ["agent", "viewer"] as const) {
     await own("POST", "/api/users", { email: members[role], role, password: members.password })
   }
+  // Nobody signs in there: what an owner sees of it.
+  await own("PUT", "/api/single-sign-on", {
+    issuer: "https://login.example.com",
+    clientId: "spoke",
+    clientSecret: "a secret of the tests",
+    domains: ["example.com"],
+    trustsEmail: false,
+    groupsClaim: "groups",
+    groupRoles: [{ group: "support", role: "agent" }],
+    defaultRole: "viewer",
+    createsPeople: true,
+    allowsPasswords: true
+  })
+  await own("POST", "/api/single-sign-on/scim")
   const invited = await own("POST", "/api/users", { email: "invited.person@example.com", role: "viewer" })
   const invitation = new URL(invited.invitation?.url ?? invited.url ?? `${spoke.url}/app/welcome#none`)
   return {

@@ -59,7 +59,7 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     const first = lines(page).first()
     await page.getByText("Waiting for a human").waitFor()
     expect(await first.textContent()).toMatch(/Visitor [0-9A-Z]{4}.*May I speak to somebody\?/u)
-    // Who waits and the others are asked for one after the other.
+    // The list loads waiting customers and the others one after the other.
     await until(
       async () => (await lines(page).nth(1).textContent()) ?? "",
       (text) => /grace@example\.com.*What does a source hold\?/u.test(text),

@@ -136,7 +136,7 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     await ask("Tell me more")
     await until(isAtEnd, (end) => end)
     await reply().getByText("A long line").waitFor()
-    // Whoever is near the end follows it.
+    // A list that is scrolled near its end follows new messages.
     await until(
       () => box.evaluate(({ clientHeight, scrollHeight }) => scrollHeight - clientHeight),
       (room) => room > 250

@@ -1,4 +1,4 @@
-/** What every backend of {@link ArtifactStore} keeps to. */
+/** The contract of {@link ArtifactStore}, run on every backend. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -1,4 +1,4 @@
-/** What every embedder promises, checked on each backend. */
+/** The contract of embedders, run on each backend. */
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

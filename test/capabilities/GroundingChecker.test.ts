@@ -1,4 +1,4 @@
-/** What the checkers say of statements: by words, by a model, by a service. */
+/** Verdicts of the checkers: by words, by a model, by a service. */
 import { createServer } from "node:http"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

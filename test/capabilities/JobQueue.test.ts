@@ -164,14 +164,15 @@ eachEngineLive("The job queue", (it, engine) => {
         yield* queue.enqueueAll("ingestion", jobs("large", 10_000))
         yield* queue.enqueueAll("ingestion", jobs("small", 1))
         yield* queue.enqueueAll("ingestion", jobs("medium", 3))
-        const enough = yield* Deferred.make<void>()
+        const allTaken = yield* Deferred.make<void>()
         yield* queue.work("ingestion", 1, ({ payload }) =>
           Effect.suspend(() => {
-            if (order.length === 12) return Effect.zipRight(Deferred.succeed(enough, undefined), Effect.never)
+            if (order.length === 12)
+              return Effect.zipRight(Deferred.succeed(allTaken, undefined), Effect.never)
             return Effect.sync(() => order.push(String(payload["owner"])))
           })
         )
-        yield* Effect.timeout(Deferred.await(enough), "30 seconds")
+        yield* Effect.timeout(Deferred.await(allTaken), "30 seconds")
         expect(order).toContain("small")
         expect(order.indexOf("small")).toBeLessThanOrEqual(2)
         // Each of the others' is followed by one of the backlog's at most.
@@ -295,13 +296,13 @@ eachEngineLive("The job queue", (it, engine) => {
       const queue = yield* queueOf({
         policies: Record.map(policies, () => ({ ...policy, keepCompleted: 100 }))
       })
-      const running = yield* Ref.make({ now: 0, most: 0 })
+      const running = yield* Ref.make({ now: 0, peak: 0 })
       const seen = yield* Ref.make<ReadonlyArray<number>>([])
       const handler = (job: QueueJob) =>
-        Ref.update(running, ({ most, now }) => ({ now: now + 1, most: Math.max(most, now + 1) })).pipe(
+        Ref.update(running, ({ now, peak }) => ({ now: now + 1, peak: Math.max(peak, now + 1) })).pipe(
           Effect.zipRight(Effect.sleep("20 millis")),
           Effect.zipRight(Ref.update(seen, (all) => [...all, number(job)])),
-          Effect.zipRight(Ref.update(running, ({ most, now }) => ({ now: now - 1, most })))
+          Effect.zipRight(Ref.update(running, ({ now, peak }) => ({ now: now - 1, peak })))
         )
       yield* Effect.forEach(
         Array.from({ length: 40 }, (_, n) => n),
@@ -309,7 +310,7 @@ eachEngineLive("The job queue", (it, engine) => {
       )
       yield* queue.work("ingestion", 3, handler)
       yield* allAre("completed")
-      expect((yield* Ref.get(running)).most).toBe(3)
+      expect((yield* Ref.get(running)).peak).toBe(3)
       expect([...(yield* Ref.get(seen))].sort((a, b) => a - b)).toEqual(
         Array.from({ length: 40 }, (_, n) => n)
       )
@@ -456,12 +457,12 @@ eachEngineLive("The job queue", (it, engine) => {
         })
         const log: Array<string> = []
         const busy = new Map<string, number>()
-        let most = 0
+        let peak = 0
         const handler = (job: QueueJob) => {
           const key = String(job.payload["key"])
           return Effect.gen(function* () {
             busy.set(key, (busy.get(key) ?? 0) + 1)
-            most = Math.max(most, busy.get(key) ?? 0)
+            peak = Math.max(peak, busy.get(key) ?? 0)
             yield* Effect.sleep("5 millis")
             if (number(job) === 0 && job.attempt === 1)
               return yield* new JobFailure({ message: "again", fatal: false })
@@ -474,7 +475,7 @@ eachEngineLive("The job queue", (it, engine) => {
         yield* queue.work("ingestion", 4, handler)
         yield* (yield* another()).work("ingestion", 4, handler)
         yield* allAre("completed")
-        expect(most).toBe(1)
+        expect(peak).toBe(1)
         for (const key of ["a", "b", "c"]) {
           expect(log.filter((entry) => entry.startsWith(key))).toEqual(
             [0, 1, 2, 3, 4, 5].map((n) => `${key}${n}`)

@@ -1,4 +1,4 @@
-/** What all interfaces of a provider promise of a whole answer. */
+/** The contract of complete answers, for every provider interface. */
 import * as Prompt from "@effect/ai/Prompt"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What processes share, with a Redis cluster of three: one contract, whatever lies behind REDIS_URL. */
+/** State that processes share, on a Redis cluster of three: the same contract as on a single server. */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { expect, layer } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -107,8 +107,13 @@ describe("Slack", () => {
     [200, { ok: false, error: "<script>" }, {}, "Refused", false]
   ] as const)("that answers %d %j is understood", async (status, json, headers, reason, retryable) => {
     const { client } = saying(status, json, headers)
-    const to = { ...access("s"), aliases: [{ kind: "thread", value: "C1:1.2" }] }
-    const message = { body: "a < b & c", outboxId: OutboxId.make("out_1"), file: null }
+    const to = { ...access("s"), context: {}, aliases: [{ kind: "thread", value: "C1:1.2" }] }
+    const message = {
+      body: "a < b & c",
+      author: "agent",
+      outboxId: OutboxId.make("out_1"),
+      file: null
+    } as const
     const error = await Effect.runPromise(
       Effect.flip(slackAdapter(client, "https://slack.invalid").send(to, message))
     )
@@ -119,8 +124,13 @@ describe("Slack", () => {
 
   it("is given a thread's reply, with its own marks written out", async () => {
     const { asked, client } = saying(200, { ok: true, ts: "7.8" })
-    const to = { ...access("s"), aliases: [{ kind: "thread", value: "C1:1.2" }] }
-    const message = { body: "a < b & *c*", outboxId: OutboxId.make("out_1"), file: null }
+    const to = { ...access("s"), context: {}, aliases: [{ kind: "thread", value: "C1:1.2" }] }
+    const message = {
+      body: "a < b & *c*",
+      author: "agent",
+      outboxId: OutboxId.make("out_1"),
+      file: null
+    } as const
     expect(await Effect.runPromise(slackAdapter(client, "https://slack.invalid").send(to, message))).toBe(
       "C1:7.8"
     )
@@ -134,8 +144,8 @@ describe("Slack", () => {
 })
 
 describe("Telegram", () => {
-  const bot = { ...access("s", "4711:AAE"), aliases: [{ kind: "chat_id", value: "-100:77" }] }
-  const message = { body: "Hi", outboxId: OutboxId.make("out_1"), file: null }
+  const bot = { ...access("s", "4711:AAE"), context: {}, aliases: [{ kind: "chat_id", value: "-100:77" }] }
+  const message = { body: "Hi", author: "agent", outboxId: OutboxId.make("out_1"), file: null } as const
   const sent = (client: HttpClient.HttpClient, body = "Hi", to = bot) =>
     telegramAdapter(client, "https://telegram.invalid").send(to, { ...message, body })
 

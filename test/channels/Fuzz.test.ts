@@ -1,4 +1,4 @@
-/** What nobody sends, and what somebody might: seeded, so that a failure comes again. */
+/** Malformed and unusual webhooks, from a seed that repeats a failure. */
 import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

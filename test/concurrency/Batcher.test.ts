@@ -5,15 +5,15 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Batcher from "../../src/concurrency/Batcher.ts"
 
-/** What was run; the first waits for its gate, the others for theirs where there is one. */
-const recorded = (most: number, answer: (item: number) => number | undefined = (item) => item * 10) =>
+/** A batcher that records its batches. The first batch waits for `first`, one with item 99 for `later`, and item 13 fails. */
+const recorded = (maxBatchSize: number, answer: (item: number) => number | undefined = (item) => item * 10) =>
   Effect.gen(function* () {
     const runs: Array<ReadonlyArray<number>> = []
     const ended: Array<string> = []
     const first = yield* Deferred.make<void>()
     const begun = yield* Deferred.make<void>()
     const later = yield* Deferred.make<void>()
-    const ask = yield* Batcher.makeBatcher(most, (items: ReadonlyArray<number>) =>
+    const ask = yield* Batcher.makeBatcher(maxBatchSize, (items: ReadonlyArray<number>) =>
       Effect.gen(function* () {
         runs.push(items)
         if (items.includes(13)) return yield* Effect.fail("unlucky" as const)
@@ -28,7 +28,7 @@ const recorded = (most: number, answer: (item: number) => number | undefined = (
     return { ask, begun, ended, first, later, runs }
   })
 
-it.scopedLive("Who comes alone is asked for at once, and all who come meanwhile together", () =>
+it.scopedLive("A lone request runs at once; requests that arrive meanwhile share a batch", () =>
   Effect.gen(function* () {
     const { ask, first, runs } = yield* recorded(16)
     const one = yield* Effect.fork(ask(1))
@@ -44,7 +44,7 @@ it.scopedLive("Who comes alone is asked for at once, and all who come meanwhile 
   })
 )
 
-it.scopedLive("No more go together than may", () =>
+it.scopedLive("A batch has at most maxBatchSize items", () =>
   Effect.gen(function* () {
     const { ask, first, runs } = yield* recorded(2)
     const one = yield* Effect.fork(ask(1))
@@ -57,7 +57,7 @@ it.scopedLive("No more go together than may", () =>
   })
 )
 
-it.scopedLive("A failure is one of all who came together, and of nobody else", () =>
+it.scopedLive("A failure reaches every request of its batch, and no other", () =>
   Effect.gen(function* () {
     const { ask, first } = yield* recorded(16)
     const one = yield* Effect.fork(ask(1))
@@ -71,7 +71,7 @@ it.scopedLive("A failure is one of all who came together, and of nobody else", (
   })
 )
 
-it.scopedLive("Who goes leaves the others what they asked for; when all have gone it ends", () =>
+it.scopedLive("An interrupted caller leaves its batch running for the others", () =>
   Effect.gen(function* () {
     const { ask, begun, ended, first, later, runs } = yield* recorded(16)
     const one = yield* Effect.fork(ask(1))
@@ -91,7 +91,7 @@ it.scopedLive("Who goes leaves the others what they asked for; when all have gon
   })
 )
 
-it.scopedLive("When the last of a group has gone, what is run for it is interrupted", () =>
+it.scopedLive("A batch is interrupted when its last caller is", () =>
   Effect.gen(function* () {
     const started = yield* Deferred.make<void>()
     const interrupted = yield* Deferred.make<void>()
@@ -110,7 +110,7 @@ it.scopedLive("When the last of a group has gone, what is run for it is interrup
   })
 )
 
-it.scopedLive("Nobody waits for an answer that was left out", () =>
+it.scopedLive("A request without an answer fails instead of waiting", () =>
   Effect.gen(function* () {
     const { ask, first } = yield* recorded(16, (item) => (item === 3 ? undefined : item))
     const one = yield* Effect.fork(ask(1))

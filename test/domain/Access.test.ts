@@ -9,7 +9,8 @@ const groups: ReadonlyArray<ReadonlyArray<Requirement>> = [
   ["ingest", "ingest.read", "ingest.write", "sources:write"],
   ["skill_fetch", "skills:read"],
   ["usage.read", "usage:read"],
-  ["trace_read"]
+  ["trace_read"],
+  ["visitor_tokens"]
 ]
 const legacy = groups.slice(0, 3).flat()
 const requirements = groups.flat()

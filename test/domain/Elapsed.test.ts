@@ -1,4 +1,4 @@
-/** What lasts a while lasts it, though the time of the machine is set back or forward by hours meanwhile. */
+/** Durations do not change when the machine's clock is set back or forward by hours. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it as plain } from "@effect/vitest"
 import * as Clock from "effect/Clock"
@@ -89,7 +89,7 @@ eachEngineLive("A key that is remembered", (it) => {
       const { key, secret } = yield* made
       expect(Option.isSome(yield* keyStore.find(secret))).toBe(true)
       yield* set(-hours)
-      // By another process, of which nobody has told.
+      // By another process, which sent no signal.
       yield* sql`update api_keys set status = 'REVOKED' where id = ${key.id}`
       yield* Effect.sleep("1 second")
       expect(Option.isNone(yield* keyStore.find(secret))).toBe(true)

@@ -1,4 +1,4 @@
-/** What a billing provider tells, as callers of the API see it: period, limits, credits, and when there is no plan left. */
+/** Events of a billing provider, as callers of the API see their effects: period, limits, credits, and the end of a plan. */
 import { Stripe } from "stripe"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { april, checkout, event, may, subscription } from "../http/billing/BillingEvents.ts"

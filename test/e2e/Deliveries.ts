@@ -1,7 +1,7 @@
-/** What messaging providers deliver to a running server, signed as they sign it. */
+/** Signed deliveries of messaging providers to a running server. */
 import { createHmac } from "node:crypto"
 
-/** The header of a body that whoever knows the app's secret has sent. */
+/** The signature header of a body, made with the app's secret. */
 export const signed = (secret: string, body: string) => ({
   "x-hub-signature-256": `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
 })

@@ -1,4 +1,4 @@
-/** What every answer says of itself to browsers and caches, whoever asks for whatever is declared (docs/security.md). */
+/** The headers for browsers and caches, on every declared route and for every kind of caller (docs/security.md). */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -40,8 +40,9 @@ const problems = ({ headers, status, text }: Received, cacheable: boolean) => {
   must(cacheable || /^no-(?:store|cache)/u.test(value("cache-control") ?? ""), "kept by caches")
   must(!json || cacheable || value("cache-control") === "no-store", "JSON is kept")
   for (const cookie of headers.getSetCookie()) {
-    must(/^spoke_(?:session|sso)=/u.test(cookie), "another cookie")
-    for (const flag of ["HttpOnly", "Secure", "SameSite=Lax", "Path=/"]) {
+    must(/^spoke_(?:passkey|session|sso)=/u.test(cookie), "another cookie")
+    must(/SameSite=(?:Lax|Strict)/u.test(cookie), "a cookie for other sites")
+    for (const flag of ["HttpOnly", "Secure", "Path=/"]) {
       must(cookie.includes(flag), `a cookie without ${flag}`)
     }
     must(!/domain=/iu.test(cookie), "a cookie for other hosts")

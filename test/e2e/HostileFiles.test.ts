@@ -170,7 +170,7 @@ describe.skipIf(process.platform !== "linux")("Hostile files", () => {
 
     const took = (await stop()).toSorted((a, b) => a - b)
     expect(took.length).toBeGreaterThan(100)
-    // Whoever asks waits for the machine as well: `npm run bench:hostile` tells how it is on a quiet one.
+    // Other tests load the machine too: `npm run bench:hostile` measures this on a quiet one.
     expect(took[Math.floor(took.length * 0.99)]).toBeLessThan(1_000)
     const peak = peakOf(spoke.process.pid)
     process.stdout.write(`the process held at most ${peak.toFixed(0)} MiB\n`)

@@ -187,6 +187,16 @@ describe("The package", () => {
   )
 
   it(
+    "runs the example of a channel from outside",
+    async () => {
+      const { stderr, stdout } = await node("extension/channel.mjs")
+      expect(stdout).toMatch(/^555-0100: .*stoneware/u)
+      expect(stderr).toBe("")
+    },
+    stepTimeoutMillis
+  )
+
+  it(
     "runs the example of a reader from outside",
     async () => {
       const { stderr, stdout } = await node("extension/reader.mjs")

@@ -1,5 +1,5 @@
 /**
- * What ends what lets somebody in (docs/security.md): asked on one process, proved on another. Where a bound is promised it
+ * Revocation of credentials (docs/security.md): requested on one process, proved on another. Where a bound is promised it
  * is waited for, and not a look longer.
  */
 import { WebSocketConstructor } from "@effect/platform/Socket"
@@ -142,7 +142,7 @@ describe.skipIf(skipped)("On every process", () => {
     expect(await statusThere(file, kept)).toBe(200)
     expect(await statusThere(file, revoked)).toBe(401)
     expect(await statusThere(`/api/sdk/conversation?sessionId=${SessionId}`, revoked)).toBe(401)
-    // A run that somebody knows the id of, and a cursor, are nothing without a key.
+    // The id of a run, or a cursor, opens nothing without a key.
     expect(await statusThere(`/v1/chat/stream/${world.ids.RunId}`, revoked)).toBe(401)
     await ask(here, "POST", "/v1/chat", { ...kept, body: { message: "Another conversation" } })
     const first = await ask(here, "GET", "/v1/conversations?limit=1", kept)

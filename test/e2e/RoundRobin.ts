@@ -1,4 +1,4 @@
-/** A balancer in front of several servers: each request goes to the next one, and to another where nobody listens. */
+/** A balancer in front of several servers: each request goes to the next one, and past those that do not listen. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 

@@ -1,4 +1,4 @@
-/** Requests made from the declarations of routes: every id that one takes, and each of them somebody else's. */
+/** Requests made from the declarations of routes: each id that a route takes, and each of them once as another owner's. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
@@ -24,7 +24,9 @@ const kinds: Record<Kind, true> = {
   ToolId: true,
   TestCaseId: true,
   ExperimentId: true,
+  CorrectionId: true,
   WebhookId: true,
+  BudgetId: true,
   ChannelId: true,
   SourceId: true,
   IngestionJobId: true,
@@ -39,6 +41,7 @@ const kinds: Record<Kind, true> = {
   EntryId: true,
   SessionId: true,
   SignInId: true,
+  PasskeyId: true,
   attachment: true,
   artifact: true,
   conversation: true
@@ -95,8 +98,8 @@ const fieldsOf = (route: string, place: Field["place"], schema: Schema.Schema.Al
 /** Path parameters that count within what another id of the path names. */
 const counted = /:version\b/u
 
-/** Ids at a provider of messages, and ours at one of identities. */
-const notOurs = new Set(["externalId", "messageId", "channel", "account", "clientId"])
+/** Ids at a provider of messages, and ours at one of identities; what was found within an agent, which the path names too. */
+const notOurs = new Set(["finding", "externalId", "messageId", "channel", "account", "clientId"])
 
 /** Bodies that are decoded by their handlers. */
 export const undeclared: Readonly<Record<string, Schema.Schema.All>> = {
@@ -150,6 +153,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/sdk/identify": () => ({ externalEndUserId: "taken" }),
   "POST /api/sdk/feedback": () => ({ rating: 1 }),
   "POST /api/sdk/handoff": () => ({}),
+  "POST /api/sdk/typing": () => ({}),
   "POST /api/sdk/voice/start": () => ({}),
   "PATCH /api/agents/:id": () => ({ name: "Taken" }),
   "PATCH /api/agents/:id/widget": () => ({ avatar: "T" }),
@@ -173,10 +177,18 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/agents/:id/cases/from-run": () => ({}),
   "POST /api/agents/:id/cases/import": () => ({ format: "csv", text: "question\nTaken?" }),
   "POST /api/agents/:id/experiments": () => ({}),
+  "POST /api/agents/:id/impact/replay": () => ({}),
+  "POST /api/agents/:id/findings/:finding/dismiss": () => ({}),
+  "POST /api/agents/:id/corrections": () => ({}),
+  "PATCH /api/corrections/:id": () => ({ answer: "Taken." }),
+  "POST /api/corrections/:id/preview": () => ({}),
+  "POST /api/corrections/:id/approve": () => ({}),
   "PUT /api/agents/:id/threshold": () => ({ minPass: null, noRegression: false }),
   "PUT /api/cases/:id": () => ({ question: "Taken?" }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
   "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
+  "POST /api/budgets": () => ({ period: "day", limitNanoUsd: 1_000_000_000_000 }),
+  "PATCH /api/budgets/:id": () => ({ limitNanoUsd: 2_000_000_000_000 }),
   "POST /api/listeners/:id/next": () => ({}),
   "POST /api/webhook-endpoints/:id/replay": () => ({ from: "2026-01-01T00:00:00Z" }),
   "POST /api/sources": () => ({ type: "URL", name: "Taken", config: { url: "https://shop.example/" } }),
@@ -196,9 +208,15 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
 /** Optional ids that mean something beside another alone. */
 const companions: ReadonlyMap<string, string> = new Map([["retryOf", "sessionId"]])
 
+/** Optional ids without which a request has to name something else: they are always sent. */
+const alwaysSent = new Set(["POST /api/agents/:id/corrections runIds"])
+
+/** Optional ids of agents that another id excludes: they are sent alone. */
+const sentAlone = new Set(["POST /api/budgets agentId"])
+
 const declared = declaredFields()
 
-/** The ids that a route takes. Throws for one whose kind nobody has. */
+/** The ids that a route takes. Throws for an id of an unknown kind. */
 export const idsOf = (route: Route): ReadonlyArray<Field> => declared.get(keyOf(route)) ?? []
 
 export interface Asked {
@@ -256,7 +274,11 @@ export const foreign = (route: Route, by: By, mine: World, victim: World): Reado
   const fields = idsOf(route).filter(
     (field) => isRefused(field) && !(by === "key" && field.name === "replaces")
   )
-  const needed = ({ kind, required }: Field) => required || (by !== "key" && kind === "AgentId")
+  const needed = ({ kind, name, required }: Field) => {
+    const field = `${twinOf(keyOf(route))} ${name}`
+    const isOfAgent = by !== "key" && kind === "AgentId" && !sentAlone.has(field)
+    return required || isOfAgent || alwaysSent.has(field)
+  }
   const one = fields.map((taken) =>
     requestOf(route, (field) => {
       const is = field.place === taken.place && field.name === taken.name

@@ -1,4 +1,5 @@
-/** Everything that an agent can have, made over HTTP: real ids, each of them of somebody. */
+/** One resource of each kind, created over HTTP: real ids with known owners. */
+import { softAuthenticator } from "../SoftAuthenticator.ts"
 import { type Spoke, until } from "./Spoke.ts"
 
 /** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, `artifact` its content address, `conversation` the one it is in. */
@@ -9,7 +10,9 @@ export type Kind =
   | "ToolId"
   | "TestCaseId"
   | "ExperimentId"
+  | "CorrectionId"
   | "WebhookId"
+  | "BudgetId"
   | "ChannelId"
   | "SourceId"
   | "IngestionJobId"
@@ -24,6 +27,7 @@ export type Kind =
   | "EntryId"
   | "SessionId"
   | "SignInId"
+  | "PasskeyId"
   | "attachment"
   | "artifact"
   | "conversation"
@@ -127,6 +131,17 @@ const formOf = (name: string, file: Blob, title: string, fields: Readonly<Record
 
 let channels = 0
 
+/** A passkey of whose session it is. */
+const passkeyOf = async (spoke: Spoke, cookie: string, mark: string): Promise<string> => {
+  const path = "/api/auth/passkeys"
+  const begun = await good(ask(spoke, "POST", `${path}/challenge`, { cookie, headers: csrf }))
+  const [flow = ""] = begun.headers.get("set-cookie")?.match(/spoke_passkey=[^;]+/) ?? []
+  const { credential } = softAuthenticator(spoke.url).create(begun.data.options)
+  const body = { name: mark, credential }
+  const made = await good(ask(spoke, "POST", path, { cookie: `${cookie}; ${flow}`, headers: csrf, body }))
+  return made.data.passkey.id
+}
+
 /** An agent of the tenant that has one of everything. */
 export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promise<World> => {
   const { cookie, tenantId } = owner
@@ -152,6 +167,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     url: `https://shop.example/${mark}`,
     events: ["source.failed"]
   })
+  const { budget } = await own("/api/budgets", { agentId, period: "month", limitNanoUsd: 1_000_000_000_000 })
   const { channel } = await own(`/api/agents/${agentId}/channels`, {
     channel: "whatsapp",
     externalId: String(1_000 + ++channels),
@@ -181,6 +197,12 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
   const [, conversationId = ""] = /"conversationId":"([^"]+)"/.exec(streamed.text) ?? []
   const [, endUserId = ""] = /"endUserId":"([^"]+)"/.exec(streamed.text) ?? []
 
+  const { correction } = await own(`/api/agents/${agentId}/corrections`, {
+    runIds: [runId],
+    question: `What is ${mark}?`,
+    answer: mark
+  })
+
   const { sessionId } = (await byKey("POST", "/api/sdk/init", {})).data
   const sent = { message: `Look, ${mark}`, sessionId }
   await byKey(
@@ -206,7 +228,9 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     ToolId: tool.id,
     TestCaseId: testCase.case.id,
     ExperimentId: experiment.id,
+    CorrectionId: correction.id,
     WebhookId: webhook.id,
+    BudgetId: budget.id,
     ChannelId: channel.id,
     SourceId: source.id,
     IngestionJobId: ingestionJob.id,
@@ -221,6 +245,7 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     EntryId: entry.id,
     SessionId: sessionId,
     SignInId: signInId,
+    PasskeyId: await passkeyOf(spoke, spare, mark),
     attachment: file,
     artifact: `sha256:${file}`,
     conversation: conversation.id

@@ -1,4 +1,4 @@
-/** What a caller is promised, asked of a real server: requests, answers, refusals and limits at their edges. */
+/** The documented behaviour of the API, tested on a real server: requests, answers, refusals and limits. */
 import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
@@ -67,7 +67,7 @@ const times = <A>(count: number, ask: (place: number) => Promise<A>): Promise<Ar
   Promise.all(Array.from({ length: count }, (_, place) => ask(place)))
 
 describe("Every answer", () => {
-  it("wears the envelope, carries the request's id, and exposes its headers to other origins", async () => {
+  it("has the envelope and the request's id, and exposes its headers to other origins", async () => {
     for (const [given, kept] of [
       ["order-4711.a:b_c", true],
       ["x".repeat(128), true],
@@ -113,7 +113,7 @@ describe("Every answer", () => {
     expect(refused(await raw(filled(1_048_577)))).toBe("413 PAYLOAD_TOO_LARGE")
   })
 
-  it("never repeats what was sent", async () => {
+  it("never contains values of the request", async () => {
     const answers = [
       await chat({ persist: "secret-4711" }),
       await chat({ toolCredentials: { slot: ["secret-4711"] } }),
@@ -147,8 +147,8 @@ describe("A key", () => {
   })
 
   it("that is inactive, expired, revoked or whose agent is deleted is 401 within a second", async () => {
-    const soon = new Date(Date.now() + 1_500).toISOString()
-    const keys = [await team.key(), await team.key(), await team.key({ expiresAt: soon })] as const
+    const expiresAt = new Date(Date.now() + 1_500).toISOString()
+    const keys = [await team.key(), await team.key(), await team.key({ expiresAt })] as const
     const spare = await team.agent("Spare")
     const orphan = await team.key({ agentId: spare })
     for (const { secret } of [...keys, orphan]) expect((await get("/v1/sources", secret)).status).toBe(200)
@@ -484,7 +484,7 @@ describe("Quotas", () => {
     expect(jobs.map(({ status }) => status).sort()).toEqual([202, 429])
     const body = { type: "URL", name: "More", config: { url: address } }
     expect(refused(await post("/v1/sources", body, secret))).toBe("429 LIMIT_EXCEEDED")
-    // What was refused left nothing behind.
+    // Refused requests stored nothing.
     expect((await get("/v1/sources", secret)).body.data.sources).toHaveLength(2)
     expect((await post("/v1/sources", { ...body, autoSync: false }, secret)).status).toBe(201)
   })
@@ -624,7 +624,7 @@ describe("POST /v1/retrieve", () => {
     ).toHaveLength(5)
   })
 
-  it("keeps its limits to the letter", async () => {
+  it("enforces its limits exactly", async () => {
     for (const body of [
       { query: "" },
       { query: null },
@@ -767,7 +767,7 @@ describe("Sources", () => {
     expect(new Set(answers.map(({ body }) => JSON.stringify(body.data))).size).toBe(1)
     expect(new Set(answers.map(({ body }) => body.meta.requestId)).size).toBe(10)
     const first = answers[0]?.body.data
-    // The answer is the original one, however far the job has come since.
+    // The answer is the original one, whatever the job's state is now.
     await until(
       () => get(`/v1/ingestion-jobs/${first.ingestionJob.id}`),
       ({ body }) => body.data.status === "SUCCEEDED"

@@ -27,6 +27,10 @@ const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_U
 
 export const environment = (variables: Readonly<Record<string, string>>) => ({
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
+  // Suites that ask for it run under row level security.
+  ...(process.env["SPOKE_TEST_TENANT_ROLE"] === undefined
+    ? {}
+    : { SPOKE_TENANT_ROLE: process.env["SPOKE_TEST_TENANT_ROLE"] }),
   ...variables
 })
 

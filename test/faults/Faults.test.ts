@@ -23,7 +23,7 @@ const runs = Number(process.env["SPOKE_FAULT_RUNS"] ?? (alone ? 10 : 2))
 const seconds = Number(process.env["SPOKE_FAULT_SECONDS"] ?? (alone ? 20 : 4))
 const clients = 4
 /** Milliseconds: leases run out, retries come back. */
-const patience = 120_000
+const stallTimeoutMs = 120_000
 
 const seeds =
   given !== undefined
@@ -81,7 +81,7 @@ const play = async (seed: number, nothingBut = only) => {
     tell(`the clients are done, with ${history.asked.length} requests`)
     for (const { settle } of everyone) await settle()
     tell("everything was sent again")
-    await quiet(world, patience)
+    await quiet(world, stallTimeoutMs)
     tell("quiet")
     const online = await observeOnline(world, history)
     tell("walked")

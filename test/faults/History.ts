@@ -1,6 +1,6 @@
-/** What was asked of a server under faults and what it said, and what is found there when all is quiet again. */
+/** Requests to a server under faults with their answers, and the state that is found afterwards. */
 
-/** `status` 0: no answer came, so nobody knows what became of it. */
+/** `status` 0: no answer came, so the outcome is unknown. */
 export interface Asked {
   readonly kind: string
   readonly status: number
@@ -10,7 +10,7 @@ export interface Asked {
 }
 
 export interface Turn extends Asked {
-  /** The words that nobody else says. */
+  /** Words that are unique to this operation. */
   readonly mark: string
   readonly persist: boolean
   /** A stream said `data-done`, or a whole answer came with 200. */

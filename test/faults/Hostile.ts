@@ -1,18 +1,18 @@
 /**
- * Callers that keep to no rules, each at another limit that callers share: from one address, with the key of a tenant of its own.
- * Meanwhile somebody else asks for a little, and has to get it.
+ * Hostile callers, one for each limit that callers share: from one address, with the key of a tenant of their own.
+ * Other callers with a small load must be served meanwhile.
  */
 import { createHmac } from "node:crypto"
 import { setTimeout as delay } from "node:timers/promises"
 import { ask, type Client, connect } from "../http/HostileClients.ts"
 import type { Random } from "./Random.ts"
 
-/** Whom the hostile caller works with, and whom it must not harm. */
+/** The hostile caller's own tenant, and the tenants that it must not harm. */
 export interface Callers {
-  /** A process that is asked. */
+  /** Address of a server process. */
   readonly url: () => string
   readonly hostileKey: string
-  /** A visitor's, of the same tenant. */
+  /** The token of a visitor of the same tenant. */
   readonly hostileToken: string
   readonly otherKey: string
   readonly appSecret: string
@@ -37,7 +37,7 @@ const socketOf = (token: string) =>
   `GET /api/realtime?token=${token} HTTP/1.1\r\nhost: a\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
   "sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
 
-/** Holds connections of the hostile caller, each of which begins with `first`, until what is returned is called. */
+/** Opens connections that send `first` and stay open. Returns a function that closes them. */
 const hold = async (port: number, count: number, first: ReadonlyArray<string | Uint8Array>) => {
   const open = await Promise.allSettled(
     Array.from({ length: count }, async () => {
@@ -52,7 +52,7 @@ const hold = async (port: number, count: number, first: ReadonlyArray<string | U
   }
 }
 
-/** Asks all the time, `count` at once, until what is returned is called. */
+/** Sends requests without a pause, `count` at once. Returns a function that stops them. */
 const crowd = async (
   port: number,
   count: number,
@@ -97,7 +97,7 @@ const attacksOf = ({ hostileKey, hostileToken }: Callers) =>
       )
   }) satisfies Record<string, (port: number) => Promise<() => unknown>>
 
-/** What the others ask for, none of which leaves anything behind. */
+/** Requests of the other callers; none of them changes anything. */
 const probesOf = ({ appSecret, otherKey }: Callers) => {
   const key = { "x-api-key": otherKey }
   const delivery = '{"entry":[]}'
@@ -115,7 +115,7 @@ const probesOf = ({ appSecret, otherKey }: Callers) => {
   ] as const
 }
 
-/** One fault for each attack; `refused` is told of everybody else who was not served meanwhile. `ready` waits for the servers. */
+/** One fault for each attack; `refused` collects other callers' requests that failed meanwhile. `ready` waits for the servers. */
 export const hostileFaults = (
   callers: Callers,
   random: Random,

@@ -43,15 +43,15 @@ const runningTurns = async ({ postgres }: World): Promise<number> => {
   return row?.n ?? 0
 }
 
-/** Until nothing is queued or under way any more, or nothing has begun or ended for `patience` milliseconds. */
-export const quiet = async (world: World, patience: number): Promise<void> => {
-  let end = Date.now() + patience
+/** Waits until no job is queued and no turn runs, or until neither has changed for `stallTimeoutMs`. */
+export const quiet = async (world: World, stallTimeoutMs: number): Promise<void> => {
+  let end = Date.now() + stallTimeoutMs
   let last = ""
-  let calm = 0
-  while (Date.now() < end && calm < 4) {
+  let quietChecks = 0
+  while (Date.now() < end && quietChecks < 4) {
     const { counts, open } = await jobsOf(world)
-    calm = open + (await runningTurns(world)) === 0 ? calm + 1 : 0
-    if (counts !== last) end = Date.now() + patience
+    quietChecks = open + (await runningTurns(world)) === 0 ? quietChecks + 1 : 0
+    if (counts !== last) end = Date.now() + stallTimeoutMs
     last = counts
     await delay(500)
   }

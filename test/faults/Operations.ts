@@ -1,9 +1,9 @@
-/** What clients do meanwhile: one operation at a time each, at random, and everything they were told is kept. */
+/** Random operations of clients under faults, one at a time each, with a record of every answer. */
 import { createHmac } from "node:crypto"
 import Stripe from "stripe"
 import { checkout, event, subscription } from "../http/billing/BillingEvents.ts"
 import type { Asked, History } from "./History.ts"
-import { longest } from "./Oracle.ts"
+import { maxAnswerMs } from "./Oracle.ts"
 import type { Random } from "./Random.ts"
 import { account, appSecret, billingSecret, plans, type World } from "./World.ts"
 
@@ -32,7 +32,7 @@ const parse = (text: string): Json => {
   }
 }
 
-/** Asks `base`; a request that nobody answers has status 0. */
+/** Sends a request to `base`; without an answer its status is 0. */
 export const ask = async (
   base: string,
   kind: string,
@@ -52,7 +52,7 @@ export const ask = async (
       method,
       headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
       ...(payload === undefined ? {} : { body: payload }),
-      signal: AbortSignal.timeout(leaves ?? longest + 10_000)
+      signal: AbortSignal.timeout(leaves ?? maxAnswerMs + 10_000)
     })
     const decoder = new TextDecoder()
     if (response.body !== null)
@@ -65,7 +65,7 @@ export const ask = async (
 
 /** Conversations, sources and keys that there are to go on with. */
 export interface Client {
-  /** False when nobody answered: then it is no use to go on at once. */
+  /** False when no server answered: the caller pauses then. */
   readonly step: () => Promise<boolean>
   /** What a sender repeats until it is taken: deliveries and payments. */
   readonly settle: () => Promise<void>

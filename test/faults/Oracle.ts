@@ -1,7 +1,7 @@
-/** Whether what is found agrees with what was said: every sentence it returns is a broken promise (docs/design/guarantees.md). */
+/** Compares what is stored with what was answered. Each sentence that it returns is a broken guarantee (docs/design/guarantees.md). */
 import type { Asked, Found, History, StoredMessage } from "./History.ts"
 
-export const longest = 70_000
+export const maxAnswerMs = 70_000
 
 const good = ({ status }: Asked) => status >= 200 && status < 300
 
@@ -23,7 +23,7 @@ const answers = ({ asked }: History) => [
     .filter((one) => !documented(one))
     .map(({ code, kind, status }) => `${kind} was answered ${status} ${code ?? "without an envelope"}`),
   ...asked
-    .filter(({ milliseconds }) => milliseconds > longest)
+    .filter(({ milliseconds }) => milliseconds > maxAnswerMs)
     .map(({ kind, milliseconds }) => `${kind} took ${Math.round(milliseconds)} ms`)
 ]
 
@@ -144,16 +144,16 @@ const humans = ({ said, takings }: History, { messages }: Found) => {
   ]
 }
 
-/** Turns that nobody knows of were counted or not: everything else adds up. */
+/** Turns with an unknown outcome may or may not be counted; all others must add up. */
 const counters = (history: History, found: Found) => {
   const complete = found.runs.filter(({ status }) => status === "complete").length
   const failed = found.runs.length - complete
   const passing = history.turns.filter(({ persist }) => !persist)
   const least = complete + passing.filter(({ done }) => done).length
-  const most = complete + failed + passing.length
+  const maxCounted = complete + failed + passing.length
   const said = []
-  if (found.counted < least || found.counted > most)
-    said.push(`${found.counted} turns are counted, of ${least} to ${most}`)
+  if (found.counted < least || found.counted > maxCounted)
+    said.push(`${found.counted} turns are counted, of ${least} to ${maxCounted}`)
   // What a killed process had reserved for a turn that is not stored is lost with it.
   const open = passing.filter(({ done }) => !done).length
   if (found.reserved < found.counted || found.reserved > found.counted + open)

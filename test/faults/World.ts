@@ -26,7 +26,7 @@ export const account = "pn_faults"
 
 export type Topology = "embedded" | "fleet"
 
-/** Milliseconds in which a process has to be ready after a fault; whoever runs it restarts it then. */
+/** Milliseconds in which a process has to be ready after a fault; its supervisor restarts it then. */
 const readyTimeout = 45_000
 
 /** The fault of a database that can write no more, where disks can be filled. */
@@ -254,7 +254,7 @@ const populate = async (
   }
   const somebody = () => random.below(processes.length)
   let postgresIsUp = true
-  /** As whoever runs it does, when it has ended by itself. */
+  /** Restarts a process that has ended, as a supervisor does. */
   const revivePostgres = async () => {
     if (postgresIsUp && postgres?.runs() !== false) return
     await postgres?.start()

@@ -7,7 +7,7 @@ import { type AST, RegExpParser, visitRegExpAST } from "@eslint-community/regexp
 type Continue = (at: number) => boolean
 type Matcher = (at: number, then: Continue) => boolean
 
-/** More steps than these say enough: hundreds for each character. */
+/** Step limit: hundreds for each character are already too many. */
 const mostSteps = 100_000
 
 class TooMany extends Error {}
@@ -137,14 +137,14 @@ class Compiler {
 
   #quantifier({ element, greedy, max, min }: AST.Quantifier): Matcher {
     const inside = this.#element(element)
-    const most = Number.isFinite(max) ? Math.max(min, Math.min(max, mostTurns)) : max
+    const maxCount = Number.isFinite(max) ? Math.max(min, Math.min(max, mostTurns)) : max
     const turn =
       (count: number): Matcher =>
       (at, then) => {
         const more = () =>
-          count < most && inside(at, (end) => (end !== at || count < min) && turn(count + 1)(end, then))
-        const enough = () => count >= min && then(at)
-        return greedy ? more() || enough() : enough() || more()
+          count < maxCount && inside(at, (end) => (end !== at || count < min) && turn(count + 1)(end, then))
+        const done = () => count >= min && then(at)
+        return greedy ? more() || done() : done() || more()
       }
     return turn(0)
   }

@@ -6,10 +6,10 @@ export type Grown<A> = (factor: number) => A
 
 /** Characters of what is repeated, once and twice. */
 const least = 400
-const most = 1_600
+const maxCount = 1_600
 
 const timesFor = (random: Random, length: number): number =>
-  Math.max(2, Math.ceil((least + random.below(most - least)) / Math.max(1, length)))
+  Math.max(2, Math.ceil((least + random.below(maxCount - least)) / Math.max(1, length)))
 
 const some = (random: Random, tokens: ReadonlyArray<string>, count: number): string =>
   Array.from({ length: random.below(count + 1) }, () => random.pick(tokens)).join("")

@@ -1,4 +1,4 @@
-/** How the steps and the size of the result grow with the input, told by code that counts (test/growth/Instrument.ts). */
+/** Growth of steps and of the result's size with the input, measured by counting code (test/growth/Instrument.ts). */
 import { bundle } from "./Instrument.ts"
 
 type Modules = typeof import("./Modules.ts")

@@ -1,4 +1,4 @@
-/** One input that somebody outside may send, and the part of the service that takes it. */
+/** One kind of outside input, and the part of the service that reads it. */
 import type { Random } from "../faults/Random.ts"
 import type { Counting } from "./Growth.ts"
 import type { Grown } from "./Grown.ts"

@@ -1,4 +1,4 @@
-/** What a model's provider sends, and tools that a model is given. */
+/** Output of a model's provider, and definitions of tools. */
 import { ChunkId, DocumentId, SourceId } from "../../src/domain/Ids.ts"
 import { bytesOf, jsonOf, piecesOf, textOf } from "./Grown.ts"
 import { type Kind, kind, markdown, orRefused, prose, tokens } from "./Kind.ts"

@@ -1,4 +1,4 @@
-/** What test/growth measures of the source, each module under its name. */
+/** The modules that test/growth measures, by name. */
 export * as Arguments from "../../src/usecases/chat/tools/Arguments.ts"
 export * as Bindings from "../../src/usecases/chat/tools/Bindings.ts"
 export * as Query from "../../src/search/Query.ts"

@@ -33,7 +33,7 @@ const visit = (file: string, node: unknown): void => {
 }
 
 for (const file of Fs.readdirSync(root, { recursive: true, encoding: "utf8" }).toSorted()) {
-  // What runs in a browser harms nobody but who looks at it.
+  // A slow expression in a browser harms only its own user.
   if (!/\.tsx?$/.test(file) || file.startsWith("ui/")) continue
   const { code } = transformSync(Fs.readFileSync(Path.join(root, file), "utf8"), {
     loader: "ts",

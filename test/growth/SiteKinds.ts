@@ -1,4 +1,4 @@
-/** What a crawled site sends. */
+/** Content of a crawled site. */
 import { bytesOf, textOf } from "./Grown.ts"
 import { documents } from "./DocumentKinds.ts"
 import { type Kind, kind, orRefused, prose, tokens } from "./Kind.ts"

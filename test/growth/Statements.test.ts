@@ -1,4 +1,4 @@
-/** How many statements the database gets for what somebody outside sends. */
+/** Number of SQL statements for each kind of outside input. */
 import * as Statement from "@effect/sql/Statement"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"

@@ -1,4 +1,4 @@
-/** The public API with scripted use-cases, and keys that the tests name. */
+/** The public API with scripted use-cases and named keys. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -51,6 +51,8 @@ import { RateLimits, RateLimitSettings } from "../../src/usecases/billing/RateLi
 import { Retrieve } from "../../src/usecases/knowledge/Retrieve.ts"
 import { Sources } from "../../src/usecases/knowledge/Sources.ts"
 import { UsageReport } from "../../src/usecases/billing/UsageReport.ts"
+import { openScope } from "../../src/domain/knowledge/SourceScope.ts"
+import { VisitorTokens } from "../../src/usecases/chat/widget/VisitorTokens.ts"
 import * as TestServer from "./TestServer.ts"
 
 export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
@@ -82,10 +84,11 @@ export const everyPermission = [
   "usage.read",
   "usage:read",
   "trace_read",
+  "visitor_tokens",
   "*"
 ] as const satisfies ReadonlyArray<Permission>
 
-/** Keys by their secret. */
+/** Keys, by secret. */
 const keys: Readonly<Record<string, LiveKey>> = {
   ...Object.fromEntries(
     everyPermission.map((held) => [`spk_only_${held}`, liveKey({ permissions: [held] })])
@@ -111,7 +114,19 @@ const keyStore = Layer.succeed(KeyStore, {
   invalidate: () => Effect.void
 })
 
-/** Keys are limited as they say themselves. */
+/** No visitor is known. */
+export const noVisitors = Layer.mock(VisitorTokens, {
+  _tag: "usecases/chat/widget/VisitorTokens",
+  verify: () => Effect.succeed(Option.none()),
+  issue: (key) =>
+    Effect.succeed({
+      visitorToken: `of ${key.keyId}`,
+      expiresAt: DateTime.unsafeMake("2025-01-02T03:04:05.678Z"),
+      sourceScope: openScope
+    })
+})
+
+/** The rate limit of each key is part of its fixture. */
 export const rateLimits = RateLimits.Default.pipe(
   Layer.provide(Layer.merge(rateMemory, Layer.succeed(RateLimitSettings, { rateLimit: null })))
 )
@@ -131,7 +146,7 @@ const box = Layer.succeed(SecretBox, {
 
 type Start = (...request: Parameters<ChatTurn["start"]>) => ReturnType<ChatTurn["start"]>
 
-/** What the use-cases answer and were asked; tests set and read them. */
+/** Answers and recorded requests of the use-cases; tests set and read them. */
 export class Script extends Context.Tag("test/http/Script")<
   Script,
   {
@@ -193,7 +208,7 @@ export const job = IngestionJob.make({
 
 const absent = new NotFound({ message: "There is no such source." })
 
-/** How the removal of each source ends. */
+/** Result of the removal of each source. */
 const removals: Readonly<
   Record<string, Effect.Effect<void, ArtifactDeleteConflict | ArtifactDeleteUnavailable>>
 > = {
@@ -281,7 +296,7 @@ const useCases = Layer.unwrapEffect(
               documentId: DocumentId.make("doc_1"),
               sourceName: "Handbook",
               text: "Fact",
-              // Retrieval of "broken" breaks the contract of the use-case: our own mistake.
+              // A query of "broken" makes the use-case return an invalid value, which is a defect.
               score: request.query === "broken" ? (undefined as never) : 0.5,
               url: "https://example.test/"
             }
@@ -371,6 +386,7 @@ const useCases = Layer.unwrapEffect(
         Effect.succeed({
           ...used,
           cost: { nanoUsd: 0, unpricedCalls: 0 },
+          budgets: [],
           models: [],
           agents: [],
           days: []
@@ -388,7 +404,7 @@ const useCases = Layer.unwrapEffect(
   })
 )
 
-/** Nobody has said anything yet. */
+/** A conversation without messages. */
 const conversations = Conversations.Default.pipe(
   Layer.provide(
     Layer.succeed(
@@ -409,7 +425,7 @@ const readiness = Layer.effect(
   }))
 )
 
-/** Routes that break in ways which no declared error covers. */
+/** Routes that fail in ways that no declared error covers. */
 export const BrokenApi = HttpApiGroup.make("broken")
   .add(HttpApiEndpoint.get("defect", "/test/defect").addSuccess(success(Schema.Struct({}))))
   .add(HttpApiEndpoint.get("outage", "/test/outage").addSuccess(success(Schema.Struct({}))))
@@ -435,7 +451,16 @@ const broken = HttpApiBuilder.group(TestApi, "broken", (handlers) =>
 
 const chatRequests = ChatRequests.Default.pipe(Layer.provide(useCases))
 
-const services = Layer.mergeAll(useCases, chatRequests, conversations, readiness, keyStore, rateLimits, box)
+const services = Layer.mergeAll(
+  useCases,
+  chatRequests,
+  conversations,
+  readiness,
+  keyStore,
+  rateLimits,
+  noVisitors,
+  box
+)
 
 /** The API layer, for servers and web handlers. */
 export const api = HttpApiBuilder.api(TestApi).pipe(

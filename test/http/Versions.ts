@@ -1,4 +1,4 @@
-/** What every form that edits the whole of something relies on. */
+/** The contract of versions, for every form that replaces a whole resource. */
 import * as Effect from "effect/Effect"
 import { expect } from "vitest"
 import { call } from "./accounts/AccountsServer.ts"

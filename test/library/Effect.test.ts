@@ -1,4 +1,4 @@
-/** What `spoke/effect` offers is what docs/library.md says, and every capability with every backend is among it. */
+/** `spoke/effect` exports what docs/library.md lists, including every capability with every backend. */
 import * as Context from "effect/Context"
 import * as Fs from "node:fs"
 import * as Path from "node:path"

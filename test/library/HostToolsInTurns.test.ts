@@ -1,4 +1,4 @@
-/** What holds for every tool holds for functions of the host: scrubbed, bounded, called side by side, aborted, handed off. */
+/** The contract of tools, on functions of the host: scrubbed, bounded, concurrent, aborted, handed off. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"

@@ -202,7 +202,7 @@ describe("The scope of a key and the filter of a request", () => {
     for (const [client, id] of [
       [other, conversationId],
       [staff, wide],
-      // What it would say there is not for whoever reads the conversation under its scope.
+      // Readers of the conversation under its own scope must not see such a reply.
       [all, conversationId]
     ] as const) {
       const refused = await rejection(client.chat({ message: question, conversationId: id }))

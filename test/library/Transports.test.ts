@@ -1,15 +1,14 @@
 /**
- * The same behaviour whichever way Spoke is called: the library in its host's process, `spoke.fetch`, HTTP, and the typed
- * client. What differs by design:
+ * One suite for every way to call Spoke: the library in its host's process, `spoke.fetch`, HTTP, and the typed client.
+ * Intended differences:
  *
- * - A request that is aborted before its answer: `spoke.fetch` is a handler and answers (499, which nobody gets to see), where
- *   the others reject with the signal's reason. Once its answer is there, its body ends with the reason as everywhere.
- * - A key: the library's methods need none, so `UNAUTHORIZED` and `FORBIDDEN` are asked of the others alone, elsewhere.
+ * - A request that is aborted before its answer: `spoke.fetch` is a handler and answers 499, where the others reject with the
+ *   signal's reason. After the answer has begun, its body ends with the reason everywhere.
+ * - Keys: the library's methods need none. Tests of `UNAUTHORIZED` and `FORBIDDEN` are elsewhere.
  * - After the end: the library's methods reject with `CLOSED`, `spoke.fetch` answers 503, a server cannot be reached.
- * - An abort after the last byte has come: Node 20 and 22 leave a body of their `fetch` waiting for ever. The typed client sees to
- *   it; who reads by hand has to.
- * - Streams at the end: a server cuts connections that nobody reads after its grace; what the library had said by then can
- *   be read all the same.
+ * - An abort after the last byte: in Node 20 and 22 a body of `fetch` then never ends. The typed client works around that; code
+ *   that uses `fetch` itself has to.
+ * - Streams at shutdown: a server cuts unread connections after its grace; the library's stream can still be read up to that point.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { StreamPart } from "../../src/domain/chat/StreamPart.ts"
@@ -36,7 +35,7 @@ const textOf = (parts: ReadonlyArray<StreamPart>) =>
 const resultOf = (parts: ReadonlyArray<StreamPart>) =>
   parts.flatMap((part) => (part.type === "data-done" ? [part.data.result] : [])).at(-1)
 
-/** Iterates until `text` has been said, and returns the iterator, which goes on, with the run's id. */
+/** Reads the stream until `text` has arrived; returns the iterator, which can go on, and the run's id. */
 const until = async (parts: AsyncIterable<StreamPart>, text: string) => {
   const iterator = parts[Symbol.asyncIterator]()
   const seen: Array<StreamPart> = []

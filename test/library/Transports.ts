@@ -20,7 +20,7 @@ import type { FailureBody } from "../../src/http/Envelope.ts"
 import { listen } from "../../src/http/server/Server.ts"
 import { type Script, makeScript } from "./Script.ts"
 
-/** What the suite asks of every transport: methods of the library and of the typed client. */
+/** The methods that every transport has for the suite: those of the library and of the typed client. */
 export interface Calls extends Pick<AgentClient, "chat" | "stream" | "retrieve" | "usage"> {
   readonly sources: Pick<
     AgentClient["sources"],
@@ -40,9 +40,9 @@ interface Unread {
 export interface System {
   readonly calls: Calls
   readonly script: Script
-  /** Begins a streamed turn that nobody reads, unless it is read after all. */
+  /** Begins a streamed turn without reading it. */
   readonly unread: (message: string) => Promise<Unread>
-  /** As its host or operator ends it. */
+  /** Shuts the service down, as its host or operator does. */
   readonly close: () => Promise<void>
 }
 
@@ -63,7 +63,7 @@ const all = async (parts: AsyncIterable<StreamPart>) => {
   return found
 }
 
-/** A stream that is read no further than it takes to know its run. */
+/** A stream that is read only until its run's id is known. */
 const begun =
   ({ stream }: Calls) =>
   async (message: string): Promise<Unread> => {
@@ -83,7 +83,7 @@ const begun =
     return { runId, read: () => all(whole()) }
   }
 
-/** Web-standard requests and answers by hand: nothing of our client is in between. */
+/** Plain `fetch` requests, without our client. */
 const byHand = (
   send: (request: Request) => Promise<Response>,
   origin: string,
@@ -99,7 +99,7 @@ const byHand = (
         ...(signal === undefined ? {} : { signal })
       })
     )
-    // What a handler answers whoever is not there any more.
+    // A handler's answer to a client that has disconnected.
     if (response.status === 499) throw signal?.reason
     if (response.ok) return response
     const { error, meta } = (await response.json()) as FailureBody
@@ -179,7 +179,7 @@ const byHand = (
   return { calls, unread }
 }
 
-/** Short, for turns that nobody reads. */
+/** A short turn time-out, for turns that are not read. */
 const env = { SPOKE_TURN_TIMEOUT: "20 seconds" }
 
 /** The embedded library, called by its methods. */

@@ -32,7 +32,7 @@ export interface Site {
   /** Paths with queries in the order in which they were asked for. */
   readonly asked: ReadonlyArray<string>
   /** Most requests that were open at the same time. */
-  readonly most: () => number
+  readonly maxOpen: () => number
   /** Bytes of all bodies so far. */
   readonly sent: () => number
 }
@@ -50,13 +50,13 @@ export const serveSite = (
     Effect.async<{ readonly site: Site; readonly server: Http.Server }>((resume) => {
       const asked: Array<string> = []
       let open = 0
-      let most = 0
+      let maxOpen = 0
       let sent = 0
       let origin = ""
       const server = Http.createServer((request, response) => {
         const path = request.url ?? "/"
         asked.push(path)
-        most = Math.max(most, ++open)
+        maxOpen = Math.max(maxOpen, ++open)
         const described = describe(origin)
         const answer = typeof described === "function" ? described(path, request.headers) : described[path]
         setTimeout(() => {
@@ -69,7 +69,7 @@ export const serveSite = (
       server.listen(0, "127.0.0.1", () => {
         const bound = server.address()
         origin = `http://127.0.0.1:${typeof bound === "object" && bound !== null ? bound.port : 0}`
-        resume(Effect.succeed({ server, site: { origin, asked, most: () => most, sent: () => sent } }))
+        resume(Effect.succeed({ server, site: { origin, asked, maxOpen: () => maxOpen, sent: () => sent } }))
       })
     }),
     ({ server }) =>

@@ -134,7 +134,7 @@ describe("A URL source", () => {
       const site = yield* serveSite(() => ({ ...tree(), "/robots.txt": robots }))
       const [elapsed] = yield* Effect.timed(titles({ url: site.origin, maxDepth: 1 }))
       expect(Duration.toMillis(elapsed)).toBeGreaterThanOrEqual(590)
-      expect(site.most()).toBe(1)
+      expect(site.maxOpen()).toBe(1)
     })
   )
 
@@ -277,7 +277,7 @@ describe("A URL source", () => {
       const source = titles({ url: site.origin, maxDepth: 1 })
       const [first] = yield* Effect.all([source, source, source], { concurrency: "unbounded" })
       expect(first.length).toBe(13)
-      expect(site.most()).toBe(4)
+      expect(site.maxOpen()).toBe(4)
     })
   )
 

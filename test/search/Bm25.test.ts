@@ -22,13 +22,13 @@ const byFormula = (documents: ReadonlyArray<ReadonlyArray<string>>, query: Reado
     const containing = documents.filter((words) => words.includes(word)).length
     return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5))
   }
-  const most = query.reduce((sum, word) => sum + weight(word) * (k1 + 1), 0)
+  const maxScore = query.reduce((sum, word) => sum + weight(word) * (k1 + 1), 0)
   return documents.map((words) => {
     const part = (word: string) => {
       const frequency = count(words, word)
       return (weight(word) * frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * words.length) / average))
     }
-    return query.reduce((sum, word) => sum + part(word), 0) / most
+    return query.reduce((sum, word) => sum + part(word), 0) / maxScore
   })
 }
 

@@ -1,4 +1,4 @@
-/** What a model provider puts on the wire, for each of its interfaces: replies in frames and whole, and embeddings. */
+/** Wire formats of model providers, for each interface: replies in frames and complete, and embeddings. */
 
 export interface StubCall {
   readonly name: string

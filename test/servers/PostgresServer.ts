@@ -23,7 +23,7 @@ export const installations: ReadonlyArray<string> = folders().filter((folder) =>
 /** Where `initdb` and `postgres` are, or undefined. */
 export const binaries = installations[0]
 
-/** PostgreSQL refuses to run as root: then somebody else runs it. */
+/** PostgreSQL refuses to run as root: another user runs it then. */
 const account = () => {
   if (process.getuid?.() !== 0) return {}
   const lines = Fs.readFileSync("/etc/passwd", "utf8").split("\n")
@@ -65,7 +65,7 @@ export interface ServerKind {
 
 /**
  * Starts a server that lives as long as this process and answers its address, `…/postgres`. Its files are in a folder of
- * `parent`, which whoever runs it has to reach: `parent` is open to all where tests run as root.
+ * `parent`, which that user has to reach: `parent` is open to all where tests run as root.
  */
 export const startServer = async (
   parent: string,

@@ -1,4 +1,4 @@
-/** Answers as a PostgreSQL server does that nobody can start here: one that refuses everybody, or is of an old version. */
+/** Stands in for PostgreSQL servers that a test cannot start: one that refuses every connection, or is too old. */
 import * as Net from "node:net"
 import type { AddressInfo } from "node:net"
 import * as Effect from "effect/Effect"

@@ -3,12 +3,15 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
+import { Budget } from "../../src/domain/billing/Budget.ts"
+import { CorrectionOrigin } from "../../src/domain/agents/Correction.ts"
 import { Experiment } from "../../src/domain/agents/Experiment.ts"
 import { TestCaseOrigin } from "../../src/domain/agents/TestCase.ts"
 import { Delivery } from "../../src/domain/channels/Channel.ts"
 import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/conversations/Conversation.ts"
 import { DeliveryStatus } from "../../src/domain/events/Webhook.ts"
 import { CrawlOutcome } from "../../src/domain/knowledge/Crawl.ts"
+import { FindingKind } from "../../src/domain/knowledge/Finding.ts"
 import { JobState } from "../../src/domain/knowledge/Job.ts"
 import { IngestionJobStatus, IngestionJobType, SourceStatus } from "../../src/domain/knowledge/Source.ts"
 import { eachEngine } from "../TestDatabase.ts"
@@ -21,17 +24,20 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "api_keys.scope": ["agent", "org"],
   // An expired key is an active one whose time has passed.
   "api_keys.status": without(KeyStatus.literals, "EXPIRED"),
+  "budgets.period": Budget.fields.period.literals,
   "channel_inbox.state": ["queued", "processed", "failed"],
   "channel_outbox.author": MessageAuthor.literals,
   "channel_outbox.delivery": Delivery.literals,
   "channel_outbox.state": ["pending", "sending", "sent", "failed", "cancelled"],
   "conversations.state": ConversationState.literals,
+  "corrections.origin": CorrectionOrigin.literals,
   "crawl_entries.outcome": CrawlOutcome.literals,
   "experiments.status": Experiment.fields.status.literals,
   "ingestion_jobs.status": IngestionJobStatus.literals,
   "ingestion_jobs.type": IngestionJobType.literals,
   "messages.author": MessageAuthor.literals,
   "messages.role": MessageRole.literals,
+  "passage_findings.kind": FindingKind.literals,
   // A delayed job is a waiting one that is not due.
   "queue_jobs.state": without(JobState.literals, "delayed"),
   "sources.status": SourceStatus.literals,

@@ -1,4 +1,4 @@
-/** How far a source's vectors are. */
+/** Progress of a source's vectors. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

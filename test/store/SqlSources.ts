@@ -12,6 +12,8 @@ export interface Statement {
   readonly place: string
   /** In small letters, without comments; what is not SQL is `$`. */
   readonly text: string
+  /** What for the statement sees every tenant's rows, as it says first; null: it does not. */
+  readonly everyTenant: string | null
 }
 
 /** Of a syntax tree: what it is, and its parts by name. */
@@ -116,16 +118,22 @@ const textOf = (node: Node, file: string, seen: ReadonlySet<Node>): string => {
 const clean = (text: string) =>
   text
     .replaceAll(/--[^\n]*/gu, " ")
+    .replaceAll(/\/\* every tenant: \w+ \*\//gu, " ")
     .replaceAll(/\s+/gu, " ")
     .toLowerCase()
     .trim()
+
+const everyTenantOf = (text: string) =>
+  /^\/\* every tenant: (?<name>.+?) \*\//u.exec(text)?.groups?.["name"] ?? null
 
 /** Every template of the source, also those that others are made of. */
 export const statements: ReadonlyArray<Statement> = files.flatMap((file) => {
   const found: Array<Statement> = []
   const visit = (node: Node, declaration: string): void => {
-    if (isSql(node))
-      found.push({ place: `${file} ${declaration}`, text: clean(textOf(node, file, new Set())) })
+    if (isSql(node)) {
+      const text = textOf(node, file, new Set())
+      found.push({ place: `${file} ${declaration}`, text: clean(text), everyTenant: everyTenantOf(text) })
+    }
     // What a generator takes is part of what the generator does.
     const own =
       isNode(node["init"]) && node["init"].type !== "YieldExpression" ? nameOf(node["id"]) : undefined

@@ -1,4 +1,4 @@
-/** What a turn's statements wait for: never for each other (what was answered is stored). */
+/** Locks of a turn's statements: turns never wait for each other. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"

@@ -43,8 +43,8 @@ const begin = (scope: ReadScope, persist = true) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const made = yield* opening(persist)
-    const { credited, periodStart, reserved } = yield* turns.begin(scope, made)
-    return { runId: made.runId, reserved, credited, periodStart }
+    const { budgeted, credited, periodStart, reserved } = yield* turns.begin(scope, made)
+    return { runId: made.runId, reserved, credited, periodStart, budgeted }
   })
 
 const settle = (scope: ReadScope, runId: TurnStart["runId"], counted: boolean) =>
@@ -144,9 +144,9 @@ eachEngineLive("The quota of turns", (it) => {
   it.effect("gets back the credit of a turn that stores nothing", () =>
     Effect.gen(function* () {
       const scope = yield* tenant({ turns: 0 }, 1)
-      const { credited, periodStart } = yield* begin(scope, false)
+      const { periodStart, ...begun } = yield* begin(scope, false)
       if (periodStart === null) return expect.fail("No turn was reserved.")
-      yield* (yield* Turns).release(scope, { periodStart, credited })
+      yield* (yield* Turns).release(scope, { ...begun, periodStart })
       expect(yield* stand(scope)).toEqual({ turns: 0, credited: 0, used: 0 })
     }).pipe(provided)
   )

@@ -48,14 +48,14 @@ describe("The German catalogue of the dashboard", () => {
     expect(missing([...errors, ...Object.keys(skipWords)], german)).toEqual([])
   })
 
-  it("has a name for every deed of the audit trail and every event of a trace", () => {
-    const deeds = found(
+  it("has a name for every action of the audit trail and every event of a trace", () => {
+    const actions = found(
       [...filesIn("src/http"), ...filesIn("src/usecases")],
       /(?:\.(?:change|record)\([^")]*(?:\([^)]*\))?[^")]*|action: )"([a-z_]+\.[a-z_]+)"/gu
     )
-    for (const event of RunEventType.literals) deeds.delete(event)
-    expect(deeds.size).toBeGreaterThan(20)
-    expect(missing(deeds, keysIn(`${dashboard}/pages/audit/deeds.ts`, "deeds"))).toEqual([])
+    for (const event of RunEventType.literals) actions.delete(event)
+    expect(actions.size).toBeGreaterThan(20)
+    expect(missing(actions, keysIn(`${dashboard}/pages/audit/actions.ts`, "actions"))).toEqual([])
     const events = keysIn(`${dashboard}/components/Trace.tsx`, "germanLabels")
     expect(missing(RunEventType.literals, events)).toEqual([])
   })

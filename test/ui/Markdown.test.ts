@@ -225,7 +225,7 @@ describe("Replies in Markdown", () => {
     expect(shown("Five days [7]. Not *so* [8]\nand [9] more", [1])).toBe(
       "<p>Five days. Not <em>so</em><br></br>and more</p>"
     )
-    // What somebody of the team writes has no citations.
+    // Messages of team members have no citations.
     expect(shown("Take line [1].")).toBe("<p>Take line [1].</p>")
     expect(shown("[1](https://example.com/)", [1])).toBe(
       '<p><a href="https://example.com/">1 (https://example.com/)</a></p>'

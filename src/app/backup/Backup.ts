@@ -13,6 +13,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import * as Archive from "../../store/Archive.ts"
@@ -139,6 +140,7 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     return totals
   }).pipe(
     Effect.provide(Secrets.layer(settings)),
+    forEveryTenant("archive"),
     Effect.provide(artifactStore(settings)),
     Effect.provide(database(settings)),
     Effect.scoped
@@ -315,5 +317,10 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
     yield* sql`analyze`
     const totals: Totals = { rows, originals, missing: 0 }
     return totals
-  }).pipe(Effect.provide(artifactStore(settings)), Effect.provide(database(settings)), Effect.scoped)
+  }).pipe(
+    forEveryTenant("archive"),
+    Effect.provide(artifactStore(settings)),
+    Effect.provide(database(settings)),
+    Effect.scoped
+  )
 })

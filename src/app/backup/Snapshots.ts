@@ -66,7 +66,7 @@ const withoutPartial = (folder: string) =>
 const timeOf = (name: string) => DateTime.make(name.replace(named, "$1$2:$3:$4Z"))
 
 /** What a start needs beside the database; `credentials.json` belongs to the address of the running server. */
-const besides = ["artifacts", "secrets.json"] as const
+const extraFiles = ["artifacts", "secrets.json"] as const
 
 /** Makes a copy now, and removes the oldest beyond those that are kept. Answers its folder. */
 export const take = Effect.fn("Snapshots.take")(function* (
@@ -81,12 +81,12 @@ export const take = Effect.fn("Snapshots.take")(function* (
   const began = yield* monotonicMillis
   yield* Effect.gen(function* () {
     yield* attempt(`Making ${partial}`, () => fs.mkdir(partial, { mode: 0o700 }))
-    // Within a transaction nobody else has the only connection.
+    // A transaction holds the only connection, so nothing else can write meanwhile.
     yield* sql.withTransaction(
       Effect.zipRight(sql`checkpoint`, copied(path.join(dataDir, "database"), path.join(partial, "database")))
     )
     const held = (yield* monotonicMillis) - began
-    for (const name of besides) {
+    for (const name of extraFiles) {
       const from = path.join(dataDir, name)
       if (yield* isThere(from)) yield* copied(from, path.join(partial, name))
     }

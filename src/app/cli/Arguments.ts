@@ -1,4 +1,4 @@
-/** What commands are made of: their form, their options, and what is said about an option that cannot be taken. */
+/** Building blocks of commands: usage, options, and messages for invalid options. */
 import { Command, InvalidArgumentError, Option } from "@commander-js/extra-typings"
 import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

@@ -67,7 +67,7 @@ const steps: Readonly<Record<string, string>> = {
   FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
   CONVERSATION_NOT_FOUND: "Leave --conversation out to begin another one.",
   CONVERSATION_NOT_ACTIVE: "Leave --conversation out to begin another one.",
-  TURN_LIMIT_EXCEEDED: "The plan's turns of this period are used up.",
+  TURN_LIMIT_EXCEEDED: "The quota or a budget is spent; the dashboard shows both under Usage.",
   TURN_FAILED: "The server's log says why; spoke doctor checks the model.",
   RUNTIME_TIMEOUT: "The model took too long; spoke doctor checks it.",
   RATE_LIMITED: "Wait a little, and try again.",

@@ -1,4 +1,4 @@
-/** What a plan does to the replies: the test cases of each agent whose settings would change, asked of them and of the published version. */
+/** The effect of a plan on replies: runs the test cases of each agent whose settings would change, on them and on the published version. */
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

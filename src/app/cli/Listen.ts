@@ -65,7 +65,7 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
     const end = (id: string) =>
       server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)).pipe(
         Effect.timeout(Duration.seconds(3)),
-        // It ends by itself when nobody asks any more.
+        // The listener expires by itself when it is no longer polled.
         Effect.ignore
       )
     const { listener, secret } = yield* Effect.acquireRelease(server.call(Started, begin), (started) =>

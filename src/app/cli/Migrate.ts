@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import {
+  isolateTenants,
   migrate,
   type PlannedFile,
   type PlannedLock,
@@ -25,12 +26,13 @@ interface Flags {
 
 const apply = (settings: Settings) =>
   Effect.gen(function* () {
-    const { applied, vector } = yield* Effect.all({
+    const { applied, isolated, vector } = yield* Effect.all({
       applied: migrate(Package.migrations),
+      isolated: settings.tenantRole === null ? Effect.succeed(null) : isolateTenants(settings.tenantRole),
       vector: chooseVector(settings)
     }).pipe(Effect.provide(database(settings)))
     const names = applied.map(([id, name]) => `${String(id).padStart(4, "0")} ${name}`)
-    return { applied: names, search: vector.backend, why: vector.why }
+    return { applied: names, search: vector.backend, why: vector.why, isolated }
   })
 
 /** Pgvector's part runs where the extension is there, or can be made. */
@@ -43,7 +45,7 @@ const vectorPlan = (settings: Settings) =>
     return files.map((each): PlannedFile => ({ ...each, file: `pgvector/${each.file}` }))
   })
 
-/** An embedded database that nobody has made yet is made by its first start, with nothing in it that could wait. */
+/** The first start creates a missing embedded database, which has no pending migrations then. */
 const planned = (settings: Settings) =>
   settings.database === null && !fs.existsSync(path.join(settings.dataDir, "database"))
     ? Effect.succeed<ReadonlyArray<PlannedFile>>([])
@@ -97,10 +99,12 @@ const command = ({ json, plan }: Flags) =>
     if (plan === true) return yield* show(settings, json === true)
     const done = yield* apply(settings)
     if (json === true) return yield* Output.asJson(done)
-    const { applied, search, why } = done
+    const { applied, isolated, search, why } = done
     yield* Output.line(
       applied.length === 0 ? "The database is up to date." : `Applied:\n${applied.join("\n")}`
     )
+    if (isolated !== null && isolated.length > 0)
+      yield* Output.line(`Row level security was turned on for ${isolated.length} tables.`)
     yield* Output.line(`Chunks are searched by ${search}: ${why}.`)
   }).pipe(Effect.mapError(({ message }) => new CommandFailed({ message })))
 

@@ -1,4 +1,4 @@
-/** What commands say: results on standard output, everything about them on standard error, so that a pipe gets results alone. */
+/** Output of commands: results on standard output, everything else on standard error, so that a pipe gets only results. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { codeOf } from "../../domain/Thrown.ts"

@@ -70,7 +70,7 @@ const parsed = (argv: ReadonlyArray<string>) =>
     const program = spoke((task) => {
       chosen = task
     })
-    // Who asks for nothing wants to know what there is to ask for.
+    // Without a command, print the help.
     const given = argv.length > 2 ? argv : [...argv, "--help"]
     return Effect.try({ try: () => void program.parse(given), catch: (cause) => cause }).pipe(
       Effect.catchAll((cause) => {

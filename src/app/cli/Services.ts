@@ -1,4 +1,4 @@
-/** What commands need of the outside. */
+/** Platform services of commands. */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import type * as HttpClient from "@effect/platform/HttpClient"
 

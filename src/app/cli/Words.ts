@@ -18,6 +18,7 @@ const spoken = new Set([
   "DataDirectoryLocked",
   "DataDirectoryUnusable",
   "DatabaseUnavailable",
+  "IsolationUnavailable",
   "MasterSecretError",
   "MigrationError",
   "SqlError",

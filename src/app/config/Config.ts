@@ -23,11 +23,13 @@ import {
   email,
   hidden,
   httpUrl,
+  interval,
   issues,
   password,
   plans,
   proxyList,
   reachable,
+  roleName,
   redisUrl,
   secret,
   rate,
@@ -61,7 +63,7 @@ export const Variables = Schema.Struct({
     "Embedded data: database, artifacts, generated secrets; .spoke by default."
   ),
   SPOKE_SNAPSHOT_INTERVAL: variable(
-    duration,
+    interval,
     "How often an embedded store is copied, for example 1 day; never by default."
   ),
   SPOKE_SNAPSHOT_DIR: variable(Value, "Where the copies are; snapshots in the data directory by default."),
@@ -83,6 +85,7 @@ export const Variables = Schema.Struct({
     url("a postgres:// URL", "postgres:", "postgresql:"),
     "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
   ),
+  SPOKE_TENANT_ROLE: variable(roleName, "Role of tenants' statements: turns row level security on."),
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
   REDIS_URL: variable(
     redisUrl,
@@ -319,6 +322,7 @@ const settingsOf = (
     dataDir,
     artifacts: artifactsOf(given),
     database: databaseOf(given),
+    tenantRole: given.SPOKE_TENANT_ROLE ?? null,
     snapshots: snapshotsOf(dataDir, given),
     redis: given.REDIS_URL === undefined ? null : Redacted.make(given.REDIS_URL),
     mail: mailOf(given),

@@ -48,12 +48,16 @@ export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
 export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
   Option.as(parseRedisAddress(text), text)
 )
-export const duration = parsed('a duration like "60 seconds"', (text) =>
-  Option.filter(
-    Duration.decodeUnknown(text),
-    (value) => Duration.toMillis(value) > 0 && Duration.isFinite(value)
+const durationFrom = (minMillis: number, expected: string) =>
+  parsed(expected, (text) =>
+    Option.filter(
+      Duration.decodeUnknown(text),
+      (value) => Duration.toMillis(value) >= minMillis && Duration.isFinite(value)
+    )
   )
-)
+export const duration = durationFrom(Number.MIN_VALUE, 'a duration like "60 seconds"')
+/** Of work that takes a while each time. */
+export const interval = durationFrom(1_000, 'a duration of at least 1 second, like "1 day"')
 
 /** In decimal digits; not a number for `0x10`, `1e3` and white space. */
 const decimalOf = (text: string): number =>
@@ -73,6 +77,9 @@ export const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
     ),
     ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
   )
+)
+export const roleName = parsed("the name of a role: small letters, digits and _", (text) =>
+  Option.liftPredicate(text, (name) => /^[a-z_][a-z0-9_]{0,62}$/u.test(name))
 )
 export const email = parsed("an e-mail address", Schema.decodeOption(Email))
 export const password = parsed("a password of 8 to 200 characters", Schema.decodeOption(NewPassword))

@@ -2,7 +2,7 @@
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import type { ListedPrice } from "../../capabilities/ModelRuntime/PriceList.ts"
+import type { ListedPrice } from "../../capabilities/ModelRuntime/prices/PriceList.ts"
 import { Value } from "./ConfigValues.ts"
 
 const Usd = Schema.Number.pipe(Schema.between(0, 1_000_000))
@@ -18,7 +18,7 @@ const Entry = Schema.Struct({
   /** `provider/model`; a `*` at the end stands for any rest. */
   model: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}\/[^\s*]*\*?$/u)),
   ...Rates.fields,
-  /** Where the input of a request is longer than `above` tokens. */
+  /** Price of a request whose input is longer than `above` tokens. */
   long: Schema.optionalWith(Schema.Struct({ above: Schema.Int.pipe(Schema.positive()), ...Rates.fields }), {
     exact: true
   })

@@ -1,4 +1,4 @@
-/** Where Redis is: one server, or the nodes of a cluster that are asked first. */
+/** The address of Redis: one server, or the first nodes of a cluster. */
 import * as Option from "effect/Option"
 import { urlOf } from "../../domain/Address.ts"
 

@@ -3,7 +3,7 @@ import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import type { ListedPrice } from "../../capabilities/ModelRuntime/PriceList.ts"
+import type { ListedPrice } from "../../capabilities/ModelRuntime/prices/PriceList.ts"
 import type { ProviderApi } from "../../capabilities/ModelRuntime/ProviderApi.ts"
 import type { AllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
 import type { Plans } from "../../domain/billing/Billing.ts"
@@ -29,13 +29,15 @@ export interface Settings {
   readonly dataDir: string
   /** Null: the embedded database. */
   readonly database: ServerOptions | null
+  /** Whom tenants' statements run as, under row level security; null: it is off. */
+  readonly tenantRole: string | null
   /** Null: the database does without. */
   readonly redis: Redacted.Redacted | null
   /** Copies of the embedded database; null: none. */
   readonly snapshots: {
     readonly every: Duration.Duration
     readonly folder: string
-    /** How many there are at most. */
+    /** Maximum number of snapshots. */
     readonly kept: number
   } | null
   /** Null: no mail is sent. */
@@ -77,7 +79,7 @@ export interface Settings {
     readonly model: string
     readonly apiKey: Redacted.Redacted | undefined
   } | null
-  /** What checks whether sources support a reply. */
+  /** The grounding checker. */
   readonly grounding:
     | { readonly checker: "words" | "model" }
     | { readonly checker: "http"; readonly url: string; readonly apiKey: Redacted.Redacted | undefined }
@@ -108,7 +110,7 @@ export interface Settings {
   readonly telemetry: Telemetry | null
   /** Null: health and metrics are at `port` alone. */
   readonly healthPort: number | null
-  /** Whether each request that is answered is a line of the log. */
+  /** Whether each answered request is logged. */
   readonly accessLog: boolean
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
   readonly logFormat: "pretty" | "json"

@@ -92,7 +92,10 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
     Effect.provide(Http.overHttps(settings)),
     Effect.provide(context)
   )
-  const own = yield* Effect.provide(Web.handler(Http.api(settings, Owner.doors(owner)), bodies), context)
+  const own = yield* Effect.provide(
+    Web.handler(Http.api(settings, Owner.authentication(owner)), bodies),
+    context
+  )
   const agents = Context.get(context, Agents)
 
   /** Fails with `NOT_FOUND` for an id that is no agent of the tenant. */
@@ -104,10 +107,10 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
 
   return {
     tenantId: owner.tenantId,
-    /** What the network would be answered; `address` is the client's. */
+    /** The answer to a network request; `address` is the client's. */
     network: (request: Request, address: string | undefined) =>
       network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
-    /** What the owner is answered, and, with `agentId`, a key with every permission of the agent. */
+    /** The answer to a request of the owner or, with `agentId`, of a key with every permission of the agent. */
     own: (request: Request, agentId: AgentId | null) =>
       own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
     agent,

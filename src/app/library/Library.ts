@@ -7,7 +7,10 @@ import * as Exit from "effect/Exit"
 import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
+import * as AiSdk from "../../capabilities/ModelRuntime/AiSdk.ts"
 import * as InProcess from "../../capabilities/ToolSource/InProcess.ts"
+import { isChannelName, OtherChannels } from "../../capabilities/ChannelAdapters.ts"
+import { hostChannel } from "../../channels/Host.ts"
 import { hostReader } from "../../readers/connectors/Host.ts"
 import * as Registered from "../../readers/connectors/Registered.ts"
 import { ReaderName } from "../../domain/knowledge/SourceReader.ts"
@@ -40,6 +43,7 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   DataDirectoryError: "DATA_DIRECTORY_UNUSABLE",
   DatabaseUnavailable: "DATABASE_UNAVAILABLE",
   VectorUnavailable: "DATABASE_UNAVAILABLE",
+  IsolationUnavailable: "DATABASE_UNAVAILABLE",
   MigrationError: "DATABASE_UNAVAILABLE",
   SqlError: "DATABASE_UNAVAILABLE",
   MasterSecretError: "INVALID_CONFIG",
@@ -94,6 +98,15 @@ const reading = (readers: NonNullable<SpokeSettings["readers"]>) =>
     ? Layer.empty
     : Registered.layerWith(Object.entries(readers).map(([name, given]) => hostReader(name, given)))
 
+/** Nothing where there are none: a host may bring `OtherChannels` of its own. */
+const connecting = (channels: NonNullable<SpokeSettings["channels"]>) =>
+  Object.keys(channels).length === 0
+    ? Layer.empty
+    : Layer.succeed(
+        OtherChannels,
+        Object.entries(channels).map(([name, given]) => hostChannel(name, given))
+      )
+
 const isToolName = Schema.is(ToolName)
 const isReaderName = Schema.is(ReaderName)
 
@@ -111,7 +124,7 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
       const told = unknown.map(({ message }) => message)
       return yield* Effect.fail(invalid(told, unknown))
     }
-    const { readers = {}, tenant, tools = {}, workers, ...given } = all
+    const { channels = {}, model, readers = {}, tenant, tools = {}, workers, ...given } = all
     const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
     if (misnamed.length > 0) {
       const message = "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
@@ -122,13 +135,24 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
         "A reader's name must be a lower-case letter, then up to 63 lower-case letters, digits or -"
       return yield* Effect.fail(invalid([`readers: ${message}`], [{ path: ["readers"], message }]))
     }
+    if (Object.keys(channels).some((name) => !isChannelName(name))) {
+      const message =
+        "A channel's name must be a lower-case letter, then up to 31 lower-case letters, digits or -, and not one of api, widget, test, billing"
+      return yield* Effect.fail(invalid([`channels: ${message}`], [{ path: ["channels"], message }]))
+    }
     const settings = yield* Effect.mapError(LibrarySettings.read(given), (issues) =>
       invalid(
         issues.map(({ message, path }) => `${path.join(".")}: ${message}`),
         issues
       )
     )
-    const replace = Layer.mergeAll(replacements.replace ?? Layer.empty, offered(tools), reading(readers))
+    const replace = Layer.mergeAll(
+      replacements.replace ?? Layer.empty,
+      offered(tools),
+      reading(readers),
+      model === undefined ? Layer.empty : AiSdk.layerAiSdk(model),
+      connecting(channels)
+    )
     return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
   })
 
@@ -214,12 +238,18 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
     unlessClosed(async (request) => embedded.own(request, await run(embedded.agent(id), request)))
 
   const origin = "http://spoke.internal"
-  const { agents, keysOf } = OwnerClient.make(Transport.make(origin, owner))
+  const { agents, channelsOf, keysOf } = OwnerClient.make(Transport.make(origin, owner))
   return {
     agents,
     agent: (id) => {
       const client = AgentClient.make(Transport.make(origin, asAgent(id)))
-      return { ...client, chat: withEffectSchemas(client.chat), id, keys: keysOf(id) }
+      return {
+        ...client,
+        chat: withEffectSchemas(client.chat),
+        id,
+        keys: keysOf(id),
+        channels: channelsOf(id)
+      }
     },
     fetch: (request, options) =>
       closing === undefined

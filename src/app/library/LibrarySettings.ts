@@ -1,4 +1,4 @@
-/** What a program says when it opens the library, as the settings of the service. */
+/** Settings of a program that opens the library, as settings of the service. */
 import * as Effect from "effect/Effect"
 import { unknownField } from "../../domain/UnknownField.ts"
 import type { LibrarySettings, SpokeSettings } from "../../client/Spoke.ts"
@@ -50,9 +50,16 @@ const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
 /** Settings that are none of the service's own variables. */
-const others = ["env", "log", "readers", "tenant", "tools", "workers"] as const satisfies ReadonlyArray<
-  keyof SpokeSettings
->
+const others = [
+  "channels",
+  "env",
+  "log",
+  "model",
+  "readers",
+  "tenant",
+  "tools",
+  "workers"
+] as const satisfies ReadonlyArray<keyof SpokeSettings>
 
 /** Unknown settings: plain JavaScript has no compiler that would have found them. */
 export const unknownSettings = (given: SpokeSettings) => {

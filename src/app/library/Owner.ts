@@ -1,5 +1,5 @@
 /**
- * Whom a program that holds the library acts for: the owner of one tenant. It needs no key and no session, so these doors
+ * Whom a program that holds the library acts for: the owner of one tenant. It needs no key and no session, so these authentication
  * stand before nothing that listens.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -26,13 +26,13 @@ export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
 const Row = Schema.Struct({ id: UserId, tenantId: TenantId, email: Schema.String })
 const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
 
-/** The first owner of each tenant, of `tenant` alone where it is given; two at most. */
+/** The first owner of each tenant who is active, of `tenant` alone where it is given; two at most. */
 const owners = (tenant: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql`
       select distinct on (tenant_id) id, tenant_id as "tenantId", email from users
-      where role = 'owner' and ${tenant === undefined ? sql`true` : sql`tenant_id = ${tenant}`}
+      where role = 'owner' and active and ${tenant === undefined ? sql`true` : sql`tenant_id = ${tenant}`}
       order by tenant_id, id limit 2`
     return yield* decodeRows(rows)
   }).pipe(Effect.orDie)
@@ -55,7 +55,7 @@ export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenan
 })
 
 /** Lets everything in as `owner`; who asks for an agent's routes has seen to it that the agent is one of the tenant's. */
-export const doors = (owner: SessionUser) =>
+export const authentication = (owner: SessionUser) =>
   Layer.mergeAll(
     Layer.succeed(
       AgentKeyAuth,

@@ -5,8 +5,8 @@ import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
 import { BillingProvider } from "../../capabilities/BillingProvider.ts"
-import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
-import { Credentials } from "../../capabilities/Credentials.ts"
+import { ChannelAdapters, OtherChannels } from "../../capabilities/ChannelAdapters.ts"
+import { Credentials, PasskeyProofs } from "../../capabilities/Credentials.ts"
 import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { DocumentParser } from "../../capabilities/DocumentParser.ts"
 import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
@@ -16,9 +16,9 @@ import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { IdentityProvider } from "../../capabilities/IdentityProvider.ts"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
-import { Mailer } from "../../capabilities/Mailer.ts"
+import { Mailer, MailSubmission } from "../../capabilities/Mailer.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
+import { OutboundAddresses, OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { ProviderBackoff } from "../../capabilities/ProviderBackoff.ts"
 import { RateLimiter } from "../../capabilities/RateLimiter.ts"
 import { Realtime } from "../../capabilities/Realtime.ts"
@@ -43,9 +43,13 @@ const tags = {
   JobQueue,
   KeyStore,
   Mailer,
+  MailSubmission,
   ModelRuntime,
+  OtherChannels,
   OtherEmbedders,
+  OutboundAddresses,
   OutboundHttp,
+  PasskeyProofs,
   ProviderBackoff,
   RateLimiter,
   Realtime,

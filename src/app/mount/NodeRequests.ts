@@ -81,7 +81,7 @@ const send = async (answer: Response, response: ServerResponse) => {
 
 /**
  * Answers `request` on `response`; `path` is what Spoke is asked for, without what it is mounted below. Rejects before anything was
- * answered where the body was read by somebody else; a stream that breaks later ends the connection.
+ * answered where a host's middleware has read the body; a stream that breaks later ends the connection.
  */
 export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
   const left = new AbortController()

@@ -15,15 +15,15 @@ import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 
 const requestTimeout = Duration.seconds(5)
-/** Batches that are under way or wait for another try; further ones are lost. */
-const atOnce = 4
+/** Batches in flight or waiting for a retry; further ones are dropped. */
+const maxBatches = 4
 const retries = { schedule: Schedule.exponential("1 second"), times: 2 }
-/** How long it is left alone after a batch was lost, in milliseconds. */
-const rests = { first: Duration.toMillis("2 seconds"), longest: Duration.toMillis("30 seconds") }
-const quiet = Duration.toMillis("1 minute")
+/** Back-off after a lost batch, in milliseconds. */
+const backoff = { first: Duration.toMillis("2 seconds"), max: Duration.toMillis("30 seconds") }
+const logInterval = Duration.toMillis("1 minute")
 
-/** Of this batch alone, and not of the collector. */
-const itsOwnFault = new Set([400, 413, 415, 422])
+/** Statuses that refuse this batch only; the collector itself works. */
+const batchRefused = new Set([400, 413, 415, 422])
 const passing = (status: number) => status === 408 || status === 429 || status >= 500
 
 type Refusal = HttpClientError.ResponseError
@@ -32,24 +32,24 @@ const isPassing = (error: HttpClientError.HttpClientError): boolean =>
   error._tag === "RequestError" ? error.reason === "Transport" : passing(error.response.status)
 
 const make = (inner: HttpClient.HttpClient) => {
-  const places = Effect.unsafeMakeSemaphore(atOnce)
-  let told = Number.NEGATIVE_INFINITY
+  const places = Effect.unsafeMakeSemaphore(maxBatches)
+  let loggedAt = Number.NEGATIVE_INFINITY
   let rest = 0
   let until = Number.NEGATIVE_INFINITY
 
-  /** Heard of once a minute. */
+  /** Logs a loss, at most once a minute. */
   const lost = (request: HttpClientRequest.HttpClientRequest) =>
     Effect.gen(function* () {
       const now = yield* monotonicMillis
-      if (now - told >= quiet) {
-        told = now
+      if (now - loggedAt >= logInterval) {
+        loggedAt = now
         yield* Effect.logWarning("The collector of telemetry does not take it; some is lost")
       }
       return HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
     })
 
-  const leaveAlone = Effect.map(monotonicMillis, (now) => {
-    rest = Math.min(rests.longest, Math.max(rests.first, rest * 2))
+  const backOff = Effect.map(monotonicMillis, (now) => {
+    rest = Math.min(backoff.max, Math.max(backoff.first, rest * 2))
     until = now + rest
   })
 
@@ -70,8 +70,8 @@ const make = (inner: HttpClient.HttpClient) => {
         rest = 0
       }),
       Effect.catchAll((error) => {
-        const fault = error._tag === "ResponseError" && itsOwnFault.has(error.response.status)
-        return Effect.zipRight(fault ? Effect.void : leaveAlone, lost(request))
+        const fault = error._tag === "ResponseError" && batchRefused.has(error.response.status)
+        return Effect.zipRight(fault ? Effect.void : backOff, lost(request))
       })
     )
     return Effect.flatMap(monotonicMillis, (now) =>

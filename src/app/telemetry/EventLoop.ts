@@ -1,4 +1,4 @@
-/** How long events wait for the one thread that serves them all: told at `/metrics`. */
+/** Delay of the event loop, for `/metrics`. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** How many jobs of each queue wait and how long the oldest has waited for a worker: at `/readyz` and `/metrics`. */
+/** Number of waiting jobs of each queue and the age of the oldest, for `/readyz` and `/metrics`. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

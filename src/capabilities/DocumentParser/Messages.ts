@@ -1,4 +1,4 @@
-/** What the parser's worker thread is sent and what it answers. */
+/** Messages to and from the parser's worker thread. */
 import * as Schema from "effect/Schema"
 import { ParsedDocument, ParseErrorCode, ParseLimits, ParseRequest } from "../DocumentParser.ts"
 

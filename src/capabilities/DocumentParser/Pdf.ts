@@ -67,7 +67,7 @@ const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
     end = start + width
   }
   const text = parts.join("").replace(/\s+/g, " ").trim()
-  const height = items.reduce((most, item) => Math.max(most, item.str.trim() === "" ? 0 : item.height), 0)
+  const height = items.reduce((max, item) => Math.max(max, item.str.trim() === "" ? 0 : item.height), 0)
   return { text, height, baseline: items[0]?.transform[5] ?? 0 }
 }
 

@@ -1,4 +1,4 @@
-/** What a document is: from its bytes; name and declared type only choose between kinds of text. */
+/** Detects the type of a document from its bytes; name and declared type only choose between kinds of text. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { fileTypeFromBuffer } from "file-type"

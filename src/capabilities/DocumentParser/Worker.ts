@@ -27,7 +27,7 @@ export interface WorkerOptions {
   readonly script: URL
   /** Heap of the thread in MiB, default 192. */
   readonly memoryMb?: number
-  /** What the process may grow by beyond that heap while a document is read, in MiB, default 128. */
+  /** Growth of the process beyond that heap while a document is read, in MiB; 128 by default. */
   readonly buffersMb?: number
   /**
    * What the process as a whole may hold while a document is read, in MiB, default 940: a document that goes past it fails,
@@ -73,7 +73,7 @@ interface Waiting {
   readonly request: ParseRequest
   readonly owner: string
   alone: boolean
-  /** How often it ran out of memory while another document was read. */
+  /** Number of times the thread ran out of memory on another document. */
   tries: number
   answer: Either.Either<Answer, ParseError> | undefined
 }
@@ -285,7 +285,7 @@ const make = (options: WorkerOptions) =>
         )
       })
 
-    /** When it is given up while a thread reads it, the thread ends; the others in its message go again. */
+    /** When a caller gives up while a thread reads its document, the thread ends; other documents of its message are sent again. */
     const leave = (own: Waiting) =>
       Effect.suspend(() => {
         waiting.delete(own)

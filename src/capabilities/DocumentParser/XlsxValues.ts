@@ -1,4 +1,4 @@
-/** How numbers of a workbook read: its styles say which are dates, times and percentages. */
+/** Formats numbers of a workbook: its styles say which are dates, times and percentages. */
 import * as DateTime from "effect/DateTime"
 import { attribute, scan } from "../../domain/Xml.ts"
 

@@ -1,4 +1,4 @@
-/** What the embedding thread is sent and what it answers. */
+/** Messages to and from the embedding thread. */
 import { types } from "node:util"
 import * as Schema from "effect/Schema"
 

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import { builtInEmbeddingProfile } from "../../domain/knowledge/Source.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { makeThread } from "./EmbeddingThread.ts"
-import { type Lane, makeLanes } from "./Lanes.ts"
+import { type Priority, makePriorityQueue } from "./PriorityQueue.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OfflineOptions {
@@ -59,10 +59,10 @@ const toVectors = (
 const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: OfflineOptions) =>
   Effect.gen(function* () {
     const exchange = yield* makeThread({ script, idleTimeout, timeout })
-    const inTurn = makeLanes(waiting, busy)
+    const inTurn = makePriorityQueue(waiting, busy)
 
-    const embedSlice = (lane: Lane, texts: ReadonlyArray<string>) =>
-      inTurn(lane, exchange(texts.map(toReadable))).pipe(
+    const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>
+      inTurn(priority, exchange(texts.map(toReadable))).pipe(
         // A thread that broke is replaced; the text that breaks it twice is its caller's affair.
         Effect.retry({ times: 1, while: ({ retryable }) => retryable }),
         Effect.flatMap((all) => toVectors(all, texts.length))
@@ -84,7 +84,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
           Effect.withSpan("Embedder.embedQuery")
         ),
       embedAll: (texts) =>
-        Effect.forEach(slicesOf(texts), (some) => embedSlice("patient", some)).pipe(
+        Effect.forEach(slicesOf(texts), (some) => embedSlice("background", some)).pipe(
           Effect.map((vectors) => vectors.flat()),
           Effect.withSpan("Embedder.embedAll", { attributes: { texts: texts.length } })
         )

@@ -29,7 +29,7 @@ export interface OpenAiOptions {
   readonly model: string
   /** Its name in the configuration; openai by default. */
   readonly provider?: string
-  /** What the model gives by itself, when not set. */
+  /** The model's own dimensions, when not set. */
   readonly dimensions?: number
   /** For one request; 30 seconds by default. */
   readonly timeout?: Duration.DurationInput
@@ -262,7 +262,7 @@ const make = (options: OpenAiOptions) =>
         )
       )
 
-    /** What the provider refuses may be one of them: each is then asked about by itself. */
+    /** The provider may refuse a batch because of one text: each is then sent by itself. */
     const embedEach = (texts: ReadonlyArray<string>) =>
       embed(texts, hurry).pipe(
         Effect.map(Arr.map((vector) => Exit.succeed(vector))),

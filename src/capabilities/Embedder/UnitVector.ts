@@ -1,4 +1,4 @@
-/** What every embedder gives: vectors of length one, so that their product is their cosine. */
+/** Normalization of embeddings: vectors have length one, so that their product is their cosine. */
 
 /** `values` scaled to length one, or null when they are no vector: a component that is no number, or all zero. */
 export const toUnit = (values: ArrayLike<number>): Float32Array | null => {

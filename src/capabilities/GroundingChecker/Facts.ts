@@ -1,4 +1,4 @@
-/** What of a sentence can be right or wrong by itself: its numbers, its names, its quotations, and whether it denies. */
+/** The checkable facts of a sentence: numbers, names, quotations, and negation. */
 
 const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/u))
 
@@ -107,19 +107,40 @@ export const quotationsOf = (text: string): ReadonlyArray<string> =>
   ).filter((quoted) => /\S\s+\S/u.test(quoted) || /[^\p{L}\s]/u.test(quoted))
 
 const denying = listed(
-  "not no never none nor neither cannot without nothing nobody unable " +
-    "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts " +
-    "pas jamais aucun aucune sans rien nunca sin ningún ninguna ninguno jamás tampoco " +
-    "non mai senza nessun nessuno nessuna não sem nenhum nenhuma niet geen nooit zonder " +
-    "не нет без никогда ни нельзя nie bez nigdy değil yok لا لم لن ليس بدون δεν μην χωρίς"
+  "not no never none nor neither cannot nothing nobody unable " +
+    "nicht kein keine keinen keinem keiner keines nie niemals weder nichts " +
+    "pas jamais aucun aucune rien nunca ningún ninguna ninguno jamás tampoco " +
+    "non mai nessun nessuno nessuna não nenhum nenhuma niet geen nooit " +
+    "не нет никогда ни нельзя nie nigdy değil yok لا لم لن ليس δεν μην " +
+    // What is forbidden is not to be done.
+    "prohibited forbidden banned verboten untersagt interdit interdite interdits interdites prohibido prohibida " +
+    "prohibidos prohibidas vietato vietata vietati vietate proibido proibida proibidos proibidas verboden " +
+    "запрещено запрещён запрещена запрещены zabroniony zabroniona zabronione wzbroniony wzbronione yasak yasaktır ممنوع"
 )
-const denyingPiece = /n['’]t\b|[不没沒无無未]|ない|ません|않|없|못하/u
+const denyingPiece = /n['’]t\b|\bfree (?:of|from)\b(?! charge)|[不没沒无無未]|禁止|ない|ません|않|없|못하/u
+
+/** What stands after it alone is missing; the rest of the sentence is affirmed. */
+const lacking = listed("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
+/** Words after it, of which the first that is no article is missing. */
+const lackedWords = 3
+const isArticle = (found: string): boolean => found.length < 4
 
 /** Whether a sentence or a part of it denies something. */
 export const denies = (text: string): boolean => {
   if (denyingPiece.test(text)) return true
   for (const [found] of text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu)) if (denying.has(found)) return true
   return false
+}
+
+/** What a text says is missing: the word after each "without". */
+export const lackedIn = (text: string): ReadonlyArray<string> => {
+  const words = Array.from(text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu), ([found]) => found)
+  return words.flatMap((found, at) => {
+    if (!lacking.has(found)) return []
+    const after = words.slice(at + 1, at + 1 + lackedWords)
+    const lacked = after.find((next) => !isArticle(next)) ?? after[0]
+    return lacked === undefined ? [] : [lacked]
+  })
 }
 
 /** What a sentence says one after the other. */

@@ -13,7 +13,7 @@ import {
   type Verdict
 } from "../GroundingChecker.ts"
 import { Evidence, folded, type Found, scriptOf } from "./Evidence.ts"
-import { clausesOf, denies, namesOf, normal, numbersOf, quotationsOf, wordsOf } from "./Facts.ts"
+import { clausesOf, denies, lackedIn, namesOf, normal, numbersOf, quotationsOf, wordsOf } from "./Facts.ts"
 
 /** UTF-16 units of a statement that are looked at. */
 const maxClaimLength = 2_000
@@ -41,6 +41,11 @@ const has = (words: ReadonlySet<string>, name: string): boolean =>
   words.has(name) ||
   (name.length > 4 && name.endsWith("s") && words.has(name.slice(0, -1))) ||
   words.has(`${name}s`)
+
+const sharesTerm = (evidence: Evidence, one: string, other: string): boolean => {
+  const terms = new Set(evidence.termsOf(other))
+  return evidence.termsOf(one).some((term) => terms.has(term))
+}
 
 interface Clause {
   readonly text: string
@@ -73,11 +78,24 @@ const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Cl
   return chosen
 }
 
-/** A denial has to be in the same sentences, and nothing of what is affirmed may be denied. */
-const contradict = (claim: string, clauses: ReadonlyArray<Clause>): boolean =>
-  denies(claim)
-    ? clauses.length > 0 && !clauses.some(({ sentence }) => denies(sentence))
-    : clauses.some(({ text }) => denies(text))
+/** Whether one text is said to be without what the other has. */
+const lacks = (evidence: Evidence, lacking: string, having: string): boolean => {
+  const missing = lackedIn(lacking)
+  if (missing.length === 0 || denies(having) || lackedIn(having).length > 0) return false
+  return missing.some((word) => sharesTerm(evidence, word, having))
+}
+
+/** A denial has to be in the same sentences, and nothing of what is affirmed may be denied, or missing. */
+const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evidence): boolean => {
+  if (clauses.some(({ text }) => lacks(evidence, text, claim))) return true
+  const sentences = clauses.map(({ sentence }) => sentence).join(" ")
+  if (lacks(evidence, claim, sentences)) return true
+  if (!denies(claim)) return clauses.some(({ text }) => denies(text))
+  const isShared = clauses.some(
+    ({ sentence }) => denies(sentence) || lackedIn(sentence).some((word) => sharesTerm(evidence, word, claim))
+  )
+  return clauses.length > 0 && !isShared
+}
 
 const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Verdict => {
   const { evidence } = best
@@ -125,7 +143,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Ver
   const missesQuotation = quotationsOf(claim).some(
     (quoted) => !found.some((one) => one.evidence.folded.includes(folded(quoted)))
   )
-  const contradicts = share >= sameSubjectShare && contradict(claim, clausesAbout(best))
+  const contradicts = share >= sameSubjectShare && contradict(claim, clausesAbout(best), evidence)
   const spans = found.flatMap(({ evidence: own, sentences }) => {
     const text = own.span(sentences)
     return text === null ? [] : [{ index: own.passage.index, text }]

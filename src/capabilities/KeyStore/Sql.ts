@@ -93,7 +93,7 @@ const makeNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const used = yield* Queue.dropping<NotedKey>(1_000)
 
-  const write = (keys: Iterable<NotedKey>) => sql`
+  const write = (keys: Iterable<NotedKey>) => sql`/* every tenant: batch */
     update api_keys set last_used_at = now()
     where (tenant_id, id) in (
       select tenant_id, id from api_keys
@@ -123,7 +123,7 @@ const make = Effect.gen(function* () {
   const select = SqlSchema.findOne({
     Request: Schema.Uint8ArrayFromSelf,
     Result: Row,
-    execute: (fingerprint) => sql`
+    execute: (fingerprint) => sql`/* every tenant: directory */
       select k.id as "keyId", k.tenant_id as "tenantId", k.scope, a.id as "agentId", k.permissions,
         k.source_scope as "sourceScope",
         k.allowed_origins as "allowedOrigins", coalesce(s.public_api, false) as "publicApi",

@@ -7,6 +7,7 @@ import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 import { randomUUID } from "node:crypto"
 import { type Mail, Mailer, MailerError } from "../Mailer.ts"
+import { timeoutsMs } from "./Timeouts.ts"
 
 export interface SmtpOptions {
   /** `smtp://user:password@host:587` or `smtps://…:465`. */
@@ -14,12 +15,10 @@ export interface SmtpOptions {
   readonly from: string
 }
 
-/** Milliseconds. */
-const timeoutsMs = { connection: 5_000, greeting: 5_000, socket: 10_000, dns: 5_000 }
 /** Of a mail, from the first byte to the server's answer. */
 const deadline = "20 seconds"
 /** Mails on their way at the same time. */
-const lanes = 4
+const maxConnections = 4
 
 /** The kinds of failure that nodemailer knows; what else it says may carry addresses. */
 const codeOf = (cause: unknown): string =>
@@ -82,7 +81,7 @@ export const layerSmtp = ({ from, url }: SmtpOptions) =>
   Layer.scoped(
     Mailer,
     Effect.gen(function* () {
-      const permits = yield* Effect.makeSemaphore(lanes)
+      const permits = yield* Effect.makeSemaphore(maxConnections)
       const transport = yield* Effect.acquireRelease(
         Effect.sync(() => transportOf(new URL(Redacted.value(url)))),
         (opened) => Effect.sync(() => opened.close())

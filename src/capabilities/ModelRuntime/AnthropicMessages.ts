@@ -3,22 +3,15 @@
  * the Effect that is pinned: that one brings a tokenizer compiled to WebAssembly, decodes each event by a schema, which costs more than
  * the token that is in it, and has none of our deadlines and errors.
  */
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
 import { typeId } from "../../domain/Ids.ts"
-import { StreamingPost } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,
   type ModelPart,
   type ModelRequest,
-  ModelRuntime,
-  type ModelRuntimeService,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
 import { anthropicInput } from "./AnthropicInput.ts"
-import { readableBy, refusal } from "./Attachments.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
@@ -173,21 +166,12 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams straight from the provider; options say what is waited for how long. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  Layer.effect(
-    ModelRuntime,
-    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
-      defaultModel: options.defaultModel,
-      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
-      readsPassages: false,
-      acceptsImages: true,
-      readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      reply: (request) =>
-        Stream.suspend(() => {
-          const refused = refusal(request.prompt, () => true)
-          if (refused !== null) return Stream.fail(refused)
-          const body = bodyOf(request, options.defaultModel)
-          const decoder = new AnthropicDecoder(request)
-          return ProviderStream.parts(exchange, { ...options, api: "anthropic" }, "/messages", body, decoder)
-        })
-    }))
+  ProviderStream.runtimeOver(
+    options,
+    () => true,
+    (exchange, request) => {
+      const body = bodyOf(request, options.defaultModel)
+      const decoder = new AnthropicDecoder(request)
+      return ProviderStream.parts(exchange, { ...options, api: "anthropic" }, "/messages", body, decoder)
+    }
   )

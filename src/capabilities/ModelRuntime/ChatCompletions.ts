@@ -1,19 +1,12 @@
 /** Any provider that speaks `POST /chat/completions`, streamed. */
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
 import { typeId } from "../../domain/Ids.ts"
-import { StreamingPost } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,
   type ModelPart,
   type ModelRequest,
-  ModelRuntime,
-  type ModelRuntimeService,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
-import { readableBy, refusal } from "./Attachments.ts"
 import { accepts, chatMessages } from "./ChatMessages.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import { versioned } from "./ProviderApi.ts"
@@ -150,23 +143,10 @@ const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: stri
 
 /** Streams straight from the provider; options say what is waited for how long. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  Layer.effect(
-    ModelRuntime,
-    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
-      defaultModel: options.defaultModel,
-      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
-      readsPassages: false,
-      acceptsImages: true,
-      readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      reply: (request) =>
-        Stream.suspend(() => {
-          const refused = refusal(request.prompt, accepts)
-          if (refused !== null) return Stream.fail(refused)
-          return Structured.orByInstruction(request, (asked) => {
-            const body = bodyOf(asked, options.defaultModel)
-            const path = pathOf(options, body.model)
-            return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked))
-          })
-        })
-    }))
+  ProviderStream.runtimeOver(options, accepts, (exchange, request) =>
+    Structured.orByInstruction(request, (asked) => {
+      const body = bodyOf(asked, options.defaultModel)
+      const path = pathOf(options, body.model)
+      return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked))
+    })
   )

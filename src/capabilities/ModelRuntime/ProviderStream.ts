@@ -4,17 +4,25 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import type { Answered, StreamingPostService } from "../StreamingPost.ts"
-import type { ModelError, ModelPart } from "../ModelRuntime.ts"
+import {
+  type ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime,
+  type ModelRuntimeService
+} from "../ModelRuntime.ts"
+import { type Answered, StreamingPost, type StreamingPostService } from "../StreamingPost.ts"
+import { readableBy, refusal } from "./Attachments.ts"
 import { type Decoder, partsOf } from "./ProviderAnswer.ts"
 import { keyHeaders, type ProviderApi } from "./ProviderApi.ts"
 import * as Failure from "./ProviderFailure.ts"
 
 export interface ProviderOptions {
   readonly apiKey: Redacted.Redacted
-  /** How the key is sent; as `Bearer` by default. */
+  /** The header of the key; `Bearer` by default. */
   readonly api?: ProviderApi
   /** Of Azure OpenAI's dated interface, which has the model in its address: such as `2024-10-21`. */
   readonly apiVersion?: string | undefined
@@ -94,3 +102,28 @@ export const parts = (
     Stream.unwrapScoped
   )
 }
+
+/**
+ * A runtime that speaks one interface of providers. A prompt with a file that `accepts` does not take is refused before the
+ * provider is asked.
+ */
+export const runtimeOver = (
+  options: ProviderOptions,
+  accepts: Parameters<typeof refusal>[1],
+  reply: (exchange: StreamingPostService, request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
+) =>
+  Layer.effect(
+    ModelRuntime,
+    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
+      defaultModel: options.defaultModel,
+      contextWindow: options.contextWindow ?? defaultContextWindow,
+      readsPassages: false,
+      acceptsImages: true,
+      readable: (model) => readableBy(model ?? options.defaultModel),
+      reply: (request) =>
+        Stream.suspend(() => {
+          const problem = refusal(request.prompt, accepts)
+          return problem === null ? reply(exchange, request) : Stream.fail(problem)
+        })
+    }))
+  )

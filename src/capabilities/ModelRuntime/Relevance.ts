@@ -1,4 +1,4 @@
-/** How much of a question's words a text has, by the same terms that the search goes by. */
+/** The share of a question's words that occur in a text, by the same terms as search. */
 import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
 import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms, word } from "../../search/Tokenizer.ts"

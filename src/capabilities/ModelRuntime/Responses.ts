@@ -1,18 +1,11 @@
 /** OpenAI's `POST /responses`, streamed. */
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
-import { StreamingPost } from "../StreamingPost.ts"
 import {
   type FinishReason,
   type ModelError,
   type ModelPart,
   type ModelRequest,
-  ModelRuntime,
-  type ModelRuntimeService,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
-import { readableBy, refusal } from "./Attachments.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import * as Failure from "./ProviderFailure.ts"
 import * as ProviderStream from "./ProviderStream.ts"
@@ -141,22 +134,12 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
 
 /** Streams straight from the provider; options say what is waited for how long. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
-  Layer.effect(
-    ModelRuntime,
-    Effect.map(StreamingPost, (exchange): ModelRuntimeService => ({
-      defaultModel: options.defaultModel,
-      contextWindow: options.contextWindow ?? ProviderStream.defaultContextWindow,
-      readsPassages: false,
-      acceptsImages: true,
-      readable: (model: string | null) => readableBy(model ?? options.defaultModel),
-      reply: (request) =>
-        Stream.suspend(() => {
-          const refused = refusal(request.prompt, () => true)
-          if (refused !== null) return Stream.fail(refused)
-          return Structured.orByInstruction(request, (asked) => {
-            const body = bodyOf(asked, options.defaultModel)
-            return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(asked))
-          })
-        })
-    }))
+  ProviderStream.runtimeOver(
+    options,
+    () => true,
+    (exchange, request) =>
+      Structured.orByInstruction(request, (asked) => {
+        const body = bodyOf(asked, options.defaultModel)
+        return ProviderStream.parts(exchange, options, "/responses", body, new ResponsesDecoder(asked))
+      })
   )

@@ -37,7 +37,7 @@ const mayMoveOn = ({ problem, reason }: ModelError): boolean =>
 /** One runtime over all of `routes`, whose base has to be among its providers. */
 export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeService => {
   const { defaultModel, fallbacks, providers } = routes
-  /** When each provider that failed is asked first again, in monotonic milliseconds. */
+  /** The time from which each failed provider is tried first again, in monotonic milliseconds. */
   const pausedUntil = new Map<string, number>()
 
   /** A name before the first slash that is no provider's belongs to the model. */

@@ -1,4 +1,4 @@
-/** What a redirect makes of a request, and what it must not carry to another origin (Fetch standard, HTTP-redirect fetch). */
+/** The request that follows a redirect, without what must not reach another origin (Fetch standard, HTTP-redirect fetch). */
 import * as Effect from "effect/Effect"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { parseUrl } from "./Destination.ts"

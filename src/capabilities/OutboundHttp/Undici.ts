@@ -20,7 +20,7 @@ import { makeSystemResolver, parseUrl, resolve, type Resolver } from "./Destinat
 import { type Hop, isRedirect, next } from "./Redirects.ts"
 
 export interface UndiciOptions {
-  /** What may be reached although it is not routed globally. */
+  /** Addresses that are allowed although they are not routed globally. */
   readonly allow: AllowList
   /** The operating system's by default. */
   readonly resolver?: Resolver

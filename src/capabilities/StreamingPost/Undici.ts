@@ -22,7 +22,7 @@ import { type Answered, StreamingPost, StreamingPostError, type Posted } from ".
 
 /** Bytes that may wait for a slow reader before the provider has to. */
 const maxUnreadBytes = 1024 * 1024
-/** Bytes of an answer of which enough was read that are still taken, so that its connection can be used again. */
+/** Bytes of the rest of an answer that are read and dropped, so that its connection can be reused. */
 const maxDroppedBytes = 64 * 1024
 
 /** As many as the dispatcher opens; an owner may have half, and waits for them no longer than for an answer to begin. */
@@ -114,7 +114,7 @@ class Call implements Dispatcher.DispatchHandler {
         status,
         headers: plain(headers),
         read: this.#read,
-        noTokensLeft: this.#enough
+        noTokensLeft: this.#noTokensLeft
       })
     )
   }
@@ -161,7 +161,7 @@ class Call implements Dispatcher.DispatchHandler {
     })
   }
 
-  get #enough(): Effect.Effect<void> {
+  get #noTokensLeft(): Effect.Effect<void> {
     return Effect.sync(() => {
       this.#left = true
       this.#resume()
@@ -178,7 +178,7 @@ class Call implements Dispatcher.DispatchHandler {
     if (this.#controller !== null) this.#abort(this.#controller)
   }
 
-  /** When the caller leaves: ends what is not over, unless {@link enough} leaves it its time. */
+  /** Ends the request when the caller leaves, unless `noTokensLeft` lets it finish. */
   readonly release = Effect.sync(() => {
     if (!this.#left) this.#leave()
   })

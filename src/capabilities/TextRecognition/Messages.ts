@@ -1,4 +1,4 @@
-/** What the recognition's worker thread is sent and what it answers. */
+/** Messages to and from the recognition's worker thread. */
 import * as Schema from "effect/Schema"
 
 export const Job = Schema.Struct({ bytes: Schema.Uint8ArrayFromSelf })

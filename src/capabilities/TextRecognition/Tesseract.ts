@@ -25,7 +25,7 @@ export interface TesseractOptions {
   readonly script: URL
   /** Most dots of an image, default 25 million: a page at 600 dots per inch has fewer. */
   readonly maxPixels?: number
-  /** What the process may grow by while an image is read, in MiB, default 512. */
+  /** Growth of the process while an image is read, in MiB; 512 by default. */
   readonly memoryMb?: number
   /** For one image, default one minute. */
   readonly timeout?: Duration.DurationInput

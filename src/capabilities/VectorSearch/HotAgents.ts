@@ -16,7 +16,7 @@ interface Seen {
   readonly since: number
   count: number
   reading: boolean
-  /** When it may be read again. */
+  /** The time from which it may be read again. */
   after: number
 }
 

@@ -132,7 +132,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       }
     })
 
-    /** What the memory has of the agent, where it has it as it is now and of the current model; nothing is read for it. */
+    /** The agent's index in memory, if it is current and of the current model; reads nothing. */
     const remembered = (scope: ReadScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null

@@ -173,7 +173,7 @@ export const makeAgents = (
     const all = new LruCache<Held>()
     const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
     const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
-    /** Whether a caller would have a turn at once. */
+    /** True when a caller would not have to wait. */
     const isFree = () =>
       turns.held + turns.waiting < readings && vectorTurns.held + vectorTurns.waiting < vectorReadings
     const cost = ({ index }: Held) => index?.bytes ?? 1_024

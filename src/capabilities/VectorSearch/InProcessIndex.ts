@@ -36,7 +36,7 @@ export class InProcessIndex {
   #generations: Array<string> = []
   #sources: Array<string> = []
 
-  /** Whose vectors it has; those of another profile need an index of their own. */
+  /** The profile of its vectors; another profile needs an index of its own. */
   readonly profile: string
 
   /** Without an embedder for the profile `dimensions` is 0, and no vector is kept. */

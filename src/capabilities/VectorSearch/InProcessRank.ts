@@ -44,7 +44,7 @@ class Bar {
     this.#least = least
   }
 
-  /** What a newcomer has to reach. */
+  /** The score that a new candidate has to exceed. */
   get height(): number {
     const full = this.#count === this.#kept.length
     return full ? Math.max(this.#least, this.#kept[this.#count - 1] ?? 0) : this.#least

@@ -9,12 +9,13 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { TenantId } from "../../domain/Ids.ts"
+import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
 import { isVisible } from "./Visible.ts"
 
 const Changes = Schema.Struct({
   version: Schema.Number,
-  /** Whose vectors answer. */
+  /** The profile whose vectors answer. */
   profile: Schema.String,
   /** Live generations: source and number. */
   live: Schema.Array(Schema.Tuple(Schema.String, Schema.String)),
@@ -146,7 +147,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
 /** Chunks of an agent that a search has found. */
 export interface FoundIds {
   readonly scope: AgentScope
-  /** What their sources have to meet, as JSON; null: nothing. */
+  /** Conditions on their sources, as JSON; null without any. */
   readonly filters: string | null
   readonly ids: ReadonlyArray<string>
 }
@@ -155,6 +156,8 @@ const hitsOf =
   (sql: SqlClient.SqlClient) =>
   /** For each of `found`, in one snapshot: the agent's version now, and those of its chunks that are live and visible. */
   (found: ReadonlyArray<FoundIds>) => {
+    // Searches of several tenants come together under load.
+    const within = forTenants(found.map(({ scope }) => scope.tenantId))
     const asked = found.map(({ filters, ids, scope }) => [scope.agentId, scope.tenantId, ids, filters])
     return sql<Hits>`
         select
@@ -179,7 +182,7 @@ const hitsOf =
             ) s
           ) as hits
         from jsonb_array_elements(${JSON.stringify(asked)}::jsonb) with ordinality as a (asked, place)
-        order by a.place`.pipe(Effect.orDie)
+        order by a.place`.pipe(Effect.orDie, within)
   }
 
 const visibleOf =

@@ -25,7 +25,7 @@ export interface WarmUpOptions {
 
 const busiest = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql<AgentScope>`
+  (sql) => sql<AgentScope>`/* every tenant: sweep */
     with asked as (
       (select tenant_id, agent_id, sum(turns) as turns, null::timestamptz as used from agent_usage
         where period_start > now() - interval '62 days' and turns > 0

@@ -18,15 +18,15 @@ export class LruCache<V> {
     this.#entries.delete(key)
   }
 
-  /** Keeps the `most` that were used last. */
-  keep(most: number): void {
+  /** Keeps the `maxEntries` most recently used entries. */
+  keep(maxEntries: number): void {
     for (const key of this.#entries.keys()) {
-      if (this.#entries.size <= most) return
+      if (this.#entries.size <= maxEntries) return
       this.#entries.delete(key)
     }
   }
 
-  /** What all values cost together. */
+  /** The sum of the costs of all values. */
   sum(cost: (value: V) => number): number {
     let sum = 0
     for (const value of this.#entries.values()) sum += cost(value)

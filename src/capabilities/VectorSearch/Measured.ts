@@ -1,4 +1,4 @@
-/** How long searches take, whoever answers them: told at `/metrics`. */
+/** Duration of searches, on each backend, for `/metrics`. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"

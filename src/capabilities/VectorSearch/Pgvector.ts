@@ -50,7 +50,7 @@ interface Agent {
   readonly vectors: boolean
   /** Raised by every change of what is found. */
   readonly version: number
-  /** How many vectors there are; null where that is known of this version. */
+  /** Number of vectors; null when it is already known for this version. */
   readonly vectorCount: number | null
   /** Of the words that were asked about. */
   readonly counts: Counts
@@ -83,9 +83,9 @@ const make = (options: PgvectorOptions) =>
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
-    /** What decides the way: whose vectors answer, whether there are any, how many chunks; and what `terms` are worth. */
+    /** Data that chooses the query: the profile whose vectors answer, whether there are any, the number of chunks, and the weights of `terms`. */
     const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) =>
-      sql<Agent>`
+      sql<Agent>`/* every tenant: words */
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
           exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors,
           version::float8 as version,

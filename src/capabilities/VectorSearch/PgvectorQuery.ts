@@ -50,7 +50,7 @@ export interface WeighedTerm {
   /** Its share of what a chunk could reach in the first form of the query, and in the second: 0 where it is not in one. */
   readonly one: number
   readonly two: number
-  /** How many chunks have it. */
+  /** Number of chunks that contain it. */
   readonly chunks: number
 }
 
@@ -66,7 +66,7 @@ export interface HybridQuery {
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
-  /** What the sources of chunks have to meet, as JSON; null: nothing. */
+  /** Conditions on the chunks' sources, as JSON; null without any. */
   readonly filters: string | null
   /** Candidates by meaning come from the index and may lack some. */
   readonly approximate: boolean
@@ -91,11 +91,11 @@ export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<H
   chunks <= exhaustive || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
 const Found = Schema.Struct({
-  /** How many candidates by meaning there were. */
+  /** Number of candidates by meaning. */
   near: Schema.Int,
   /** The most that a chunk which is no candidate could score, but for its common words; null when all are candidates. */
   rest: Schema.NullOr(Schema.Number),
-  /** What stands for the cosine of a chunk without a vector; null where words alone decide. */
+  /** The value used for a missing cosine of a chunk without a vector; null where words alone decide. */
   expected: Schema.NullOr(Schema.Number),
   chunks: Schema.Array(
     Schema.Struct({
@@ -354,7 +354,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
   return SqlSchema.single({
     Request: Schema.Void,
     Result: Found,
-    execute: () => sql`
+    execute: () => sql`/* every tenant: words */
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::${kind} as v from asked),
       ${visible(sql, scope, query)}

@@ -1,4 +1,4 @@
-/** How many of the best chunks approximate searches find, sampled: one search in a hundred is repeated exactly. */
+/** Recall of approximate searches, sampled: one search in a hundred is repeated exactly. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"

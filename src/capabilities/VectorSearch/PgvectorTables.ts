@@ -14,7 +14,7 @@ const batch = 250
 /** One batch; true when there is nothing left to copy. */
 const fillOnce = (sql: SqlClient.SqlClient, profile: string) =>
   Effect.gen(function* () {
-    yield* sql`select spoke_fill_vectors(${profile}, ${batch}::int)`
+    yield* sql`/* every tenant: vectors */ select spoke_fill_vectors(${profile}, ${batch}::int)`
     const [row] = yield* sql<{ readonly filled: boolean }>`
       select filled from vector_profiles where profile = ${profile}`
     return row?.filled ?? false
@@ -26,7 +26,7 @@ const fillOnce = (sql: SqlClient.SqlClient, profile: string) =>
  */
 export const makeTable = (sql: SqlClient.SqlClient, profile: string, dimensions: number) =>
   Effect.gen(function* () {
-    const made = sql<{ readonly name: string }>`
+    const made = sql<{ readonly name: string }>`/* every tenant: vectors */
       select spoke_vector_table(${profile}, ${dimensions}::int) as name`.pipe(
       sql.withTransaction,
       // Two processes that start, or a writer that holds the tables the other way round: one of them has to yield.

@@ -85,7 +85,9 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
 
   const count = (agent: AgentScope, terms: ReadonlyArray<string>) =>
     Effect.map(
-      sql<{ readonly counts: Counts }>`select ${counts(sql, agent, terms)} as counts`,
+      sql<{
+        readonly counts: Counts
+      }>`/* every tenant: words */ select ${counts(sql, agent, terms)} as counts`,
       ([row]) => row?.counts ?? []
     )
 

@@ -1,4 +1,4 @@
-/** What a Messenger message says. */
+/** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
 
@@ -13,7 +13,7 @@ const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
 
 interface Attached {
   readonly media: ReadonlyArray<InboundMedia>
-  /** What the attachment says by itself. */
+  /** The text of the attachment itself. */
   readonly text: string
 }
 

@@ -20,7 +20,7 @@ const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], maxAliasCharacter
 
 const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_id", value: id }]
 
-/** Who an echo comes from: us when it carries an id of our outbox, or names our app. */
+/** The sender of an echo: this service when it carries an id of our outbox, or names our app. */
 const originOf = (message: Fields) => ({
   ...member("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
   ...member("appId", wordOf(message["app_id"]))

@@ -15,7 +15,7 @@ import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 
-/** An older request may be one that somebody has recorded. */
+/** An older request may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v0=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/

@@ -91,7 +91,7 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
       _tag: "Message",
       channel,
       accountId,
-      // Whoever knows the secret of one app says nothing for another.
+      // The secret of one app proves nothing about another app.
       messageId: `${accountId}:${eventId}`,
       from: [{ kind: "thread", value: thread }],
       kind: media.length > 0 ? "media" : "text",

@@ -18,7 +18,7 @@ import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 
-/** Who knows the token knows the secret, so that a bot which is activated again keeps it. */
+/** Derived from the token, so that a bot which is activated again keeps its secret. */
 const secretOf = ({ accessToken }: ChannelAccess) =>
   createHmac("sha256", Redacted.value(accessToken)).update("spoke telegram webhook").digest("hex")
 

@@ -1,5 +1,5 @@
 /**
- * Telegram's webhooks: one update each. A chat is the contact, whoever writes in it: in private it is one person, and in a group
+ * Telegram's webhooks: one update each. The chat is the contact, not the writer: in private it is one person, and in a group
  * the bot answers whom it is spoken to by. A topic of a forum is a chat of its own.
  */
 import type * as DateTime from "effect/DateTime"
@@ -36,7 +36,7 @@ const spans = (message: Fields) =>
     })
   })
 
-/** Whether somebody in a group speaks to the bot: by its name, by a command of its own, or by answering it. */
+/** Whether a group's message is for the bot: it has the bot's name, is one of its commands, or answers it. */
 const isSpokenTo = (message: Fields, bot: string, username: string) => {
   const answered = fieldsOf(fieldsOf(message["reply_to_message"])["from"])
   if (wordOf(answered["id"], 30) === bot) return true

@@ -1,6 +1,6 @@
 /**
- * Who a WhatsApp item is about. Since 2026 a customer may have no phone number here, only ids that are scoped to the
- * business; an id is never taken for a number, nor the other way round.
+ * The customer of a WhatsApp item. Since 2026 a customer may have no phone number, only ids that are scoped to the
+ * business. An id is never read as a number, nor a number as an id.
  */
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
@@ -11,7 +11,7 @@ const maxAliasCharacters = 256
 const scopedId = /^[A-Z]{2}\.(?:ENT\.)?[A-Za-z0-9]{1,128}$/
 const parentId = /^[A-Z]{2}\.ENT\./
 
-/** Digits alone; undefined for anything that is no number. */
+/** The digits of a phone number; undefined for anything else. */
 export const phoneOf = (value: unknown): string | undefined => {
   const digits = wordOf(value, 40)?.replace(/^\+|[\s()./-]/g, "")
   return digits !== undefined && /^\d{3,20}$/.test(digits) ? digits : undefined
@@ -20,14 +20,14 @@ export const phoneOf = (value: unknown): string | undefined => {
 const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyArray<ContactAlias> =>
   value === undefined ? [] : [{ kind, value }]
 
-/** An id wherever it stands: whether it is a parent's can be read off it. */
+/** An id in any field; its form tells whether it is a parent's. */
 const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
   const id = wordOf(value, maxAliasCharacters)
   if (id === undefined || phoneOf(id) !== undefined) return []
   return alias(parentId.test(id) ? "parent_user_id" : kind, id)
 }
 
-/** Where names of one person may stand: a number's field, the id's, the parent id's. */
+/** The fields that may name one person: number, id and parent id. */
 export interface Names {
   readonly phone?: unknown
   readonly userId?: unknown
@@ -59,11 +59,11 @@ export const aliasesOf = ({ phone, userId, parentUserId }: Names): Aliases | und
 export interface Sender {
   readonly from: Aliases
   readonly profileName: string | undefined
-  /** The entry of `contacts` that says more of them. */
+  /** The matching entry of `contacts`. */
   readonly contact: Fields | undefined
 }
 
-/** An entry of `contacts`, read once: any number of messages may be theirs. */
+/** An entry of `contacts`, decoded once for all messages of the person. */
 interface Contact {
   readonly fields: Fields
   readonly aliases: Aliases | undefined
@@ -73,7 +73,7 @@ interface Contact {
 
 export interface Contacts {
   readonly byName: ReadonlyMap<string, Contact>
-  /** The one there is. */
+  /** The only entry, if there is just one. */
   readonly only: Contact | undefined
 }
 
@@ -110,7 +110,7 @@ export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => 
   return from === undefined ? undefined : { from, profileName: found?.profileName, contact: found?.fields }
 }
 
-/** The two ids at the end of "User … changed from A to B": the name before them is the customer's to choose. */
+/** The two ids at the end of "User … changed from A to B". They are matched at the end, because customers choose the name before them. */
 const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[A-Za-z0-9.]{1,132})\.?$/
 
 /** The old and the new number or id of a contact, of a `system` message. */
@@ -131,10 +131,10 @@ export const renamedOf = (message: Fields): Aliases | undefined => {
   return joined(before, after)
 }
 
-/** The old names and the new ones, when there are both. */
+/** The old names together with the new ones; undefined unless there are both. */
 export const joined = (before: Aliases | undefined, after: Aliases | undefined): Aliases | undefined => {
   if (before === undefined || after === undefined) return undefined
-  // The new ones first: they are what comes from now on.
+  // The new ones first: later messages carry them.
   const more = before.filter(
     ({ kind, value }) => !after.some((name) => name.kind === kind && name.value === value)
   )

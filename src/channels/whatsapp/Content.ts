@@ -1,4 +1,4 @@
-/** What a WhatsApp message says. Places, contacts and orders are put into words, so that a model can read them. */
+/** Content of a WhatsApp message. Places, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"

@@ -1,4 +1,4 @@
-/** What WhatsApp is asked: to deliver a text or a file, to show that a message was read and is being answered. */
+/** Requests to WhatsApp: deliver a text or a file, show that a message was read and is being answered. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"

@@ -1,4 +1,4 @@
-/** How far a WhatsApp message of ours has come. */
+/** Delivery states of our WhatsApp messages. */
 import type { Delivery, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, outboxIdOf, wordOf } from "../Fields.ts"
 

@@ -1,6 +1,7 @@
 /** Permissions of API keys with their aliases and older names, and roles of dashboard users. */
 import * as Schema from "effect/Schema"
 import { AgentId, KeyId, TenantId, type TokenId, UserId } from "../Ids.ts"
+import type { ExternalEndUserId } from "../chat/ChatTurn.ts"
 import type { SourceScope } from "../knowledge/SourceScope.ts"
 
 const groups = [
@@ -12,11 +13,11 @@ const groups = [
 ] as const
 
 /** What a key may hold. Groups are bidirectional aliases; `*` satisfies everything. */
-export const Permission = Schema.Literal(...groups.flat(), "trace_read", "*")
+export const Permission = Schema.Literal(...groups.flat(), "trace_read", "visitor_tokens", "*")
 export type Permission = typeof Permission.Type
 
 /** What a key may hold, without the other names of the same. */
-export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "*"
+export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "visitor_tokens" | "*"
 
 /** What a route may require. */
 export type Requirement = Exclude<Permission, "*">
@@ -48,12 +49,16 @@ export interface AgentScope {
 export interface ReadScope extends AgentScope {
   /** Null: all of them. */
   readonly sourceScope: SourceScope | null
+  /** The key that a turn is asked with, where there is one: it may have budgets of its own. */
+  readonly keyId?: KeyId
 }
 
 /** An authenticated agent key, read once when the request authenticates. */
 export interface AgentKey extends ReadScope {
   readonly keyId: KeyId
   readonly permissions: ReadonlyArray<Permission>
+  /** The name that a visitor's token proves. */
+  readonly visitor?: ExternalEndUserId
 }
 
 export const Role = Schema.Literal("owner", "admin", "agent", "viewer")
@@ -94,6 +99,6 @@ export const grantorOfKey = ({ keyId }: Pick<AgentKey, "keyId">): Grantor | null
 export const grantorOfUser = ({ session }: Pick<SessionUser, "session">): Grantor | null =>
   session === null ? null : { session }
 
-/** Who calls a hosted route that takes an agent key or, without one, a dashboard session. */
+/** The caller of a hosted route that takes an agent key or, without one, a dashboard session. */
 export type Caller =
   { readonly _tag: "Key"; readonly key: AgentKey } | { readonly _tag: "User"; readonly user: SessionUser }

@@ -47,7 +47,7 @@ export interface RequiredScope {
   readonly verb: Verb
 }
 
-/** True when a token that holds `held` may do what `required` says. Who may write may read. */
+/** True when a token with the scopes `held` satisfies `required`. Write access includes read access. */
 export const permits = (held: ReadonlyArray<Scope>, { resource, verb }: RequiredScope): boolean =>
   held.some((scope) => {
     if (scope === "*") return true
@@ -86,7 +86,7 @@ export class AccessToken extends Schema.Class<AccessToken>("AccessToken")({
   prefix: Schema.String,
   scopes: Schema.Array(Scope),
   status: TokenStatus,
-  /** Who made it, and whose role bounds it. */
+  /** Its maker, whose role limits it. */
   user: Schema.Struct({ id: UserId, email: Schema.String }),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),

@@ -1,4 +1,4 @@
-/** Who may sign in and run a tenant: users, sessions and the operator's requests. */
+/** Users of a tenant, their sessions, and the operator's requests. */
 import * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { Role } from "./Access.ts"

@@ -1,7 +1,7 @@
 /** The audit trail as it is read. */
 import * as Schema from "effect/Schema"
 
-/** Who did it: an API key, a dashboard user, an access token, the operator or the service itself, by id. */
+/** The actor: an API key, a dashboard user, an access token, the operator or the service itself, by id. */
 export const Actor = Schema.Struct({
   type: Schema.Literal("key", "user", "token", "operator", "service"),
   id: Schema.String
@@ -13,7 +13,7 @@ export const AuditEntry = Schema.Struct({
   id: Schema.String,
   at: Schema.DateTimeUtc,
   actor: Actor,
-  /** The deed, as `noun.verb`: `agent_run.read`. */
+  /** The action, as `noun.verb`: `agent_run.read`. */
   action: Schema.String,
   /** The id of what it was done to. */
   target: Schema.String,

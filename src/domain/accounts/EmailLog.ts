@@ -6,7 +6,7 @@ import { sanitize } from "../Text.ts"
 export const EmailLog = Schema.Struct({
   id: Schema.String,
   to: Schema.String,
-  /** What it was about. */
+  /** The kind of mail. */
   kind: Schema.String,
   status: Schema.String.annotations({
     description: "queued, sent or failed; later the last word of the provider's events"

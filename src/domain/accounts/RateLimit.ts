@@ -1,4 +1,4 @@
-/** How often a key may be used; unlimited by default. */
+/** The rate limit of a key; none by default. */
 import * as Schema from "effect/Schema"
 
 /** At most `requests` in any `window`, which is in seconds. */

@@ -1,4 +1,4 @@
-/** How long a tenant keeps what. */
+/** Retention periods of a tenant. */
 import * as Schema from "effect/Schema"
 
 /** Days; null keeps for ever. */
@@ -11,7 +11,7 @@ const limits = {
   runs: Days,
   auditEntries: Days,
   emailLogs: Days,
-  /** What was sent to webhooks; seven days are the most that is ever kept. */
+  /** Payloads of webhooks; kept for at most seven days. */
   eventDeliveries: Days,
   /** Jobs that have ended; the last of a source stays. */
   ingestionJobs: Days

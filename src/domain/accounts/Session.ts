@@ -9,12 +9,12 @@ export type SignInId = typeof SignInId.Type
 export const SessionOrigin = Schema.Struct({
   /** The network that the sign-in came from. */
   address: Schema.NullOr(Schema.String),
-  /** What the browser says that it is. */
+  /** The browser's `user-agent`. */
   device: Schema.NullOr(Schema.String)
 })
 
-/** How a session was opened: with a password, or at the tenant's provider. */
-export const SignInMethod = Schema.Literal("password", "sso")
+/** How a session was opened: with a password, at the tenant's provider, or with a passkey. */
+export const SignInMethod = Schema.Literal("password", "sso", "passkey")
 export type SignInMethod = typeof SignInMethod.Type
 
 /** A session that is open. */

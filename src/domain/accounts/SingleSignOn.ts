@@ -49,7 +49,7 @@ const rules = {
   groupRoles: Schema.Array(GroupRole).pipe(Schema.maxItems(100)),
   /** Of whom no group gives a role; null: they do not get in. */
   defaultRole: Schema.NullOr(Role),
-  /** Whoever signs in first is added to the team. */
+  /** A first sign-in adds the person to the team. */
   createsPeople: Schema.Boolean,
   /** False: the people of the tenant sign in at the provider alone. */
   allowsPasswords: Schema.Boolean
@@ -83,6 +83,10 @@ export const Connection = Schema.Struct({
 })
 export type Connection = typeof Connection.Type
 
+/** The higher of two; null is none. */
+const higher = (one: Role | null, other: Role | null): Role | null =>
+  one === null || (other !== null && atLeast(other, one)) ? other : one
+
 /** The highest role that one of the groups gives, else the default one; null: none. */
 export const roleOf = (
   { defaultRole, groupRoles }: Pick<Connection, "defaultRole" | "groupRoles">,
@@ -92,12 +96,27 @@ export const roleOf = (
   return (
     groupRoles
       .filter(({ group }) => held.has(group))
-      .reduce<Role | null>(
-        (best, { role }: GroupRole) => (best !== null && atLeast(best, role) ? best : role),
-        null
-      ) ?? defaultRole
+      .reduce<Role | null>((best, { role }: GroupRole) => higher(best, role), null) ?? defaultRole
   )
 }
+
+/**
+ * What groups give that the provider has provisioned. No owners: whoever has its provisioning token could make one. Owners are
+ * made by owners, and by groups of a token that the provider has signed.
+ */
+export const provisionedRoleOf = (
+  connection: Pick<Connection, "defaultRole" | "groupRoles">,
+  groups: ReadonlyArray<string>
+): Role | null => {
+  const role = roleOf(connection, groups)
+  return role === "owner" ? "admin" : role
+}
+
+/** The role of somebody who signs in, by the groups of their token and those that were provisioned. */
+export const signedInRoleOf = (
+  connection: Pick<Connection, "defaultRole" | "groupRoles">,
+  groups: { readonly signed: ReadonlyArray<string>; readonly provisioned: ReadonlyArray<string> }
+): Role | null => higher(roleOf(connection, groups.signed), provisionedRoleOf(connection, groups.provisioned))
 
 /** Body of `POST /api/auth/sso`. */
 export const BeginSignOn = Schema.Struct({ email: Email })

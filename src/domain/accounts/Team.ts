@@ -7,6 +7,8 @@ import { Email, NewPassword, User } from "./Account.ts"
 export const Member = Schema.Struct({
   ...User.fields,
   invited: Schema.Boolean,
+  /** False of whoever the provider has switched off: nothing lets them in. */
+  active: Schema.Boolean,
   createdAt: Schema.DateTimeUtc
 })
 export type Member = typeof Member.Type

@@ -36,7 +36,7 @@ const GroundingSettings = Schema.Struct({
   unsupported: UnsupportedPolicy,
   /** Tokens of sources that the model is shown with a question. */
   contextTokens: Schema.Int.pipe(Schema.between(500, 32_000)),
-  /** How often the model may search again in one turn. */
+  /** Maximum number of further searches by the model in one turn. */
   maxSearches: Schema.Int.pipe(Schema.between(0, 8))
 })
 type GroundingSettings = typeof GroundingSettings.Type
@@ -62,7 +62,7 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   masking: Schema.NullOr(Masking),
   /** The newest: of every change there is one. */
   version: Version,
-  /** Whose settings these are, and turns use. */
+  /** The version of these settings, which turns use. */
   publishedVersion: Version,
   /** A share of the conversations that another version answers; null for none. */
   split: Schema.NullOr(Split),

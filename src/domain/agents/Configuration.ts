@@ -33,7 +33,7 @@ export const AgentConfiguration = Schema.Struct({
   sources: optional(named(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
   /** Tools with an address, by name. Where it stands, those that it does not name go; left out, all stay as they are. */
   remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools)),
-  /** Where it stands, the test cases that it does not have go, but for those of turns; left out, all stay as they are. */
+  /** All test cases of the agent: others are removed, except those from turns. When absent, all stay as they are. */
   cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases)))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
@@ -70,7 +70,7 @@ export const AgentChange = Schema.Struct({
   /** Null for one that is not there yet. */
   id: Schema.NullOr(AgentId),
   fields: Schema.Array(FieldChange),
-  /** What it means for people who talk with the agent now. */
+  /** The consequence for people who talk with the agent now. */
   meaning: Schema.String
 })
 export type AgentChange = typeof AgentChange.Type

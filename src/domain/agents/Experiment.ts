@@ -34,7 +34,7 @@ const atMostOne = (names: ReadonlyArray<string>) => (given: object) =>
 
 /** Body of `POST /api/agents/:id/experiments`. */
 export const StartExperiment = Schema.Struct({
-  /** Whose settings answer: the published version's where neither this nor `settings` is given. */
+  /** The version whose settings answer: the published one when neither this nor `settings` is given. */
   version: optional(Version),
   /** All settings of a draft that is no version yet; what is left out is as in an agent that was just made. */
   settings: optional(Schema.Struct(settings)),
@@ -86,7 +86,7 @@ export const ExperimentOutcome = Schema.Struct({
   ...Schema.Struct(CaseResult.fields).omit("line", "question").fields,
   /** Of a stored turn; null for a case. */
   outcome: Schema.NullOr(Schema.Literal("same", "changed", "diverged")),
-  /** What the stored turn had replied. */
+  /** The reply of the stored turn. */
   before: Schema.NullOr(Schema.String)
 })
 export type ExperimentOutcome = typeof ExperimentOutcome.Type
@@ -98,7 +98,7 @@ export const ExperimentResult = Schema.Struct({
   question: Schema.String,
   /** Null until it has been asked. */
   result: Schema.NullOr(ExperimentOutcome),
-  /** What came of the same question in the baseline. */
+  /** The result of the same question in the baseline. */
   baseline: Schema.NullOr(ExperimentOutcome)
 })
 export type ExperimentResult = typeof ExperimentResult.Type
@@ -124,7 +124,7 @@ export const ExperimentReport = Schema.Struct({
 })
 export type ExperimentReport = typeof ExperimentReport.Type
 
-/** What a version has to reach before it is published. Nothing, unless somebody has said so. */
+/** The results that a version needs before it can be published; none by default. */
 export const PublishThreshold = Schema.Struct({
   /** Share of the cases that have to pass. */
   minPass: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1))),

@@ -1,4 +1,4 @@
-/** What of personal data is kept from the model, the tools and the traces of an agent. */
+/** Masking of personal data before it reaches an agent's model, tools and traces. */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { parse } from "./MaskingPattern.ts"
@@ -46,7 +46,7 @@ const Tools = Schema.Array(ToolName).pipe(Schema.maxItems(64))
 export const Masking = Schema.Struct({
   kinds: Kinds,
   patterns: Patterns,
-  /** Whether what the model reads of the sources is masked too. */
+  /** Whether passages of sources are masked for the model too. */
   sources: Schema.Boolean,
   /** Tools that get the values in the place of their placeholders. */
   tools: Tools

@@ -54,7 +54,7 @@ class Parser {
     this.pattern = pattern
   }
 
-  /** What is wrong; null when nothing is. */
+  /** The error; null for a valid pattern. */
   run(): string | null {
     while (this.at < this.pattern.length) {
       const isSet = this.pattern.charAt(this.at) === "["
@@ -155,7 +155,7 @@ export class Matcher {
     )
   }
 
-  /** Where the next match may begin: before a character that one of the first places reads. */
+  /** The characters before which the next match may begin: those that one of the first places reads. */
   private next(text: string, from: number): number {
     const firsts = this.places.findIndex(({ isOptional }) => !isOptional) + 1
     for (let at = from; at < text.length; at++) {

@@ -17,12 +17,12 @@ export const Start = Schema.Struct({
   sources: Count,
   /** Pages and documents that can be found. */
   documents: Count,
-  /** Somebody has asked the agent in the dashboard. */
+  /** The agent has answered a question in the dashboard. */
   tried: Schema.Boolean,
   /** The widget has been set up. */
   widget: Schema.Boolean,
   finished: Schema.Boolean,
-  /** Somebody has said that the start is not to be shown first any more. */
+  /** The team has dismissed the start page. */
   dismissed: Schema.Boolean
 })
 export type Start = typeof Start.Type

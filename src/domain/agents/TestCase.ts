@@ -11,7 +11,7 @@ export const newTestCaseId = Effect.map(Clock.currentTimeMillis, (now) => TestCa
 
 /** Cases of one agent at most. */
 export const maxTestCases = 2_000
-/** Characters of an expected source or fact, and of a note. */
+/** Characters of an expected source or fact, of a criterion and of a note. */
 export const maxExpectationLength = 2_000
 /** Sources, and facts, of one case at most. */
 const maxExpectations = 100
@@ -39,12 +39,14 @@ export const TestCaseFields = Schema.Struct({
   expectFacts: emptyList,
   /** Absent: the reply may be either. */
   expectRefusal: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  /** What a language model judges the reply by; without one the case does not pass. */
+  criterion: Schema.optionalWith(note, { exact: true }),
   /** For people: nothing checks it. */
   note: Schema.optionalWith(note, { exact: true })
 }).pipe(Schema.filter(fitsTogether))
 export type TestCaseFields = typeof TestCaseFields.Type
 
-/** Where a case came from: `human` is the answer of somebody of the team, `feedback` an opinion of the customer. */
+/** Where a case came from: `human` is an answer of a team member, `feedback` a rating of the customer. */
 export const TestCaseOrigin = Schema.Literal("written", "run", "feedback", "human", "file")
 export type TestCaseOrigin = typeof TestCaseOrigin.Type
 
@@ -55,6 +57,7 @@ export const TestCase = Schema.Struct({
   expectSources: Schema.Array(Schema.String),
   expectFacts: Schema.Array(Schema.String),
   expectRefusal: Schema.NullOr(Schema.Boolean),
+  criterion: Schema.NullOr(Schema.String),
   note: Schema.NullOr(Schema.String),
   origin: TestCaseOrigin,
   /** Null unless it was made from a run. */

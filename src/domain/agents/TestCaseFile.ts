@@ -9,14 +9,14 @@ import { TestCaseFields } from "./TestCase.ts"
 const maxCases = 10_000
 
 export type Case = TestCaseFields & {
-  /** Where it stands in the file, from 1. */
+  /** Its line in the file, from 1. */
   readonly line: number
 }
 
 const expected =
-  'A line is {"question": "…", "expectSources": ["…"], "expectFacts": ["…"], "expectRefusal": false, "note": "…"}, of which only the question is required.'
+  'A line is {"question": "…", "expectSources": ["…"], "expectFacts": ["…"], "expectRefusal": false, "criterion": "…", "note": "…"}, of which only the question is required.'
 const expectedColumns =
-  "The first line of a CSV file names its columns: question, and any of expectSources, expectFacts (several separated by |), expectRefusal (true or false) and note."
+  "The first line of a CSV file names its columns: question, and any of expectSources, expectFacts (several separated by |), expectRefusal (true or false), criterion and note."
 
 const decode = Schema.decodeUnknownEither(TestCaseFields, { onExcessProperty: "error" })
 const decodeJson = Schema.decodeUnknownEither(Schema.parseJson())
@@ -56,6 +56,7 @@ const no = /^(?:false|no|0)$/i
 const columns: Readonly<Record<string, (text: string) => unknown>> = {
   question: (text) => text,
   note: (text) => text,
+  criterion: (text) => text,
   expectSources: listOf,
   expectFacts: listOf,
   expectRefusal: (text) => (yes.test(text.trim()) ? true : no.test(text.trim()) ? false : text)
@@ -102,12 +103,13 @@ export const parse = (text: string, format: "csv" | "jsonl"): Parsed => {
 /** `cases` as JSON Lines that {@link parse} reads as the same cases. */
 export const written = (cases: ReadonlyArray<TestCaseFields>): string =>
   cases
-    .map(({ expectFacts, expectRefusal, expectSources, note, question }) =>
+    .map(({ criterion, expectFacts, expectRefusal, expectSources, note, question }) =>
       JSON.stringify({
         question,
         ...(expectSources.length === 0 ? {} : { expectSources }),
         ...(expectFacts.length === 0 ? {} : { expectFacts }),
         ...(expectRefusal === undefined ? {} : { expectRefusal }),
+        ...(criterion === undefined ? {} : { criterion }),
         ...(note === undefined ? {} : { note })
       })
     )

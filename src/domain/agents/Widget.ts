@@ -2,6 +2,7 @@
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { AllowedOrigins } from "../accounts/ApiKey.ts"
+import { SourceScope } from "../knowledge/SourceScope.ts"
 import { Text, trimmed } from "../Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -79,7 +80,9 @@ export const PatchWidget = Schema.Struct({
   language: optional(look.language),
   consent: optional(look.consent),
   /** The websites that may show it; none: any website. */
-  allowedOrigins: optional(AllowedOrigins)
+  allowedOrigins: optional(AllowedOrigins),
+  /** What visitors without a token may read; null: every source of the agent. */
+  sourceScope: optional(Schema.NullOr(SourceScope))
 })
 export type PatchWidget = typeof PatchWidget.Type
 
@@ -87,6 +90,7 @@ export const AgentWidget = Schema.Struct({
   /** For the `data-agent` of the script; null until the widget was changed for the first time, and when its key was revoked. */
   publicId: Schema.NullOr(Schema.String),
   allowedOrigins: Schema.Array(Schema.String),
+  sourceScope: Schema.NullOr(SourceScope),
   look: WidgetLook,
   /** 0 before the first change. */
   version: Schema.Int.pipe(Schema.nonNegative())

@@ -17,7 +17,7 @@ const SubscriptionFact = Schema.TaggedStruct("Subscription", {
   /** The provider's word for it. */
   status: Text,
   period: Schema.NullOr(Period),
-  /** When the subscription was made, in seconds: a tenant's newest one counts. */
+  /** Creation time of the subscription, in seconds: a tenant's newest one counts. */
   begun: Schema.Int,
   /** Deleted for good. */
   ended: Schema.Boolean

@@ -1,4 +1,4 @@
-/** What models cost, in billionths of a US dollar: whole numbers, so that sums are exact. */
+/** Costs of models, in billionths of a US dollar: whole numbers, so that sums are exact. */
 import * as Schema from "effect/Schema"
 
 /** What one call of a model used. */

@@ -1,7 +1,8 @@
-/** What has been used of a period, beside what the plan allows. */
+/** Usage of a period, and the plan's limits. */
 import * as Schema from "effect/Schema"
 import { Period } from "../agents/Agent.ts"
 import { AgentId } from "../Ids.ts"
+import { Budget } from "./Budget.ts"
 import { Cost } from "./Cost.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
@@ -55,6 +56,8 @@ export type ModelUsage = typeof ModelUsage.Type
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
   cost: Cost,
+  /** What models may cost: all of the tenant's budgets. */
+  budgets: Schema.Array(Budget),
   models: Schema.Array(ModelUsage),
   agents: Schema.Array(AgentUsage),
   days: Schema.Array(DayUsage)

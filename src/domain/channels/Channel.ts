@@ -17,7 +17,7 @@ export type MessagingChannel = typeof MessagingChannel.Type
 
 /**
  * One name of a contact. WhatsApp: `phone` in digits, `user_id` and `parent_user_id` (business-scoped user ids);
- * Messenger: `page_scoped_id`; Telegram: `chat_id`; Slack: `thread`. Who has the same alias is the same person.
+ * Messenger: `page_scoped_id`; Telegram: `chat_id`; Slack and e-mail: `thread`. The same alias means the same person.
  */
 export const ContactAlias = Schema.Struct({
   kind: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9_]{0,31}$/)),
@@ -25,11 +25,13 @@ export const ContactAlias = Schema.Struct({
 })
 export type ContactAlias = typeof ContactAlias.Type
 
-/** A file of an inbound message: named by `id` (fetched with the channel's token) or by `url`; neither for a fallback. */
+/** A file of an inbound message: named by `id` (fetched with the channel's token), by `url`, or `data`; none for a fallback. */
 export const InboundMedia = Schema.Struct({
   kind: Schema.Literal("image", "video", "audio", "document", "sticker", "other"),
   id: optional(Text),
   url: optional(Text),
+  /** The file itself in base64, where a delivery brings it. */
+  data: optional(Text),
   mimeType: optional(Text),
   fileName: optional(Text),
   caption: optional(Text)
@@ -38,6 +40,10 @@ export type InboundMedia = typeof InboundMedia.Type
 
 /** What an echo says of who sent it: the metadata we gave our own sends, the provider's app. */
 const EchoOrigin = Schema.Struct({ outboxId: optional(OutboxId), appId: optional(Text) })
+
+/** By names of the adapter's own. */
+export const MessageContext = Schema.Record({ key: Schema.String, value: Text })
+export type MessageContext = typeof MessageContext.Type
 
 /** One message of a customer, or the echo of one that a human (or we) sent from the account. */
 export const InboundMessage = Schema.Struct({
@@ -51,14 +57,18 @@ export const InboundMessage = Schema.Struct({
   from: Schema.NonEmptyArray(ContactAlias),
   profileName: optional(Text),
   kind: Schema.Literal("text", "media", "interactive", "echo"),
-  /** What the customer said: text, caption, title of the chosen button. Empty for media without a caption. */
+  /** The customer's message: text, caption, or title of the chosen button. Empty for media without a caption. */
   text: Text,
   media: Schema.Array(InboundMedia),
   /** Only of echoes. */
   origin: optional(EchoOrigin),
-  /** True when another app owns the thread: stored, not answered. */
+  /** True when another app owns the thread, or nothing proves who wrote: stored, not answered. */
   standby: Schema.Boolean,
-  /** When the provider got it. */
+  /** Messages of the same sender are counted together, where a contact may open any number of conversations. */
+  sender: optional(Text),
+  /** Returned to the adapter with the reply, such as the subject. */
+  context: optional(MessageContext),
+  /** The time at which the provider received it. */
   timestamp: Schema.DateTimeUtc
 })
 export type InboundMessage = typeof InboundMessage.Type
@@ -93,7 +103,7 @@ export interface DeliveryStatus {
   readonly accountId: string
   /** Null for a Messenger watermark. */
   readonly providerMessageId: string | null
-  /** What we sent as the provider's opaque metadata. */
+  /** The opaque metadata that we sent with the message. */
   readonly outboxId: OutboxId | null
   readonly delivery: Delivery
   readonly error: string | null

@@ -33,14 +33,22 @@ const Secrets = Schema.Record({
   )
 )
 
+/** By the names that the channel's form gives them. */
+const Settings = Schema.Record({
+  key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
+  value: Schema.Trim.pipe(Schema.maxLength(1_000), Schema.pattern(/^\P{Cc}*$/u))
+}).pipe(Schema.filter((given) => Object.keys(given).length <= maxSecrets || `Expected at most ${maxSecrets}`))
+
 /** What is shown of one. */
 export const ChannelConfiguration = Schema.Struct({
   id: ChannelId,
   agentId: AgentId,
   channel: MessagingChannel,
   externalId: Schema.String,
-  /** Where the provider has to deliver. */
+  /** The address to which the provider has to deliver. */
   webhookUrl: Schema.String,
+  /** Those that the channel asks for; empty where it asks for none. */
+  settings: Schema.Record({ key: Schema.String, value: Schema.String }),
   active: Schema.Boolean,
   version: Version,
   createdAt: Schema.DateTimeUtc,
@@ -54,6 +62,7 @@ export const CreateChannel = Schema.Struct({
   externalId: optional(ExternalId),
   accessToken: AccessToken,
   secrets: Schema.optionalWith(Secrets, { exact: true, default: () => ({}) }),
+  settings: Schema.optionalWith(Settings, { exact: true, default: () => ({}) }),
   active: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
 })
 export type CreateChannel = typeof CreateChannel.Type
@@ -65,6 +74,8 @@ export const PatchChannel = Schema.Struct({
   accessToken: optional(AccessToken),
   /** Those that are left out stay. */
   secrets: optional(Secrets),
+  /** Those that are left out stay; an empty one is taken away. */
+  settings: optional(Settings),
   active: optional(Schema.Boolean)
 })
 export type PatchChannel = typeof PatchChannel.Type

@@ -100,7 +100,7 @@ export const RunTrace = Schema.Struct({
   startedAt: Schema.DateTimeUtc,
   completedAt: Schema.NullOr(Schema.DateTimeUtc),
   events: Schema.Array(RunEvent),
-  /** What the model was shown of the sources, on every page; empty while the run runs. */
+  /** Passages that the model was shown, on every page; empty while the run is active. */
   passages: Schema.Array(RunPassage),
   hasMore: Schema.Boolean,
   nextCursor: Schema.NullOr(Schema.String)

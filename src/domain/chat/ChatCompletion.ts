@@ -32,7 +32,7 @@ export const CompletionRequest = Schema.Struct({
   ),
   /** True stores the turn in a conversation of its own. */
   store: optional(Schema.Boolean),
-  /** Whom a stored turn is for, by the caller's own id. */
+  /** The end user of a stored turn, by the caller's own id. */
   user: optional(Schema.String),
   /** `conversationId` continues a stored conversation, whose own history is then read. */
   metadata: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))

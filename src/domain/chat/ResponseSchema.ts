@@ -141,7 +141,7 @@ class Reader {
     return Either.right(isPlain ? Object.fromEntries(parts.flatMap(Object.entries)) : { allOf: parts })
   }
 
-  /** What `keyword` comes to; a reference comes to all that it refers to. */
+  /** Reads `keyword`; a reference is read as its target. */
   private keyword(keyword: string, value: JsonValue, place: Place): Read<JsonObject> {
     const at = within(place, keyword)
     const known = Object.hasOwn(plain, keyword) ? plain[keyword] : undefined

@@ -42,7 +42,7 @@ export type StreamPart =
       readonly toolCallId: string
       readonly output: unknown
       readonly dynamic: true
-      /** How far a call has come that still runs: `output` is `{ progress }`. */
+      /** True for progress of a running call: `output` is `{ progress }`. */
       readonly preliminary?: true
     }
   | {

@@ -89,6 +89,8 @@ export const HandoffRequest = Schema.Struct({
   reason: optional(trimmed(1_000)),
   language: optional(trimmed(35))
 })
+/** The person writes. */
+export const TypingRequest = Schema.Struct(ofSession)
 export const FeedbackRequest = Schema.Struct({
   ...ofSession,
   messageId: MessageId,
@@ -140,7 +142,7 @@ export const ConversationView = Schema.Struct({
   ...realtime
 })
 
-/** Who wrote a message that is not the person's own. */
+/** The author of a message that the visitor did not write. */
 export const Author = Schema.Literal("agent", "human", "system")
 
 /** What the service itself says, for the widget to say in the language of its page. */
@@ -154,7 +156,7 @@ export const WidgetMessage = Schema.Struct({
   notice: Schema.NullOr(Notice),
   citations: Schema.Array(Citation),
   media: Schema.Array(Media),
-  /** What the person thought of it. */
+  /** The person's rating of it. */
   rating: Schema.NullOr(Rating)
 })
 export type WidgetMessage = typeof WidgetMessage.Type

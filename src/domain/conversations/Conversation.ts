@@ -27,7 +27,7 @@ export class Message extends Schema.Class<Message>("Message")({
   createdAt: Schema.DateTimeUtc
 }) {}
 
-/** Who wrote what the end user reads: the model, a human of the team, or the service itself. */
+/** The author of a message to the end user: the model, a member of the team, or the service itself. */
 export const MessageAuthor = Schema.Literal("agent", "human", "system")
 export type MessageAuthor = typeof MessageAuthor.Type
 

@@ -1,4 +1,4 @@
-/** How the team works through conversations: who has what, notes, labels, saved views, canned replies, and what happened. */
+/** The team's work on conversations: assignees, notes, labels, saved views, canned replies, and the history. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -42,7 +42,7 @@ export const Label = Schema.Struct({ id: LabelId, ...LabelFields.fields }).annot
 })
 export type Label = typeof Label.Type
 
-/** Whose conversations: the caller's own, nobody's, or those of one member. */
+/** Assignee of the conversations: the caller, no one, or one member. */
 const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
@@ -68,7 +68,7 @@ export const SavedView = Schema.Struct({ id: SavedViewId, ...SavedViewFields.fie
 export type SavedView = typeof SavedView.Type
 
 export const CannedReplyFields = Schema.Struct({
-  /** What is typed behind `/`. */
+  /** The name that is typed after `/`. */
   shortcut: trimmed(40).pipe(
     Schema.pattern(/^[\p{L}\p{N}_-]+$/u, { message: () => "Expected letters, digits, - and _" })
   ),
@@ -103,9 +103,9 @@ export const Entry = Schema.Struct({
   kind: EntryKind,
   /** Of the message that it stands after; 0 before the first. */
   position: Schema.Int,
-  /** Who did it; null where it was the customer, the agent or the service. */
+  /** The member who did it; null for the customer, the agent and the service. */
   by: Schema.NullOr(Teammate),
-  /** Whom the conversation was assigned to. */
+  /** The member to whom the conversation was assigned. */
   subject: Schema.NullOr(Teammate),
   /** The note, why a human was asked for, or the label's name. */
   content: Schema.NullOr(Schema.String),
@@ -125,7 +125,7 @@ export const ReadFields = Schema.Struct({
 
 /** What the inbox knows of a conversation for one member. */
 export const InboxStanding = Schema.Struct({
-  /** What the customer said last. */
+  /** The customer's last message. */
   question: Schema.NullOr(Schema.String),
   /** True where the customer has written since the caller last read. */
   unread: Schema.Boolean,
@@ -143,11 +143,11 @@ const OtherConversation = Schema.Struct({
   updatedAt: Schema.DateTimeUtc
 })
 
-/** Whom a conversation is with. */
+/** The end user of a conversation. */
 export const Person = Schema.Struct({
   id: EndUserId,
   externalId: Schema.NullOr(Schema.String),
-  /** What messaging providers call them. */
+  /** Names of the person at messaging providers. */
   contacts: Schema.Array(
     Schema.Struct({ channel: Schema.String, kind: Schema.String, value: Schema.String })
   ),

@@ -16,7 +16,7 @@ export const ConversationPreview = Schema.Struct({
   preview: Schema.NullOr(Schema.String),
   /** Why the last message, the customer's, got no answer; null where it got one, or waits for it. */
   failure: Schema.NullOr(RunFailure),
-  /** How many replies the customer found helpful, and how many not. */
+  /** Numbers of replies that the customer rated helpful and not helpful. */
   ratings: Schema.Struct({ helpful: Schema.Int, unhelpful: Schema.Int })
 })
 export type ConversationPreview = typeof ConversationPreview.Type

@@ -39,7 +39,7 @@ export const InsightGroup = Schema.Struct({
   /** Turns of the first and of the second half of the time that was asked for. */
   trend: Schema.Struct({ earlier: Count, later: Count }),
   lastAt: Schema.DateTimeUtc,
-  /** What was searched in vain, most often first. */
+  /** Sources that were searched without a result, the most frequent first. */
   sources: Schema.Array(Schema.Struct({ id: SourceId, name: Schema.String, times: Count })),
   /** The newest. */
   examples: Schema.Array(WrongTurn)
@@ -61,7 +61,7 @@ export const InsightPage = Schema.Struct({
 })
 
 /** What measures are told apart by. */
-export const MeasuredBy = Schema.Literal("day", "agent", "channel")
+export const MeasuredBy = Schema.Literal("day", "agent", "channel", "version", "language")
 export type MeasuredBy = typeof MeasuredBy.Type
 
 const Share = Schema.Number.pipe(Schema.between(0, 1))
@@ -91,7 +91,10 @@ export const Measures = Schema.Struct({
 })
 export type Measures = typeof Measures.Type
 
-/** `key` is a day in UTC (YYYY-MM-DD), an agent's id or a channel; `name` the agent's. */
+/**
+ * `key` is a day in UTC (YYYY-MM-DD), an agent's id, a channel, a version of the agent that was asked for, or a language (ISO 639-1,
+ * `unknown` where words do not tell); `name` the agent's.
+ */
 export const MeasuresRow = Schema.Struct({
   key: Schema.String,
   name: Schema.NullOr(Schema.String),

@@ -1,4 +1,4 @@
-/** What the realtime socket of a conversation tells. */
+/** Frames of a conversation's realtime socket. */
 import * as Schema from "effect/Schema"
 import { RunEvent } from "../chat/AgentRun.ts"
 import { Citation } from "../chat/ChatTurn.ts"
@@ -9,6 +9,10 @@ const FeedMessage = Schema.Struct({
   ...Message.fields,
   citations: Schema.optionalWith(Schema.Array(Citation), { exact: true })
 })
+
+/** Who writes besides the agent. */
+export const Writer = Schema.Literal("customer", "team")
+export type Writer = typeof Writer.Type
 
 /** One frame of the socket. */
 export const Frame = Schema.Union(
@@ -23,6 +27,11 @@ export const Frame = Schema.Union(
     state: ConversationState
   }),
   Schema.Struct({ type: Schema.Literal("run.event"), event: RunEvent }),
-  Schema.Struct({ type: Schema.Literal("typing"), conversationId: ConversationId })
+  Schema.Struct({
+    type: Schema.Literal("typing"),
+    conversationId: ConversationId,
+    /** Left out where the agent writes. */
+    by: Schema.optionalWith(Writer, { exact: true })
+  })
 )
 export type Frame = typeof Frame.Type

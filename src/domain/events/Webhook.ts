@@ -24,7 +24,11 @@ export const EventType = Schema.Literal(
   "source.ready",
   "source.failed",
   "feedback.given",
-  "version.published"
+  "version.published",
+  "budget.near",
+  "channel.failing",
+  "channel.recovered",
+  "gap.found"
 )
 export type EventType = typeof EventType.Type
 
@@ -43,7 +47,18 @@ export const exampleIds: Readonly<Record<EventType, Readonly<Record<string, unkn
   "source.ready": { sourceId: "src_example", ingestionJobId: "job_example" },
   "source.failed": { sourceId: "src_example", ingestionJobId: "job_example" },
   "feedback.given": { conversationId: "cnv_example", messageId: "msg_example", rating: 1 },
-  "version.published": { version: 1 }
+  "version.published": { version: 1 },
+  "budget.near": {
+    budgetId: "bgt_example",
+    keyId: null,
+    period: "month",
+    percent: 80,
+    limitNanoUsd: 100_000_000_000,
+    spentNanoUsd: 80_100_000_000
+  },
+  "channel.failing": { channelId: "chn_example", channel: "whatsapp" },
+  "channel.recovered": { channelId: "chn_example", channel: "whatsapp" },
+  "gap.found": { gapId: "grp_example", count: 5, people: 3, runIds: ["run_example"] }
 }
 
 /** Sent on demand, whatever the endpoint asks for. */
@@ -129,9 +144,9 @@ export const ReplayRange = Schema.Struct({ from: TimestampInput, to: optional(Ti
 export type ReplayRange = typeof ReplayRange.Type
 
 export const Replayed = Schema.Struct({
-  /** How many events will be sent again. */
+  /** Number of events that will be sent again. */
   replayed: Schema.Int,
-  /** Where to go on when the range holds more than one request takes; null when that was all. */
+  /** Position for the next request when the range is larger than one request allows; null at the end. */
   nextFrom: Schema.NullOr(Schema.DateTimeUtc)
 })
 

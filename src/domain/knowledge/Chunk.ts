@@ -1,4 +1,4 @@
-/** What retrieval is asked and answers. */
+/** Request and answer of retrieval. */
 import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId, SourceId } from "../Ids.ts"
 import { SourceType } from "./Source.ts"

@@ -59,7 +59,7 @@ export const DryRunLine = Schema.Struct({
   /** Null where it was not found by following links. */
   depth: Schema.NullOr(Schema.Int),
   parent: Schema.NullOr(Schema.String),
-  /** What robots.txt says; null where it was not asked. */
+  /** The verdict of robots.txt; null where it was not consulted. */
   robots: Schema.NullOr(Schema.Literal("allowed", "disallowed")),
   httpStatus: Schema.NullOr(Schema.Int)
 })

@@ -35,7 +35,7 @@ export interface ReaderContext<Settings> {
   readonly settings: Settings
   /** JSON that the last finished pass left; null for the first one and when everything is to be read anew. */
   readonly cursor: unknown
-  /** What the step before returned as `next`; null at the first step of a pass. */
+  /** The `next` of the step before; null at the first step of a pass. */
   readonly position: unknown
   /** The revision of a document that answers now. */
   readonly known: (uri: string) => string | undefined
@@ -57,7 +57,7 @@ export interface ReaderDocument {
   readonly format?: "markdown" | "text"
   /** Changes whenever the document does. */
   readonly revision?: string
-  /** Who may read it: taken only into a source all of whose labels are among these. */
+  /** Labels that may read it: it is added only to a source all of whose labels are among these. */
   readonly labels?: ReadonlyArray<string>
 }
 

@@ -235,19 +235,19 @@ export const EmbeddingState = Schema.Struct({
 })
 export type EmbeddingState = typeof EmbeddingState.Type
 
-/** A source with everything its views are cut from. */
+/** A source with all fields; the views of the routes are subsets of it. */
 export class Source extends Schema.Class<Source>("Source")({
   id: SourceId,
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
-  /** Who may read it; left out where it has none: every key that may read the agent's sources. */
+  /** Labels of the keys that may read it. Absent where it has none: every key that may read the agent's sources reads it. */
   labels: optional(Schema.Array(Schema.String)),
   status: SourceStatus,
   config: SourceConfigView,
   lastSyncedAt: Schema.NullOr(Schema.DateTimeUtc),
   lastError: Schema.NullOr(Schema.String),
   latestJob: Schema.NullOr(LatestJob),
-  /** Only where one source was asked for. */
+  /** Present only in the answer for one source. */
   embedding: optional(EmbeddingState)
 }) {}

@@ -1,4 +1,4 @@
-/** What callers say of their sources. */
+/** Callers' metadata of their sources. */
 import * as Schema from "effect/Schema"
 import { Text } from "../Text.ts"
 

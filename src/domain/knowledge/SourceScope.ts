@@ -34,3 +34,23 @@ export const SourceScope = Schema.Struct({
   sourceIds: Schema.optionalWith(SourceIds, { exact: true })
 })
 export type SourceScope = typeof SourceScope.Type
+
+/** Without labels, only what everybody may read. */
+export const openScope: SourceScope = { labels: [] }
+
+const common = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>) =>
+  one.filter((item) => other.includes(item))
+
+/**
+ * A scope that leaves no source which `one` or `other` does not; null leaves all. What they make visible by different labels
+ * of the same source is left out too.
+ */
+export const narrowed = (one: SourceScope | null, other: SourceScope): SourceScope => {
+  if (one === null) return other
+  const labels = common(one.labels, other.labels)
+  const sourceIds =
+    one.sourceIds === undefined || other.sourceIds === undefined
+      ? (one.sourceIds ?? other.sourceIds)
+      : common(one.sourceIds, other.sourceIds)
+  return { labels, ...(sourceIds === undefined ? {} : { sourceIds }) }
+}

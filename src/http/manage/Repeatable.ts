@@ -1,6 +1,7 @@
 /** POSTs of programs with the header `Idempotency-Key`: what comes again is answered again, and not done again. */
 import * as HttpApp from "@effect/platform/HttpApp"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
+import * as HttpBody from "@effect/platform/HttpBody"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
@@ -26,12 +27,15 @@ const decodeKey = (header: string) =>
     )
   )
 
-const replayed = (answer: { readonly status: number; readonly contentType: string; readonly body: string }) =>
-  HttpServerResponse.text(answer.body, {
-    status: answer.status,
-    contentType: answer.contentType,
-    headers: { "idempotent-replayed": "true" }
-  })
+type KnownAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
+
+/** The stored answer in place of `response`, under the headers that each answer has. */
+const replay = (answer: KnownAnswer, response: HttpServerResponse.HttpServerResponse) =>
+  response.pipe(
+    HttpServerResponse.setStatus(answer.status),
+    HttpServerResponse.setBody(HttpBody.text(answer.body, answer.contentType)),
+    HttpServerResponse.setHeader("idempotent-replayed", "true")
+  )
 
 /** Passes the first request with its key on and keeps its answer; ends any other one with that answer. */
 export const once = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
@@ -45,7 +49,7 @@ export const once = (repeated: RepeatedRequests, { tenantId }: TenantScope, toke
     const asked: RepeatableRequest = { tenantId, tokenId, idempotencyKey: header, requestHash }
     const known = yield* repeated.begin(asked)
     if (Option.isSome(known)) {
-      yield* HttpApp.appendPreResponseHandler(() => Effect.succeed(replayed(known.value)))
+      yield* HttpApp.appendPreResponseHandler((_, response) => Effect.succeed(replay(known.value, response)))
       return yield* new Conflict({ message: "It has been answered before." })
     }
     yield* HttpApp.appendPreResponseHandler((_, response) =>

@@ -13,13 +13,11 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import * as Json from "../../domain/Json.ts"
 import { Agents } from "../../usecases/agents/Agents.ts"
-import { RateLimits } from "../../usecases/billing/RateLimits.ts"
 import { answer } from "../server/Boundary.ts"
-import { authenticate } from "../KeyAuth.ts"
+import { authenticate, authorities } from "../KeyAuth.ts"
 import * as RequestId from "../server/RequestId.ts"
 import * as Rpc from "./Rpc.ts"
 import * as Tools from "./Tools.ts"
@@ -78,8 +76,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
       const agents = yield* Agents
-      const keys = yield* KeyStore
-      const limits = yield* RateLimits
+      const known = yield* authorities
       const tools = yield* Tools.make
       const ownOrigin = new URL(appUrl).origin
       const requirements = { permission: ["retrieve", "chat"], publicApi: false, ownOrigin } as const
@@ -136,7 +133,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const received = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const key = yield* authenticate(keys, limits, requirements, request)
+        const key = yield* authenticate(known, requirements, request)
         const spoken = request.headers["mcp-protocol-version"]
         if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
           const message = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`

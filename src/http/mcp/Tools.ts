@@ -1,4 +1,4 @@
-/** What an agent can do for other agents: search its sources, and answer. The same use-cases as `/v1`. */
+/** The tools of an agent over MCP: search its sources, and answer. The same use-cases as `/v1`. */
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

@@ -17,7 +17,7 @@ const confirm = HttpApiEndpoint.put("confirm", "/api/operator/tenants/:id/domain
   .addSuccess(Answer)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
-/** Takes it back: nobody signs in by the domain any more, and nobody is added. */
+/** Withdraws the confirmation: the domain no longer leads to a sign-in and adds no members. */
 const withdraw = HttpApiEndpoint.del("withdraw", "/api/operator/tenants/:id/domains/:domain")
   .setPath(path)
   .addSuccess(Answer)

@@ -14,7 +14,7 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
     const audit = yield* AuditTrail
     const say = (
       { domain, id }: { readonly id: TenantId; readonly domain: Domain },
-      deed: "confirm" | "withdraw"
+      action: "confirm" | "withdraw"
     ) =>
       Effect.gen(function* () {
         const by = {
@@ -22,9 +22,9 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
           actor: { type: "operator" as const, id: "operator" },
           requestId: yield* RequestId
         }
-        const confirmed = deed === "confirm"
+        const confirmed = action === "confirm"
         const change = settings.confirm({ tenantId: id }, domain, confirmed)
-        yield* audit.change(by, `domain.${deed}`, change, () => domain)
+        yield* audit.change(by, `domain.${action}`, change, () => domain)
         return { domain, confirmed }
       })
     return handlers

@@ -1,6 +1,6 @@
 /**
- * `GET /api/realtime`: the WebSocket of one conversation. It stands beside the declared API, because
- * what it answers is no HTTP; requests that are no upgrade get the envelope.
+ * `GET /api/realtime`: the WebSocket of one conversation. It is not part of the declared API, because
+ * it does not answer in HTTP; a request that is not an upgrade gets an error in the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
@@ -29,7 +29,7 @@ const path = "/api/realtime"
 export interface Limits {
   /** Sockets of this process. */
   readonly sockets: number
-  /** Sockets of one conversation: a visitor's pages, and those of the team who look on. */
+  /** Sockets of one conversation: a visitor's pages, and those of team members. */
   readonly socketsPerConversation: number
   readonly pingEvery: Duration.DurationInput
 }
@@ -62,7 +62,7 @@ const MessageReference = Schema.NullOr(MessageId)
 const framesOf = (feed: RealtimeFeed, grant: Grant, lastMessageId: MessageId | null) =>
   feed.follow(grant, lastMessageId).pipe(
     Stream.mapEffect((frame) => Effect.orDie(encode(frame))),
-    // A conversation that is gone makes its tokens worthless, and so does a key or a session.
+    // A token is void once its conversation, key or session is gone.
     Stream.mapError(() => unauthorized)
   )
 
@@ -111,7 +111,7 @@ export const layer = (limits: Partial<Limits> = {}) =>
     })
   )
 
-/** Keeps the framework from writing addresses of sockets, and with them tokens, into spans of the server `layer`. */
+/** Keeps socket addresses, which contain tokens, out of the spans of the server `layer`. */
 export const untraced = HttpMiddleware.withTracerDisabledWhen(
   ({ url }) => url === path || url.startsWith(`${path}?`)
 )

@@ -41,6 +41,7 @@ import { failureBody, isCoded, jsonLimit, statusOf, webhookLimit } from "../Enve
 import * as FieldHints from "../FieldHints.ts"
 import * as Headers from "./Headers.ts"
 import * as OpenAiError from "../OpenAiError.ts"
+import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
 import { isOutage } from "./Outage.ts"
 import * as RequestContext from "./RequestContext.ts"
@@ -73,10 +74,13 @@ export const answer = (
 const answerOpenAi: typeof answer = (error, requestId, headers = {}) =>
   OpenAiError.answer(error, requestId, { ...retryAfter(error), ...headers })
 
-const unrouted = (method: string, methods: Methods, requestId: string) =>
+const answerScim: typeof answer = (error, requestId, headers = {}) =>
+  ScimProblem.answer(error, requestId, { ...retryAfter(error), ...headers })
+
+const unrouted = (method: string, methods: Methods, requestId: string, tell = answer) =>
   methods.length === 0 || methods.includes(method)
-    ? answer(new NotFound({ message: "There is nothing at this address." }), requestId)
-    : answer(
+    ? tell(new NotFound({ message: "There is nothing at this address." }), requestId)
+    : tell(
         new MethodNotAllowed({
           message: "This address does not have this method.",
           details: { allow: methods }
@@ -115,9 +119,11 @@ const recover = (
   methods: Effect.Effect<Methods>,
   requestId: string
 ) => {
+  const path = pathOf(request)
+  const tell = ScimProblem.isShapeOf(path) ? answerScim : answer
   return isRouteNotFound(cause)
-    ? Effect.map(methods, (known) => unrouted(request.method, known, requestId))
-    : recovered(cause, requestId, OpenAiError.isShapeOf(pathOf(request)) ? answerOpenAi : answer)
+    ? Effect.map(methods, (known) => unrouted(request.method, known, requestId, tell))
+    : recovered(cause, requestId, OpenAiError.isShapeOf(path) ? answerOpenAi : tell)
 }
 
 /** The answer to a request that a route failed with, or that could not be read. */
@@ -146,7 +152,7 @@ export interface Around {
   /** The client's address, where it is known. */
   readonly client: string | undefined
   readonly requestId: string
-  /** When the request came, as {@link monotonicMillis} counts. */
+  /** Arrival time of the request, in {@link monotonicMillis}. */
   readonly began: number
   /** The pattern of its route; null when it has none. */
   readonly pattern: Effect.Effect<string | null>
@@ -242,7 +248,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
     )
-    // Routes beside the declared ones are MCP's, and webhooks.
+    // Routes beside the declared ones are MCP's, SCIM's, and webhooks.
     const limitOf = (route: { readonly method: string; readonly path: string }) =>
       limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
     const hints = FieldHints.make(api)

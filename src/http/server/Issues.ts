@@ -1,4 +1,4 @@
-/** What was wrong with a request, told without repeating any of it. */
+/** Validation issues of a request, without any of its values. */
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import { ValidationError } from "../../domain/Errors.ts"
 

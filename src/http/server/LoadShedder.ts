@@ -15,7 +15,7 @@ import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 export const lookInterval = 20
 
 export interface Requester {
-  /** Whose request it is: owners share the waiting places. */
+  /** The owner of the request; owners share the waiting places. */
   readonly owner: string
   readonly begin: () => void
   /** With the milliseconds after which another try may succeed. */
@@ -52,7 +52,7 @@ const rateWindow = 5_000
 
 interface Waiting {
   readonly requester: Requester
-  /** When it came. */
+  /** Its arrival time. */
   readonly since: number
 }
 

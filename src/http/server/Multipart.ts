@@ -111,7 +111,7 @@ class Source<E, R> {
     })
   }
 
-  /** What comes before `delimiter`, piece by piece; the delimiter is used up with the last. */
+  /** The bytes before `delimiter`, in pieces; the last piece consumes the delimiter. */
   content(delimiter: Buffer): Stream.Stream<Uint8Array, E | ValidationError, R> {
     let ended = false
     const piece: Effect.Effect<Uint8Array, Option.Option<E | ValidationError>, R> = Effect.suspend(() => {

@@ -60,7 +60,7 @@ interface Taken {
   readonly bodies: RequestBodies
   readonly owner: string
   readonly response: ServerResponse
-  /** What its body holds of the budget. */
+  /** The part of the memory budget that its body holds. */
   permit: Permit | null
   reader: Reader | null
   /** Called once its body is there as a whole. */

@@ -27,6 +27,7 @@ import * as IngestionJobsHandlers from "../public/knowledge/IngestionJobsHandler
 import * as RetrieveHandlers from "../public/knowledge/RetrieveHandlers.ts"
 import * as SourcesHandlers from "../public/knowledge/SourcesHandlers.ts"
 import * as UsageHandlers from "../public/billing/UsageHandlers.ts"
+import * as VisitorTokensHandlers from "../public/chat/VisitorTokensHandlers.ts"
 import * as Metrics from "../system/Metrics.ts"
 import * as SystemHandlers from "../system/SystemHandlers.ts"
 
@@ -41,6 +42,7 @@ export const publicGroups = Layer.mergeAll(
   SourcesHandlers.layer,
   IngestionJobsHandlers.layer,
   UsageHandlers.layer,
+  VisitorTokensHandlers.layer,
   SystemHandlers.layer
 )
 
@@ -62,16 +64,16 @@ export interface Listen {
   readonly host: string
   /** 0 takes a free one; `HttpServer.address` says which. */
   readonly port: number
-  /** How long open requests may go on once the listener closes; then their connections are cut. */
+  /** Grace of open requests once the listener closes; then their connections are cut. */
   readonly grace: Duration.DurationInput
 }
 
-/** How long a connection that asks nothing is waited for when the server closes. */
-const unaskedMillis = 500
+/** Grace for a connection without a request when the server closes. */
+const silentConnectionMillis = 500
 
 /**
- * What closing needs besides: a connection goes as soon as its last answer is out, where it would idle until its client
- * lets go, and what is still at work after `grace` is cut. Returns what begins it.
+ * Closes connections when the server closes: an idle one at once, a busy one after its answer, and the rest after `grace`.
+ * Returns the effect that begins this.
  */
 const closer = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
@@ -83,11 +85,11 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
     })
     const closeIdle = Effect.sync(() => {
       server.closeIdleConnections()
-      // Browsers open some beforehand: what has never been asked anything is not idle in Node's eyes. What is new may have
-      // been asked, and it has not been read yet.
+      // Browsers open connections in advance, and Node counts one without a request as not idle. The request of a new
+      // connection may not have been read yet.
       const now = performance.now()
       for (const [socket, since] of connections)
-        if (socket.bytesRead === 0 && now - since > unaskedMillis) socket.destroy()
+        if (socket.bytesRead === 0 && now - since > silentConnectionMillis) socket.destroy()
     })
     const close = Effect.repeat(closeIdle, Schedule.spaced("50 millis")).pipe(
       Effect.timeoutOption(grace),

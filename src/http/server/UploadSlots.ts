@@ -1,4 +1,4 @@
-/** How many forms with files are taken in at the same time, by all routes together; the others wait with their bodies unread. */
+/** Limit of forms with files that all routes read at the same time; the others wait with unread bodies. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"

@@ -1,4 +1,4 @@
-/** What `/readyz` asks. */
+/** The checks of `/readyz`. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 
@@ -7,9 +7,9 @@ export interface Report {
   readonly ready: boolean
   /** Names are public: `accepting`, `database`, `queue`, `redis`, `migrations`, `search`. */
   readonly checks: ReadonlyArray<{ readonly name: string; readonly ok: boolean }>
-  /** How long the oldest reading of a source has waited for a worker; null when none waits. */
+  /** Waiting time of the oldest queued reading of a source; null when none waits. */
   readonly queue?: { readonly oldestWaitingSeconds: number | null }
-  /** How long the oldest due job of each queue has waited for a worker; null when none is due. */
+  /** Waiting time of each queue's oldest due job; null when none is due. */
   readonly queues?: ReadonlyArray<{ readonly name: string; readonly oldestWaitingSeconds: number | null }>
 }
 

@@ -1,4 +1,4 @@
-/** What the billing provider calls. */
+/** Webhooks of the billing provider. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

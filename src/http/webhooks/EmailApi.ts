@@ -1,4 +1,4 @@
-/** What the e-mail provider calls. */
+/** Webhooks of the e-mail provider. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

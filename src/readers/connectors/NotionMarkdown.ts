@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 
 export interface Block {
   readonly type: string
-  /** What stands under the block's type. */
+  /** The value under the block's type. */
   readonly value: unknown
   readonly children: ReadonlyArray<Block>
 }

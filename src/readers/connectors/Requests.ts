@@ -1,4 +1,4 @@
-/** Requests of registered readers: back-off where a service asks for it, and plain words where it refuses. */
+/** HTTP requests of registered readers, with back-off where a service asks for it, and readable errors. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,14 +15,14 @@ import { HostLimiter } from "../HostLimiter.ts"
 
 const MiB = 1024 * 1024
 
-/** Tries of one request, the first included; then the attempt fails, and the next one goes on with the same step. */
+/** Attempts of one request, including the first. After the last one the job's attempt fails; the next attempt repeats the step. */
 const maxTries = 5
 const firstPause = Duration.seconds(1)
-/** Services that ask for a longer pause are asked again after this one. */
+/** Upper bound of the pause that a service may ask for. */
 const maxPause = Duration.minutes(2)
 
 export interface Ask {
-  /** What is asked, for people: "The feed", "Zendesk". */
+  /** Name of the service in messages: "The feed", "Zendesk". */
   readonly service: string
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>

@@ -3,7 +3,7 @@
 const block = 512
 
 export interface TarVisitor {
-  /** Whether a regular file is to be held until it is whole. */
+  /** Whether a regular file is to be buffered completely. */
   readonly wants: (name: string, size: number) => boolean
   readonly file: (name: string, bytes: Uint8Array) => void
 }

@@ -121,7 +121,7 @@ export const zendesk = sourceReader({
       for (const article of articles) {
         const { body, draft, html_url: uri, title, updated_at } = article
         const labels = labelsOf(article)
-        // Who may read an article can change without its words.
+        // Permissions of an article can change while its text stays the same.
         const revision = [updated_at, ...(labels ?? [])].join(" ")
         if (draft) skipped.push({ uri, reason: "draft" })
         else if (known(uri) === revision) unchanged.push(uri)

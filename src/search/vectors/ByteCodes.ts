@@ -14,7 +14,7 @@ const roundingMargin = 1e-6
 /** A query in numbers of 16 bits. */
 export interface QuantizedQuery {
   readonly numbers: Int16Array
-  /** What 1 stands for. */
+  /** The value of a code of 1. */
   readonly step: number
   /** The length of what rounding took away. */
   readonly lost: number

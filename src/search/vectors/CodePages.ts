@@ -68,7 +68,7 @@ export class CodePages {
     return this.#pages.length * pageBytes
   }
 
-  /** How many there is room for. */
+  /** The capacity of the page. */
   get slots(): number {
     return this.#pages.length * this.#slotsPerPage
   }

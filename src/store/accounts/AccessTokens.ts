@@ -57,9 +57,11 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end as status,
       t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.created_at as "createdAt"`
 
-    /** True of a user `u` who has a password, or an identity at a provider. */
+    /** True of a user `u` who is active, and has a password, an identity at a provider or a passkey. */
     const maySignIn = sql`
-      (u.password_hash is not null or exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id))`
+      (u.active and (u.password_hash is not null
+        or exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id)
+        or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)))`
 
     // The lock makes it wait for a removal of the user, or a change of the password, that is under way.
     const insertRow = SqlSchema.findOne({
@@ -91,7 +93,7 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
     const selectLive = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: LiveToken,
-      execute: (fingerprint) => sql`
+      execute: (fingerprint) => sql`/* every tenant: directory */
         with noted as (
           update access_tokens set last_used_at = now() where (tenant_id, id) in (
             select tenant_id, id from access_tokens

@@ -43,7 +43,8 @@ const Changes = Schema.Struct({
   allowedOrigins: Schema.parseJson(Schema.Array(Schema.String)),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
   rateLimit: Schema.NullOr(RateLimit),
-  active: Schema.Boolean
+  active: Schema.Boolean,
+  sourceScope: Schema.NullOr(Schema.typeSchema(SourceScope))
 }).pipe(Schema.partial)
 export type KeyChanges = typeof Changes.Type
 
@@ -112,7 +113,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
       Request: Schema.Struct({ ...one, changes: Changes, expected: Schema.NullOr(Schema.Int) }),
       Result: Row,
       execute: ({ tenantId, id, expected, changes }) => {
-        const { name, allowedOrigins, expiresAt, rateLimit, active } = changes
+        const { name, allowedOrigins, expiresAt, rateLimit, active, sourceScope } = changes
         const assignments = [
           // An empty change is a statement too, and changes nothing.
           sql`version = version + ${Object.keys(changes).length === 0 ? 0 : 1}::int`,
@@ -125,7 +126,10 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
                 sql`rate_requests = ${rateLimit?.requests ?? null}::int`,
                 sql`rate_window = ${rateLimit?.window ?? null}::int`
               ]),
-          ...(active === undefined ? [] : [sql`status = ${active ? "ACTIVE" : "INACTIVE"}`])
+          ...(active === undefined ? [] : [sql`status = ${active ? "ACTIVE" : "INACTIVE"}`]),
+          ...(sourceScope === undefined
+            ? []
+            : [sql`source_scope = ${sourceScopeJson({ sourceScope })}::jsonb`])
         ]
         return sql`
           update api_keys set ${sql.csv(assignments)}

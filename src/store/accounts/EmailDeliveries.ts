@@ -1,4 +1,4 @@
-/** What became of the mails in `email_logs`. */
+/** Delivery results of the mails in `email_logs`. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -56,7 +56,7 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
       )
 
     /** Forgets, of all tenants, what is older than the 24 hours; true when there may be more. */
-    const sweep = sql`
+    const sweep = sql`/* every tenant: sweep */
       delete from manage_answers where (tenant_id, token_id, idempotency_key) in (
         select tenant_id, token_id, idempotency_key from manage_answers
         where created_at < now() - interval '24 hours' order by created_at limit ${sweepBatch}::int

@@ -21,7 +21,7 @@ const Failures = Schema.Struct({
   failed: Schema.Int,
   /** Of the latest few. */
   ids: Schema.Array(Schema.String),
-  /** What failed later is told of the next time. */
+  /** End of the reported time: the next mail reports later failures. */
   until: Schema.DateTimeUtcFromDate
 })
 export type Failures = typeof Failures.Type

@@ -1,4 +1,4 @@
-/** How long tenants keep what, in `tenant_retention`, and the removal of what is older, a bounded batch at a time. */
+/** Retention periods of tenants, in `tenant_retention`, and the removal of older rows in bounded batches. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -79,7 +79,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     const claimRow = SqlSchema.findOne({
       Request: Schema.Void,
       Result: Claimed,
-      execute: () => sql`
+      execute: () => sql`/* every tenant: sweep */
         update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
         where tenant_id = (
           select tenant_id from tenant_retention where due_at <= now() order by due_at limit 1 for update skip locked)
@@ -93,7 +93,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     const removed = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
       Effect.map(Effect.orDie(statement), (rows) => rows.length === batch)
 
-    /** What is asked of a conversation that may go. */
+    /** Conditions under which a conversation may be removed. */
     const isOver = (days: number) => sql`
       c.updated_at < ${before(days)} and c.state in ('AI_ACTIVE', 'CLOSED')
         and not exists (select from messages m

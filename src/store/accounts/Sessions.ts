@@ -6,10 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
-import { Session, SessionOrigin, type SignInId, type SignInMethod } from "../../domain/accounts/Session.ts"
+import { Session, SessionOrigin, type SignInId, SignInMethod } from "../../domain/accounts/Session.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 
-/** Who tries to sign in, and from where. */
+/** A sign-in attempt: the account and the client's address. */
 export interface Attempt {
   readonly email: Email
   readonly address: string
@@ -19,7 +19,8 @@ const NewSession = Schema.Struct({
   fingerprint: Schema.Uint8ArrayFromSelf,
   tenantId: TenantId,
   userId: UserId,
-  /** What it was checked against; null: the user signed in at a provider. */
+  method: SignInMethod,
+  /** The hash it was checked against; null: no password. */
   passwordHash: Schema.NullOr(Schema.String),
   ...SessionOrigin.fields,
   seconds: Schema.Number
@@ -42,8 +43,6 @@ const Row = Schema.Struct({
 /** Sessions of a list. */
 const maxListed = 100
 
-const methodOf = (passwordHash: string | null): SignInMethod => (passwordHash === null ? "sso" : "password")
-
 const Wait = Schema.Struct({ wait: Schema.Number })
 
 export class SessionStore extends Effect.Service<SessionStore>()("store/accounts/Sessions", {
@@ -54,12 +53,21 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const insertRow = SqlSchema.findOne({
       Request: NewSession,
       Result: Schema.Struct({ userId: UserId }),
-      execute: ({ address, device, fingerprint, passwordHash, seconds, tenantId, userId }) => sql`
+      execute: ({
+        address,
+        device,
+        fingerprint,
+        method,
+        passwordHash,
+        seconds,
+        tenantId,
+        userId
+      }) => sql`/* every tenant: sweep */
         with expired as (delete from user_sessions where expires_at <= now())
         insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
         select u.tenant_id, ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds}),
-          ${methodOf(passwordHash)}, ${address}::text, ${device}::text
-        from users u where u.tenant_id = ${tenantId} and u.id = ${userId} and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
+          ${method}, ${address}::text, ${device}::text
+        from users u where u.tenant_id = ${tenantId} and u.id = ${userId} and u.active and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
         for share returning user_id as "userId"`
     })
 
@@ -67,7 +75,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const selectUser = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: User,
-      execute: (fingerprint) => sql`
+      execute: (fingerprint) => sql`/* every tenant: directory */
         with noted as (
           update user_sessions set used_at = now() where token_hash in (
             select token_hash from user_sessions
@@ -76,7 +84,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         )
         select u.id, u.tenant_id as "tenantId", u.email, u.role
         from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
-        where s.token_hash = ${fingerprint} and s.expires_at > now() and (s.method <> 'password' or not exists (
+        where s.token_hash = ${fingerprint} and s.expires_at > now() and u.active and (s.method <> 'password' or not exists (
           select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords))`
     })
 
@@ -122,6 +130,16 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const list = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
       selectPage({ tenantId, userId, own }).pipe(Effect.orDie, Effect.withSpan("SessionStore.list"))
 
+    /** Whether the session of `fingerprint` is the user's and has not ended. */
+    const isOpen = ({ tenantId }: TenantScope, userId: UserId, fingerprint: Uint8Array) =>
+      sql`
+        select id from user_sessions
+        where tenant_id = ${tenantId} and user_id = ${userId} and token_hash = ${fingerprint}::bytea
+          and expires_at > now()`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
     /** False when the user has no such session. */
     const end = ({ tenantId }: TenantScope, userId: UserId, id: SignInId) =>
       sql`
@@ -144,9 +162,12 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
       )
 
     const remove = (fingerprint: Uint8Array) =>
-      sql`delete from user_sessions where token_hash = ${fingerprint}`.pipe(Effect.orDie, Effect.asVoid)
+      sql`/* every tenant: directory */ delete from user_sessions where token_hash = ${fingerprint}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
-    /** How long until fewer than `limit` failures lie within `window`; none when that is now. */
+    /** Time until fewer than `limit` failures are within `window`; none when that is now. */
     const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) =>
       selectWait({ email, address, seconds: Duration.toSeconds(window), limit }).pipe(
         Effect.orDie,
@@ -174,6 +195,6 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         return waiting
       }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("SessionStore.fail"))
 
-    return { insert, findUser, list, end, endOthers, remove, wait, fail } as const
+    return { insert, findUser, list, isOpen, end, endOthers, remove, wait, fail } as const
   })
 }) {}

@@ -1,4 +1,4 @@
-/** Where the people of a tenant sign in, the domains it claims, and who its people are at the provider. */
+/** The identity provider of a tenant, its domains, and the identities of its users. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -47,19 +47,28 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     const selectByDomain = SqlSchema.findOne({
       Request: Schema.String,
       Result: Schema.Struct({ tenantId: TenantId }),
-      execute: (domain) => sql`
+      execute: (domain) => sql`/* every tenant: directory */
         select d.tenant_id as "tenantId" from sso_domains d join sso_connections c on c.tenant_id = d.tenant_id
         where d.domain = ${domain} and d.confirmed_at is not null`
     })
 
+    /** Of a person `u`, as provisioned. */
+    const groupNames = sql`
+      coalesce((select jsonb_agg(g.name) from scim_group_members m
+        join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
+        where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]')`
+
     const selectIdentity = SqlSchema.findOne({
       Request: Schema.Struct({ tenantId: TenantId, ...Identity.fields }),
-      Result: Schema.Struct(Member.fields).omit("invited", "createdAt"),
+      Result: Schema.Struct({
+        ...Schema.Struct(Member.fields).omit("invited", "createdAt").fields,
+        groups: Schema.Array(Schema.String)
+      }),
       execute: ({ tenantId, issuer, subject }) => sql`
         update user_identities i set used_at = now() from users u
         where i.tenant_id = ${tenantId} and i.issuer = ${issuer} and i.subject = ${subject}
           and u.id = i.user_id and u.tenant_id = i.tenant_id
-        returning u.id, u.tenant_id as "tenantId", u.email, u.role`
+        returning u.id, u.tenant_id as "tenantId", u.email, u.role, u.active, ${groupNames} as groups`
     })
 
     const find = ({ tenantId }: TenantScope) =>
@@ -145,7 +154,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       domain: Domain,
       confirmed: boolean
     ) {
-      const changed = yield* sql`
+      const changed = yield* sql`/* every tenant: directory */
         update sso_domains d set confirmed_at = case when ${confirmed}::boolean then coalesce(confirmed_at, now()) end
         where d.tenant_id = ${tenantId} and d.domain = ${domain} and (not ${confirmed}::boolean or not exists (
           select from sso_domains o where o.domain = d.domain and o.tenant_id <> d.tenant_id

@@ -29,20 +29,21 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql`
-      u.id, u.tenant_id as "tenantId", u.email, u.role, u.created_at as "createdAt",
+      u.id, u.tenant_id as "tenantId", u.email, u.role, u.created_at as "createdAt", u.active,
       u.password_hash is null
-        and not exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id) as invited`
+        and not exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id)
+        and not exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id) as invited`
 
     /** True where the member `by` may manage the member `u`, as both are now. */
     const byManages = sql`
-      by.role || ' ' || u.role in (select jsonb_array_elements_text(${managing}::jsonb))`
+      by.active and by.role || ' ' || u.role in (select jsonb_array_elements_text(${managing}::jsonb))`
 
     /** Invitations `i` that are still good, with the invited `u` and the member `by` who made them. */
     const openInvitations = sql`
       user_invitations i join users u on u.tenant_id = i.tenant_id and u.id = i.user_id
       join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
     const allowsPasswords = sql`
-      not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
+      u.active and not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
     const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
     const selectPage = SqlSchema.findAll({
@@ -77,7 +78,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       Request: Schema.String,
       Result: Schema.Struct({ owners: Schema.Int }),
       execute: (tenantId) => sql`
-        select count(*)::int as owners from users where tenant_id = ${tenantId} and role = 'owner'`
+        select count(*)::int as owners from users where tenant_id = ${tenantId} and role = 'owner' and active`
     })
 
     const insertInvitation = SqlSchema.single({
@@ -101,14 +102,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const selectInvited = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: Row,
-      execute: (fingerprint) => sql`
+      execute: (fingerprint) => sql`/* every tenant: directory */
         select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`
     })
 
     const deleteInvitation = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: Schema.Struct({ tenantId: TenantId, userId: UserId }),
-      execute: (fingerprint) => sql`
+      execute: (fingerprint) => sql`/* every tenant: directory */
         delete from user_invitations where (tenant_id, user_id) in (
           select i.tenant_id, i.user_id from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
         ) returning tenant_id as "tenantId", user_id as "userId"`
@@ -131,7 +132,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)
 
-    /** Owners of the tenant. Locks its team until the transaction around it ends. */
+    /** Owners of the tenant that are active. Locks its team until the transaction around it ends. */
     const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
       return (yield* selectOwners(tenantId)).owners
@@ -149,15 +150,21 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`
         delete from user_sessions where tenant_id = ${tenantId} and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
-    /** A person who knew the former password may have made them. */
+    /** Access tokens of these users. A person who knew a former password may have made them. */
     const revokeTokens = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         update access_tokens set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null
           and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
+    /** Passkeys of these users, for the same reason. */
+    const forgetPasskeys = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
+      sql`
+        delete from passkeys where tenant_id = ${tenantId}
+          and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
+
     /**
      * Revokes what depends on a role that the user no longer has: invitations, and passwords that members chose for
-     * others, with the sessions and tokens of these. To be called after each change, in its transaction.
+     * others, with the sessions, tokens and passkeys of these. To be called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
@@ -173,6 +180,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       const ids = locked.map(({ id }) => id)
       yield* endSessions({ tenantId }, ids)
       yield* revokeTokens({ tenantId }, ids)
+      yield* forgetPasskeys({ tenantId }, ids)
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
@@ -182,9 +190,24 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const remove = ({ tenantId }: TenantScope, id: UserId) =>
       sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** Ends every session of the user. */
-    const signOut = (scope: TenantScope, id: UserId) =>
-      endSessions(scope, [id]).pipe(Effect.orDie, Effect.asVoid)
+    /** Ends every session of these users. */
+    const signOut = (scope: TenantScope, ...ids: ReadonlyArray<UserId>) =>
+      endSessions(scope, ids).pipe(Effect.orDie, Effect.asVoid)
+
+    /** Ends all that lets the user in: sessions, access tokens, the invitation. */
+    const lockOut = Effect.fn("TeamStore.lockOut")(function* (scope: TenantScope, id: UserId) {
+      const { tenantId } = scope
+      yield* endSessions(scope, [id])
+      yield* revokeTokens(scope, [id])
+      yield* sql`delete from user_invitations where tenant_id = ${tenantId} and user_id = ${id}`
+    }, Effect.orDie)
+
+    /** Undoes what the provider switched off. */
+    const activate = ({ tenantId }: TenantScope, id: UserId) =>
+      sql`update users set active = true where tenant_id = ${tenantId} and id = ${id}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
 
     /** Replaces the user's invitation, if there is one. */
     const invite = (invitation: {
@@ -201,10 +224,10 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         Effect.map(({ expiresAt }) => expiresAt)
       )
 
-    /** Whose invitation it is; none when it is used, over or void. */
+    /** The invited member; none when the invitation is used, expired or void. */
     const invited = (fingerprint: Uint8Array) => selectInvited(fingerprint).pipe(Effect.orDie)
 
-    /** Uses the invitation up, and ends the user's sessions and tokens; false when it is used, over or void. Needs the team's lock. */
+    /** Uses the invitation up, and ends the user's sessions, tokens and passkeys; false when it is used, over or void. Needs the team's lock. */
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
       const used = yield* deleteInvitation(fingerprint)
       if (Option.isNone(used)) return false
@@ -213,6 +236,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         where tenant_id = ${tenantId} and id = ${userId}`
       yield* endSessions({ tenantId }, [userId])
       yield* revokeTokens({ tenantId }, [userId])
+      yield* forgetPasskeys({ tenantId }, [userId])
       return true
     }, Effect.orDie)
 
@@ -225,6 +249,8 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       setRole,
       remove,
       signOut,
+      lockOut,
+      activate,
       invite,
       invited,
       redeem

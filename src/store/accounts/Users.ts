@@ -11,7 +11,7 @@ import { TenantId, UserId } from "../../domain/Ids.ts"
 export const Account = Schema.Struct({
   ...User.fields,
   passwordHash: Schema.NullOr(Schema.String),
-  /** False where the tenant signs in at its provider alone. */
+  /** False where the tenant signs in at its provider alone, and of whoever is switched off. */
   allowsPasswords: Schema.Boolean
 })
 export type Account = typeof Account.Type
@@ -43,14 +43,16 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
     const selectByEmail = SqlSchema.findOne({
       Request: Email,
       Result: Account,
-      execute: (email) => sql`
+      execute: (email) => sql`/* every tenant: directory */
         select u.id, u.tenant_id as "tenantId", u.email, u.role, u.password_hash as "passwordHash",
-          coalesce(c.allows_passwords, true) as "allowsPasswords"
+          u.active and coalesce(c.allows_passwords, true) as "allowsPasswords"
         from users u left join sso_connections c on c.tenant_id = u.tenant_id where u.email = ${email}`
     })
 
     /** True while there is no user, of any tenant. */
-    const none = sql<{ readonly none: boolean }>`select not exists (select from users) as none`.pipe(
+    const none = sql<{
+      readonly none: boolean
+    }>`/* every tenant: operator */ select not exists (select from users) as none`.pipe(
       Effect.orDie,
       Effect.map(([row]) => row?.none === true)
     )

@@ -82,7 +82,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
           ) parts`
       })
 
-      /** How many there are, and the length of all that they and the test cases say, in characters. */
+      /** Their number, and the total length of their texts and of the test cases, in characters. */
       const size = ({ tenantId }: TenantScope) => Effect.orDie(selectSize(tenantId))
 
       /** Oldest first. */

@@ -14,6 +14,7 @@ import {
 } from "../../domain/agents/Experiment.ts"
 import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
 import { AgentId, RunId } from "../../domain/Ids.ts"
+import { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
@@ -35,6 +36,8 @@ export interface NewExperiment {
   readonly baselineId: ExperimentId | null
   readonly maxTokens: number
   readonly author: Actor | null
+  /** Tried beside the curated answers that are live. */
+  readonly curated: QaPair | null
   readonly questions: ReadonlyArray<NewQuestion>
 }
 
@@ -50,7 +53,8 @@ const Work = Schema.Struct({
   version: Schema.NullOr(Schema.Int),
   settings: AgentSettings,
   kind: Experiment.fields.kind,
-  maxTokens: Schema.NumberFromString
+  maxTokens: Schema.NumberFromString,
+  curated: Schema.NullOr(QaPair)
 })
 
 const Waiting = Schema.Struct({
@@ -82,6 +86,7 @@ const ResultRow = Schema.Struct({
 const Measured = Schema.Struct({ position: Schema.Int, question: Schema.String, result: ExperimentOutcome })
 
 const authorJson = jsonbOf(Schema.NullOr(Actor))
+const curatedJson = jsonbOf(Schema.NullOr(QaPair))
 const askedJson = jsonbOf(TestCaseFields)
 const resultJson = jsonbOf(ExperimentOutcome)
 
@@ -98,8 +103,10 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       cross join lateral (
         select count(*)::int as total, count(q.result)::int as asked,
           (count(*) filter (where q.result -> 'passed' = 'true'))::int as passed,
-          coalesce(sum((q.result ->> 'inputTokens')::numeric), 0) as input,
-          coalesce(sum((q.result ->> 'outputTokens')::numeric), 0) as output
+          coalesce(sum(coalesce((q.result ->> 'inputTokens')::numeric, 0)
+            + coalesce((q.result -> 'verdict' ->> 'inputTokens')::numeric, 0)), 0) as input,
+          coalesce(sum(coalesce((q.result ->> 'outputTokens')::numeric, 0)
+            + coalesce((q.result -> 'verdict' ->> 'outputTokens')::numeric, 0)), 0) as output
         from experiment_results q where q.tenant_id = e.tenant_id and q.experiment_id = e.id
       ) r`
 
@@ -117,10 +124,11 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       if (open.length >= maxOpen) return false
       yield* sql`
         insert into experiments (tenant_id, id, agent_id, version, settings, settings_hash, cases_hash, baseline_id,
-          max_tokens, author)
+          max_tokens, author, curated)
         values (${tenantId}, ${made.id}, ${agentId}, ${made.version}, ${settingsJson(made.settings)}::jsonb,
           decode(${made.settingsHash}, 'hex'), decode(${made.casesHash}::text, 'hex'), ${made.baselineId},
-          ${made.maxTokens}, nullif(${authorJson(made.author)}::jsonb, 'null'))`
+          ${made.maxTokens}, nullif(${authorJson(made.author)}::jsonb, 'null'),
+          nullif(${curatedJson(made.curated)}::jsonb, 'null'))`
       const rows = made.questions.map(({ asked, caseId, runId }) => ({
         caseId,
         runId,
@@ -140,7 +148,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       return true
     }, Effect.orDie)
 
-    /** What was asked in these turns that have ended; those that the agent does not have are left out. */
+    /** Questions of these turns, if they have ended; turns of other agents are left out. */
     const turns = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -247,7 +255,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
           update experiments set status = 'running', started_at = coalesce(started_at, now())
           where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running')
           returning agent_id as "agentId", version, settings, max_tokens::text as "maxTokens",
-            case when cases_hash is null then 'turns' else 'cases' end as kind`
+            case when cases_hash is null then 'turns' else 'cases' end as kind, curated`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.begin"))
 
     /** The next questions of one that runs; none once it is at its end, or was cancelled. */

@@ -1,4 +1,4 @@
-/** What the versions of an agent have to reach before they are published. */
+/** Results that versions of an agent need before they can be published. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

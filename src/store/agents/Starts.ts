@@ -1,4 +1,4 @@
-/** How far agents have come, and the headings of what they know. */
+/** Progress of agents through the guided start, and the headings of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ const Heading = Schema.Struct({
   /** Path of headings, `A > B`; empty before the first one. */
   heading: Schema.String,
   english: Schema.Boolean,
-  /** How the text below it begins. */
+  /** The beginning of the text below it. */
   beginning: Schema.String
 })
 export type Heading = typeof Heading.Type

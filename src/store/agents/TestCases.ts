@@ -26,7 +26,7 @@ const AskedRow = Schema.Struct({
   citations: Schema.NullOr(Schema.Array(Citation)),
   rating: Schema.NullOr(Schema.Int),
   comment: Schema.NullOr(Schema.String),
-  /** What somebody of the team answered afterwards. */
+  /** The later answer of a team member. */
   human: Schema.NullOr(Schema.String)
 })
 
@@ -39,7 +39,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, agent_id as "agentId", question, expect_sources as "expectSources", expect_facts as "expectFacts",
-      expect_refusal as "expectRefusal", note, origin, run_id as "runId", created_at as "createdAt",
+      expect_refusal as "expectRefusal", criterion, note, origin, run_id as "runId", created_at as "createdAt",
       updated_at as "updatedAt"`
 
     /**
@@ -58,12 +58,13 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
           Result: Row,
           execute: () => sql`
             insert into test_cases (
-              id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, note, origin, run_id
+              id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, criterion, note, origin,
+              run_id
             )
-            select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.note,
+            select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.criterion, c.note,
               c.origin, c."runId"
             from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
-              "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, note text, origin text, "runId" text)
+              "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, criterion text, note text, origin text, "runId" text)
             where a.tenant_id = ${tenantId} and a.id = ${agentId}
               and (select count(*) from test_cases t
                 where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
@@ -76,7 +77,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
     const update = (
       { tenantId }: TenantScope,
       id: TestCaseId,
-      { expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
+      { criterion, expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
     ): Effect.Effect<Option.Option<TestCase>> =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -84,7 +85,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         execute: () => sql`
           update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
             expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
-            note = ${note ?? null}, updated_at = now()
+            criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
           where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.update"))
 
@@ -123,7 +124,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         Effect.withSpan("TestCaseStore.remove")
       )
 
-    /** What was asked in a run that has ended, and what became of it; none when the agent has no such run. */
+    /** The question of an ended run and its outcome; none when the agent has no such run. */
     const asked = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
       SqlSchema.findOne({
         Request: Schema.Void,

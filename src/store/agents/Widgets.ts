@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { WidgetLook } from "../../domain/agents/Widget.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
+import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
 const Row = Schema.Struct({
@@ -14,6 +15,7 @@ const Row = Schema.Struct({
   /** The key still opens the widget. */
   live: Schema.Boolean,
   allowedOrigins: Schema.Array(Schema.String),
+  sourceScope: Schema.NullOr(SourceScope),
   look: WidgetLook,
   version: Schema.Int
 })
@@ -30,7 +32,7 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
       Result: Row,
       execute: ({ tenantId, agentId }) => sql`
         select w.public_id as "publicId", w.key_id as "keyId", k.status <> 'REVOKED' as live,
-          k.allowed_origins as "allowedOrigins", w.look, w.version
+          k.allowed_origins as "allowedOrigins", k.source_scope as "sourceScope", w.look, w.version
         from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
         where w.tenant_id = ${tenantId} and w.agent_id = ${agentId}`
     })

@@ -1,4 +1,4 @@
-/** What each tenant's plan entitles it to. */
+/** Plans and entitlements of tenants. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -1,20 +1,21 @@
 /** The parts of a turn's statements that take a turn from the tenant's quota, and that give it back. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
+import { held, type Holder } from "./TurnBudget.ts"
 
 /**
- * `reserved`: a row when the tenant has one turn left, where `condition` holds. The period's turns come first, then those
- * that were bought (`credited`). The last place has one winner: a row that two statements want is looked at as it is once
+ * `reserved`: a row when the tenant has one turn left, where `condition` holds, and no budget of the turn is spent. The period's
+ * turns come first, then those that were bought (`credited`). The last place has one winner: a row that two statements want is looked at as it is once
  * its lock is held.
  */
-export const reservation = (sql: SqlClient.SqlClient, tenantId: string, condition: Fragment) => sql`
+export const reservation = (sql: SqlClient.SqlClient, holder: Holder, condition: Fragment) => sql`
   tenant as (
-    select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start
-    from subscriptions where tenant_id = ${tenantId} and ${condition}
+    select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start, ${held(sql, holder)}
+    from subscriptions where tenant_id = ${holder.tenantId} and ${condition}
   ),
   planned as (
     insert into tenant_usage as used (tenant_id, period_start, turns)
-    select tenant_id, period_start, 1 from tenant where turns_limit > 0 or overage_enabled
+    select tenant_id, period_start, 1 from tenant where spent_budget is null and (turns_limit > 0 or overage_enabled)
     on conflict (tenant_id, period_start) do update set turns = used.turns + 1
     where used.turns - used.credited < (select turns_limit from tenant) or (select overage_enabled from tenant)
     returning period_start
@@ -22,7 +23,7 @@ export const reservation = (sql: SqlClient.SqlClient, tenantId: string, conditio
   reserved as (
     select period_start, false as credited from planned
     union all select period_start, true from tenant
-    where not exists (select 1 from planned) and take_credit(tenant_id, period_start)
+    where spent_budget is null and not exists (select 1 from planned) and take_credit(tenant_id, period_start)
   )`
 
 /**

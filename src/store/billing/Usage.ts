@@ -1,4 +1,4 @@
-/** What has been used of the period that counts now. Counters alone: a deleted source takes nothing back. */
+/** Usage of the current period. Counters only: deleting a source does not reduce them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
-import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
+import type { ContactAlias, MessageContext, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { ConversationState } from "../../domain/conversations/Conversation.ts"
 import {
   AgentId,
@@ -18,7 +18,7 @@ import {
   TenantId
 } from "../../domain/Ids.ts"
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
-import { jsonbOf } from "../Jsonb.ts"
+import { jsonbOf, toJsonb } from "../Jsonb.ts"
 
 /** The configuration that a message goes by. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
@@ -31,7 +31,7 @@ const Place = Schema.Struct({ conversationId: ConversationId })
 
 const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
-/** Who is written to, and from where: an account at a provider, and what it calls the contact. */
+/** Recipient and sender of a message: the contact as the provider names it, and the account. */
 export interface Correspondence {
   readonly channel: MessagingChannel
   readonly accountId: string
@@ -47,6 +47,8 @@ export interface StoredMessage {
   readonly writtenAt: DateTime.Utc
   /** Why nothing answers it; null while something is to. */
   readonly answeredBy: string | null
+  /** What the adapter gets back when it answers; null for none. */
+  readonly context: MessageContext | null
 }
 
 export class ChannelConversationStore extends Effect.Service<ChannelConversationStore>()(
@@ -63,7 +65,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         SqlSchema.findOne({
           Request: Schema.Void,
           Result: Route,
-          execute: () => sql`
+          execute: () => sql`/* every tenant: directory */
             select ch.id as "channelId", ch.tenant_id as "tenantId", ch.agent_id as "agentId"
             from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
               as given (kind, value)
@@ -82,7 +84,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: Route,
-          execute: () => sql`
+          execute: () => sql`/* every tenant: directory */
             select id as "channelId", tenant_id as "tenantId", agent_id as "agentId" from channels
             where channel = ${channel} and external_id = ${accountId} and active limit 2`
         })(undefined)
@@ -152,11 +154,12 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
           insert into messages (
             id, tenant_id, conversation_id, agent_id, position, role, content, author, channel_message_id, answered_by,
-            created_at
+            channel_context, created_at
           )
           select ${message.id}, tenant_id, id, ${agentId}, message_count, ${message.author === "contact" ? "user" : "assistant"},
             ${message.content}, ${message.author === "contact" ? null : message.author}, ${message.channelMessageId},
-            ${message.answeredBy}, ${DateTime.formatIso(message.writtenAt)}::timestamptz
+            ${message.answeredBy}, ${message.context === null ? null : toJsonb(message.context)}::jsonb,
+            ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Effect.orDie, Effect.asVoid)
 
       /** True for a message that has no files yet. */

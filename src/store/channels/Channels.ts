@@ -142,7 +142,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     const selectAccount = SqlSchema.findAll({
       Request: Schema.Struct({ channel: MessagingChannel, externalId: Schema.String }),
       Result: Row,
-      execute: ({ channel, externalId }) => sql`
+      execute: ({ channel, externalId }) => sql`/* every tenant: directory */
         select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
     })
 

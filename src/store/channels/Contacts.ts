@@ -1,5 +1,5 @@
 /**
- * Who writes over a messaging channel: a person is a set of aliases, each of which names one person of the tenant. What is
+ * Contacts of messaging channels: a person is a set of aliases, each of which names one person of the tenant. What is
  * read and written here belongs to the transaction of the caller.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

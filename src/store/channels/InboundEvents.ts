@@ -166,6 +166,14 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     /** It could not be routed, or was tried too often; it can still be processed later. Joins the caller's transaction. */
     const failed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
 
+    /** Files that came with an event are not kept twice, once they are attached to its message. */
+    const withoutFiles = (id: InboundEventId) =>
+      sql`
+        update channel_inbox set event = jsonb_set(event, '{media}', (
+          select coalesce(jsonb_agg(file - 'data' order by place), '[]')
+          from jsonb_array_elements(event -> 'media') with ordinality as files (file, place)
+        )) where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+
     /** True when another message of the event's contact still waits to be processed. */
     const moreWaiting = (event: InboundEvent) =>
       sql`
@@ -192,6 +200,6 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       return keys.length === tidyBatchSize || rows.length === tidyBatchSize
     })
 
-    return { accept, event, processed, failed, moreWaiting, prune } as const
+    return { accept, event, processed, failed, withoutFiles, moreWaiting, prune } as const
   })
 }) {}

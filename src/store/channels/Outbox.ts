@@ -12,6 +12,7 @@ import {
   ContactAlias,
   type DeliveryStatus,
   type InboundMessage,
+  MessageContext,
   MessagingChannel
 } from "../../domain/channels/Channel.ts"
 import { ChannelId, ConversationId, type MessageId, OutboxId, TenantId } from "../../domain/Ids.ts"
@@ -30,6 +31,7 @@ const Part = Schema.Struct({
   /** The text, or what stands beside the file; empty where nothing does. */
   body: Schema.String,
   media: Schema.NullOr(StoredAttachment),
+  author: Schema.Literal("agent", "human", "system"),
   state: State,
   lastError: Schema.NullOr(Schema.String)
 })
@@ -48,10 +50,14 @@ const Correspondent = Schema.Struct({
   secrets: Schema.NullOr(Schema.String),
   profile: ChannelProfile,
   active: Schema.Boolean,
+  /** Calls of its provider that failed since the last one that worked. */
+  failures: Schema.Int,
   /** The newest of a kind first. */
   aliases: Schema.Array(ContactAlias),
   /** The provider's id of the contact's last message. */
-  lastMessageId: Schema.NullOr(Schema.String)
+  lastMessageId: Schema.NullOr(Schema.String),
+  /** What the adapter has said of that message. */
+  context: Schema.NullOr(MessageContext)
 })
 export type Correspondent = typeof Correspondent.Type
 
@@ -76,16 +82,18 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       Result: Correspondent,
       execute: ({ id, tenantId }) => sql`
         select h.tenant_id as "tenantId", h.id as "channelId", h.channel, h.external_id as "externalId",
-          h.access_token as "accessToken", h.secrets, h.profile, h.active,
+          h.access_token as "accessToken", h.secrets, h.profile, h.active, h.failures,
           coalesce((
             select jsonb_agg(jsonb_build_object('kind', a.kind, 'value', a.value) order by a.created_at desc, a.value)
             from end_user_aliases a
             where a.tenant_id = c.tenant_id and a.channel = h.channel and a.end_user_id = c.end_user_id
           ), '[]') as aliases,
-          (select m.channel_message_id from messages m
-            where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.channel_message_id is not null
-            order by m.position desc limit 1) as "lastMessageId"
-        from conversations c join channels own on own.tenant_id = c.tenant_id and own.id = c.channel_id
+          last.channel_message_id as "lastMessageId", last.channel_context as context
+        from conversations c left join lateral (
+          select m.channel_message_id, m.channel_context from messages m
+          where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.channel_message_id is not null
+          order by m.position desc limit 1
+        ) last on true join channels own on own.tenant_id = c.tenant_id and own.id = c.channel_id
         cross join lateral (
           select * from channels o
           where o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
@@ -95,7 +103,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
     })
 
     /**
-     * Who is written to through which account; none for a conversation without a channel. An account that the tenant has
+     * The recipient and the account to send from; none for a conversation without a channel. An account that the tenant has
      * given to another of its agents goes on with the conversations that it has, by its new token.
      */
     const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
@@ -121,7 +129,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         Request: Schema.Void,
         Result: Part,
         execute: () => sql`
-          select id, conversation_id as "conversationId", channel_id as "channelId", body, media, state,
+          select id, conversation_id as "conversationId", channel_id as "channelId", body, media, author, state,
             last_error as "lastError"
           from channel_outbox where tenant_id = ${tenantId} and message_id = ${messageId} order by part`
       })(undefined).pipe(Effect.orDie)
@@ -221,13 +229,13 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       const account = sql`h.tenant_id = o.tenant_id and h.id = o.channel_id and h.channel = ${channel} and h.external_id = ${accountId}`
       const statement =
         watermark === undefined
-          ? sql`
+          ? sql`/* every tenant: directory */
               update channel_outbox o set ${forward(delivery, error)},
                 provider_message_id = coalesce(o.provider_message_id, ${providerMessageId}::text)
               from channels h
               where ${account} and (o.id = ${outboxId} or o.provider_message_id = ${providerMessageId})
                 and ${further(delivery)} returning o.conversation_id as "conversationId"`
-          : sql`
+          : sql`/* every tenant: directory */
               update channel_outbox o set ${forward(delivery, error)}
               from channels h, conversations c, end_user_aliases a
               where ${account} and c.tenant_id = o.tenant_id and c.id = o.conversation_id and a.tenant_id = o.tenant_id and a.channel = h.channel
@@ -239,7 +247,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
 
     /** Whether an echo repeats one of ours: by what we gave it to bring back, or by the provider's id. */
     const ours = ({ accountId, channel, messageId, origin }: InboundMessage) =>
-      sql`
+      sql`/* every tenant: directory */
         select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id
         where h.channel = ${channel} and h.external_id = ${accountId}
           and (o.id = ${origin?.outboxId ?? null} or o.provider_message_id = ${messageId}) limit 1`.pipe(

@@ -117,7 +117,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Forgotten,
-        execute: () => sql`
+        execute: () => sql`/* every tenant: sweep */
           select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
             max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
           from messages m join conversations c

@@ -4,6 +4,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
@@ -147,7 +148,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Named,
-        execute: () => sql`
+        execute: () => sql`/* every tenant: sweep */
           select id from agent_runs where instance_id = ${instanceId} and status = 'running' and stop_requested`
       })(undefined).pipe(
         Effect.map((rows) => rows.map(({ id }) => id)),
@@ -176,7 +177,12 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
             as e ("runId" text, sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           join running r on r.id = e."runId"
         on conflict (tenant_id, run_id, sequence) do nothing`
-      ).pipe(Effect.asVoid, orUnstorable, Effect.withSpan("AgentRunStore.flush"))
+      ).pipe(
+        forTenants(runs.map(({ scope }) => scope.tenantId)),
+        Effect.asVoid,
+        orUnstorable,
+        Effect.withSpan("AgentRunStore.flush")
+      )
 
     return { trace, outcome, status, runningOf, requestStop, toStop, flush } as const
   })

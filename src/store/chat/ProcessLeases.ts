@@ -40,13 +40,13 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     const isDead = sql`(r.ends_by < now() or not ${alive})`
 
     /** Runs that are still running although their process has died or their time is up, in the order of their tickets. */
-    const dead = sql<Run>`
+    const dead = sql<Run>`/* every tenant: sweep */
       with expired as (delete from instances where lease_until < now())
       select r.tenant_id as "tenantId", r.id from agent_runs r where r.status = 'running' and ${isDead}
       order by r.conversation_id, r.ticket limit ${sweepLimit}`
 
     /** Returns those that it has ended. */
-    const end = (runs: ReadonlyArray<Run>) => sql<{ readonly id: string }>`
+    const end = (runs: ReadonlyArray<Run>) => sql<{ readonly id: string }>`/* every tenant: sweep */
       with dead as (
         update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
         where r.status = 'running' and ${isDead} and (r.tenant_id, r.id) in (
@@ -89,6 +89,12 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       ${released(sql, sql`dead`)}
       select id from dead`
 
+    /** Ends what dead turns hold of budgets, those that store nothing among them. */
+    const letGo = sql`/* every tenant: sweep */
+      select h.tenant_id, settle_budgets(h.tenant_id, h.run_id, 0) from (
+        select distinct r.tenant_id, r.run_id from budget_holds r where ${isDead} limit ${sweepLimit}
+      ) h`
+
     /** Ends one run whose message the database refuses without that message. */
     const endEmpty = (run: Run) =>
       settleEmptyStatement(
@@ -112,10 +118,11 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
 
     /**
      * Ends the runs whose process has died or whose time is up: the run is `failed`, the user's message joins the
-     * conversation unless it is stored already, the turn is given back to the quota. Returns how many there were.
+     * conversation unless it is stored already, the turn is given back to the quota and to budgets. Returns how many there were.
      */
     const sweep = Effect.gen(function* () {
       const runs = yield* dead
+      yield* letGo
       if (runs.length === 0) return 0
       const ended = yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
       return ended.length

@@ -1,4 +1,4 @@
-/** What is stored of a turn, as far as it can be run again. Nothing here writes. */
+/** Stored turns, as a replay needs them. Read-only. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

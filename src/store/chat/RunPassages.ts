@@ -1,4 +1,4 @@
-/** What a run's model was shown of the sources: stored once for each text of a tenant, and free when no run refers to it. */
+/** Passages that a run's model was shown: stored once for each text of a tenant, and removed when no run refers to them. */
 import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -15,7 +15,7 @@ const hashOf = ({ heading, sourceName, text, title, url }: RunPassage): string =
 
 /**
  * Parts of the statement that settles the run `settled`, each ended by a comma; nothing without passages. Rows are written
- * in the order of their hashes, as whoever frees them locks them.
+ * in the order of their hashes, the same order in which removal locks them.
  */
 export const keptPassages = (sql: SqlClient.SqlClient, passages: ReadonlyArray<RunPassage>): Fragment =>
   passages.length === 0

@@ -58,9 +58,10 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       )
 
     /** Forgets what is older than the 24 hours. */
-    const prune = sql`delete from turn_claims where created_at < now() - interval '24 hours'`.pipe(
-      Effect.asVoid
-    )
+    const prune =
+      sql`/* every tenant: sweep */ delete from turn_claims where created_at < now() - interval '24 hours'`.pipe(
+        Effect.asVoid
+      )
 
     return { claim, release, prune } as const
   })

@@ -1,4 +1,4 @@
-/** What was said in a conversation before a turn, as the statements that begin it read it. */
+/** The history of a conversation before a turn, as the statements that begin the turn read it. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"

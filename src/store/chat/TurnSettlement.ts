@@ -8,6 +8,7 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import { near, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 import { keptPassages } from "./RunPassages.ts"
@@ -32,6 +33,8 @@ export interface Settlement {
   readonly outputTokens: number
   /** What models were asked. */
   readonly bills?: ReadonlyArray<Bill>
+  /** True where the turn holds a part of the tenant's budgets. */
+  readonly budgeted?: boolean
   /** Null when the turn failed: then only the user's message joins the conversation. */
   readonly reply: {
     readonly id: MessageId
@@ -69,7 +72,7 @@ const encodeCitations = jsonbOf(Schema.Array(Citation))
 const maxTokens = 2_147_483_647
 
 /** That the turn has ended, and after it that a human is asked for, if one is. */
-const settledEvents = (sql: SqlClient.SqlClient, { handoff, reply }: Settlement) => {
+const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: Settlement) => {
   const of = {
     tenantId: sql`settled.tenant_id`,
     agentId: sql`settled.agent_id`,
@@ -83,15 +86,17 @@ const settledEvents = (sql: SqlClient.SqlClient, { handoff, reply }: Settlement)
       'status', ${sql.literal(reply === null ? "'failed'" : "'complete'")})`,
     from: sql`settled`
   }
-  if (handoff === undefined) return reported(sql, ended)
-  return reported(sql, ended, {
+  const budgets = budgeted === true ? [near(sql)] : []
+  if (handoff === undefined) return reported(sql, ended, ...budgets)
+  const asked: Report = {
     ...of,
     type: "handoff.requested",
     key: sql`conversation.id || ':' || conversation.epoch`,
     ids: sql`'{}'::jsonb`,
     from: sql`settled, conversation`,
     place: sql`1`
-  })
+  }
+  return reported(sql, ended, asked, ...budgets)
 }
 
 /** The reply, and what it answers as answered; the user's message, unless it is stored already. */
@@ -176,9 +181,11 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
           on conflict (tenant_id, run_id, sequence) do nothing
         ),
         ${keptPassages(sql, passages)}
+        ${settlement.budgeted === true ? sql`${settledBudgets(sql, bills)},` : sql``}
         ${settledEvents(sql, settlement)},
         ${settlement.counted ? counters(sql, reply === null ? nothingSaid : settlement, bills) : released(sql, sql`settled`)}
-        select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch`
+        select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch
+          ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
 
 /** That runs which were ended have said nothing: rows of `from` are those of `agent_runs`, their conversations updated. */
@@ -203,7 +210,8 @@ export const settleEmptyStatement = (
   condition: Statement.Fragment,
   label: string,
   counted: boolean,
-  bills: ReadonlyArray<Bill> = []
+  bills: ReadonlyArray<Bill> = [],
+  isBudgeted = false
 ) => sql<{ readonly id: string }>`
   with settled as (
     update agent_runs r set status = 'failed', completed_at = now(), message_id = null,
@@ -224,12 +232,13 @@ export const settleEmptyStatement = (
       'run.failed', 'failed', ${label}, null, now()
     from settled
   ),
-  ${reported(sql, endedEmpty(sql, sql`settled`))},
+  ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
+  ${reported(sql, endedEmpty(sql, sql`settled`), ...(isBudgeted ? [near(sql)] : []))},
   ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
-  select id from settled`
+  select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
 /** Of a turn without a message of the agent's: usage counts the tokens of its messages alone. */
-export const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
+const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
 const encodeBills = jsonbOf(
   Schema.Array(
@@ -281,7 +290,7 @@ const asked = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
   )`
 
 /** The CTEs that add the turn, its tokens and its cost to what the agent has used; they read `settled`. */
-export const counters = (
+const counters = (
   sql: SqlClient.SqlClient,
   tokens: { readonly inputTokens: number; readonly outputTokens: number },
   bills: ReadonlyArray<Bill>
@@ -295,3 +304,40 @@ export const counters = (
     returning agent_id
   )
   ${bills.length === 0 ? sql`` : asked(sql, bills)}`
+
+/** A turn that was begun and has no run. */
+export interface Unstored {
+  readonly runId: RunId
+  readonly periodStart: Date
+  readonly credited: boolean
+  readonly budgeted: boolean
+}
+
+/** That a turn has happened of which nothing else is stored. */
+export const countStatement = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  { budgeted, periodStart, runId }: Unstored,
+  bills: ReadonlyArray<Bill>
+) => sql`
+  with settled as (
+    select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${runId}::text as id,
+      ${periodStart}::timestamptz as period_start
+  ),
+  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, near(sql))},` : sql``}
+  ${counters(sql, nothingSaid, bills)}
+  select ${budgeted ? readBudgets(sql) : sql`1`}`
+
+/** That a turn of which nothing is stored has not happened. */
+export const releaseStatement = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  { budgeted, credited, periodStart, runId }: Unstored
+) => sql`
+  with settled as (
+    select ${scope.tenantId}::text as tenant_id, ${runId}::text as id, ${periodStart}::timestamptz as period_start,
+      ${credited}::boolean as credited
+  ),
+  ${budgeted ? sql`${settledBudgets(sql, [])},` : sql``}
+  ${released(sql, sql`settled`)}
+  select ${budgeted ? readBudgets(sql) : sql`1`}`

@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import { SpentBudget } from "../../domain/billing/Budget.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
@@ -21,29 +22,32 @@ import {
   MessageRole
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, EndUserId, type MessageId, type RunId } from "../../domain/Ids.ts"
+import { languageName } from "../../search/LanguageName.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
-import { released, reservation } from "../billing/TurnQuota.ts"
+import { letGo } from "../billing/TurnBudget.ts"
+import { reservation } from "../billing/TurnQuota.ts"
 import { reported, started } from "../events/ReportedEvents.ts"
 import { again } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
-  counters,
-  nothingSaid,
+  countStatement,
+  releaseStatement,
   type Settled,
   SettledRow,
   settleEmptyStatement,
   type Settlement,
-  settleStatement
+  settleStatement,
+  type Unstored
 } from "./TurnSettlement.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
 export type { Settled, Settlement }
 
-/** Whom the turn is for. */
+/** The end user of the turn. */
 export type Target =
   | { readonly _tag: "Anonymous" }
   | { readonly _tag: "EndUser"; readonly id: EndUserId }
@@ -99,8 +103,11 @@ export type HistoryMessage = typeof HistoryMessage.Type
 
 const StartedTurn = Schema.Struct({
   ...TurnAgent.fields,
-  /** False when the quota is used up, or when the target is missing. */
+  /** False when the quota is used up, a budget is spent, or the target is missing. */
   reserved: Schema.Boolean,
+  /** True where the tenant has budgets, in which the turn then is settled. */
+  budgeted: Schema.Boolean,
+  spentBudget: Schema.NullOr(SpentBudget),
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
   /** True when the turn was reserved with a credit. */
   credited: Schema.Boolean,
@@ -170,7 +177,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       run as (
         insert into agent_runs (
           id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message, period_start, credited,
-          epoch, answers, attachments, source_scope, status, started_at, ends_by, agent_version
+          epoch, answers, attachments, source_scope, status, started_at, ends_by, agent_version,
+          language
         )
         select ${opening.runId}, ${scope.tenantId}, ${scope.agentId}, origin.id, origin.ticket, ${opening.instanceId},
           ${opening.userMessageId}, ${opening.message}, reserved.period_start, reserved.credited,
@@ -179,7 +187,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
           (select ${chosenVersion(sql, asked(opening))} from agents a
-            where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId})
+            where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}),
+          ${languageName(opening.message)}
         from ${from}, reserved
         returning tenant_id, id
       ),
@@ -192,9 +201,18 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         from run
       )`
 
+    const holder = (scope: ReadScope, { instanceId, runId, timeout }: TurnStart) => ({
+      ...scope,
+      runId,
+      instanceId,
+      timeout
+    })
+
     const columns = (opening: TurnStart) => sql`
       ${settingsColumns(sql, asked(opening))},
       exists (select 1 from reserved) as reserved,
+      coalesce((select has_budgets from tenant), false) as budgeted,
+      (select spent_budget from tenant) as "spentBudget",
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`
 
@@ -215,7 +233,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ${runRows(scope, opening, sql`conversation origin`)},
         ${reported(sql, started(sql, sql`conversation`))}`
       return sql`
-        with ${reservation(sql, scope.tenantId, known)},
+        with ${reservation(sql, holder(scope, opening), known)},
         identity as (${identity(scope, opening)})
         ${opening.persist ? rows : sql``}
         select ${columns(opening)},
@@ -261,7 +279,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             and (channel in ('api', 'widget') or channel = ${opening.channel})
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
         ),
-        ${reservation(sql, scope.tenantId, sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
+        ${reservation(sql, holder(scope, opening), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${opening.persist ? rows : sql``}
         select ${columns(opening)}, conversation.end_user_id as "endUserId", conversation.id is not null as known,
           conversation.state, ${opening.persist ? sql`coalesce((select epoch from ticketed), conversation.epoch, 0)` : sql`coalesce(conversation.epoch, 0)`}::int as epoch, ${place},
@@ -281,6 +299,12 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
         again,
         Effect.map(withRecorded),
+        // The budgets had room and the quota has none.
+        Effect.tap(({ budgeted, reserved, spentBudget }) =>
+          budgeted && !reserved && spentBudget === null
+            ? again(letGo(sql, scope.tenantId, opening.runId))
+            : Effect.void
+        ),
         Effect.catchAll((error) =>
           opening.chatId !== undefined && isChatTaken(error)
             ? Effect.fail(new ChatTaken())
@@ -344,33 +368,24 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       scope: AgentScope,
       runId: RunId,
       counted: boolean,
-      bills: ReadonlyArray<Bill> = []
+      bills: ReadonlyArray<Bill> = [],
+      isBudgeted = false
     ) {
       const mine = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills))
+      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills, isBudgeted))
     }, Effect.orDie)
 
     /** A turn that stores nothing but that it happened (`persist: false`). */
-    const count = (scope: AgentScope, periodStart: Date, bills: ReadonlyArray<Bill> = []) =>
-      sql`
-        with settled as (
-          select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id,
-            ${periodStart}::timestamptz as period_start
-        ),
-        ${counters(sql, nothingSaid, bills)}
-        select 1`.pipe(Effect.orDie, Effect.asVoid, CheapSpans.span("Turns.count"))
+    const count = (scope: AgentScope, unstored: Unstored, bills: ReadonlyArray<Bill> = []) =>
+      countStatement(sql, scope, unstored, bills).pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        CheapSpans.span("Turns.count")
+      )
 
     /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
-    const release = (
-      scope: AgentScope,
-      reserved: { readonly periodStart: Date; readonly credited: boolean }
-    ) =>
-      sql`
-        with ended as (
-          select ${scope.tenantId}::text as tenant_id, ${reserved.periodStart}::timestamptz as period_start,
-            ${reserved.credited}::boolean as credited
-        ),
-        ${released(sql, sql`ended`)} select 1`.pipe(
+    const release = (scope: AgentScope, unstored: Unstored) =>
+      releaseStatement(sql, scope, unstored).pipe(
         Effect.orDie,
         Effect.asVoid,
         CheapSpans.span("Turns.release")

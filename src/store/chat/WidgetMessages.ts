@@ -1,4 +1,4 @@
-/** What the widget reads and writes in one conversation: messages with their files, and opinions. */
+/** The widget's reads and writes in one conversation: messages with their files, and ratings. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -13,7 +13,7 @@ import { type ConversationChannel, ConversationState } from "../../domain/conver
 import { ConversationId, EndUserId } from "../../domain/Ids.ts"
 import { sessionDays } from "../../domain/chat/Widget.ts"
 import { closeOthers } from "../channels/Contacts.ts"
-import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 
 /** SHA-256 of a session's id. */
 type SessionHash = Uint8Array
@@ -61,8 +61,11 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           returning end_user_id as "endUserId", conversation_id as "conversationId"`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.insert"))
 
-    /** None for a session that is not the agent's, or has ended. */
-    const find = (scope: AgentScope, hash: SessionHash) =>
+    /**
+     * None for a session that is not the agent's, or has ended. Without its conversation where that began under another scope:
+     * what is said there is not for who reads under this one.
+     */
+    const find = (scope: ReadScope, hash: SessionHash) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Row,
@@ -72,8 +75,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
             where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
               and used_at < now() - interval '1 hour'
           )
-          select end_user_id as "endUserId", conversation_id as "conversationId" from widget_sessions
-          where id_hash = ${hash} and tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and ${alive}`
+          select end_user_id as "endUserId", (
+            select c.id from conversations c
+            where c.tenant_id = s.tenant_id and c.id = s.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
+          ) as "conversationId"
+          from widget_sessions s
+          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.find"))
 
     const locked = (scope: AgentScope, hash: SessionHash) =>
@@ -178,10 +185,10 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
 
     /** Removes sessions that have ended, and anonymous people of whom nothing else is known. */
     const prune = Effect.gen(function* () {
-      const people = yield* sql<{ readonly tenantId: string; readonly id: string }>`
+      const people = yield* sql<{ readonly tenantId: string; readonly id: string }>`/* every tenant: sweep */
         delete from widget_sessions where not (${alive}) returning tenant_id as "tenantId", end_user_id as id`
       if (people.length === 0) return
-      yield* sql`
+      yield* sql`/* every tenant: sweep */
         delete from end_users e
         where e.external_id is null and (e.tenant_id, e.id) in (
             select * from unnest(

@@ -1,4 +1,4 @@
-/** What has happened in a conversation since a given point, as its end user may see it. */
+/** Changes of a conversation since a given point, as its end user may see them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -46,7 +46,7 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
         SqlSchema.findAll({
           Request: Schema.Void,
           Result: Outcome,
-          execute: () => sql`
+          execute: () => sql`/* every tenant: directory */
           with given as materialized (
             select g.*, a.tenant_id from jsonb_to_recordset(${encode(conversations)}::jsonb) as g (
               id text, "agentId" text, "importKey" text, "endUserId" text, "externalEndUserId" text,

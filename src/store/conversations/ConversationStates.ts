@@ -1,5 +1,5 @@
 /**
- * Who answers a conversation. Every change raises its epoch, and a reply of the model is written only under the epoch that
+ * Control of a conversation: the agent or humans. Every change raises its epoch, and a reply of the model is written only under the epoch that
  * its turn began with (store/chat/TurnSettlement): the agent never answers after a human.
  */
 import * as SqlClient from "@effect/sql/SqlClient"

@@ -179,14 +179,14 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     /** What providers delivered after the id `after`, oldest first, as they sent it. */
     const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(
-        () => sql`
+        () => sql`/* every tenant: directory */
           select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
             'receivedAt', ${iso(sql`i.received_at`)}, 'raw', i.raw) as line
           from channel_inbox i where i.id > ${after} and ${ofPerson(scope, id)} order by i.id limit ${limit}`
       )
 
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
-      sql`delete from channel_inbox i where ${ofPerson(scope, id)}`
+      sql`/* every tenant: directory */ delete from channel_inbox i where ${ofPerson(scope, id)}`
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>

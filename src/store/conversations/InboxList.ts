@@ -5,6 +5,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   Conversation,
@@ -115,7 +116,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
           ? []
           : [sql`(c.updated_at, c.id) < (${place.moment}::timestamptz, ${place.id})`])
       ]
-      const rows = yield* SqlSchema.findAll({
+      const selected = SqlSchema.findAll({
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
@@ -126,6 +127,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
           from conversations c ${filter.unread === undefined ? sql`` : reading(reader)}
           where ${sql.and(conditions)} order by c.updated_at desc, c.id desc limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie)
+      const rows = yield* filter.q === undefined ? selected : forEveryTenant("words")(selected)
       const shown = rows.slice(0, limit)
       const last = shown.at(-1)
       const page: Page<ListedConversation> = {
@@ -135,7 +137,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       return page
     })
 
-    /** What the member has to know of each of `ids`. */
+    /** The member's view of each of `ids`. */
     const standings = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -159,7 +161,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
             and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxListStore.standings"))
 
-    /** Unread conversations that people answer and that are nobody else's, at most `maxUnread`. */
+    /** Unread conversations that humans answer and that no other member has, at most `maxUnread`. */
     const unread = (reader: Reader) =>
       SqlSchema.findOne({
         Request: Schema.Void,

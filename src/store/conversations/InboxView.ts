@@ -1,4 +1,4 @@
-/** What the dashboard's inbox shows of conversations beyond their rows: customers, last words, files and runs. */
+/** Data of the dashboard's inbox beyond the conversations' rows: customers, last messages, files and runs. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -59,7 +59,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         order by u.ticket desc limit 1
       ) u on u.status = 'failed'`
 
-    /** Who is spoken with, and the beginning of what was said last, for each of `ids`. */
+    /** The end user, and the beginning of the last message, for each of `ids`. */
     const glances = ({ tenantId }: TenantScope, ids: ReadonlyArray<ConversationId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -141,7 +141,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           order by m.position desc`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
 
-    /** How far those of `ids` have come that went out through a channel, and what customers think of them. */
+    /** Delivery states of those of `ids` that went out through a channel, and the customers' ratings. */
     const added = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,

@@ -1,4 +1,4 @@
-/** Who has a conversation, its labels and notes, what happened in it, and whom it is with. */
+/** Assignee, labels, notes, history and end user of a conversation. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -85,6 +85,16 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return id
     }, Effect.orDie)
 
+    /** True when the tenant has the conversation, and it goes on. */
+    const goesOn = Effect.fn("InboxWorkStore.goesOn")(function* (
+      { tenantId }: TenantScope,
+      id: ConversationId
+    ) {
+      const rows = yield* sql`
+        select id from conversations where tenant_id = ${tenantId} and id = ${id} and state <> 'CLOSED'`
+      return rows.length > 0
+    }, Effect.orDie)
+
     /** True when the tenant has the conversation, which is locked from now on. Within a transaction. */
     const lock = Effect.fn("InboxWorkStore.lock")(function* ({ tenantId }: TenantScope, id: ConversationId) {
       const rows = yield* sql`
@@ -92,7 +102,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return rows.length > 0
     }, Effect.orDie)
 
-    /** Whom the conversation has, which is locked; none when it is not the tenant's. Within a transaction. */
+    /** The assignee of the conversation, whose row is locked; none when it is not the tenant's. Within a transaction. */
     const assignee = ({ tenantId }: TenantScope, id: ConversationId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -102,13 +112,13 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
           where tenant_id = ${tenantId} and id = ${id} for no key update`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.assignee"))
 
-    /** What the member may do; none when the tenant has no such member. */
+    /** The member's role; none when the tenant has no such member, or has deactivated them. */
     const roleOf = ({ tenantId }: TenantScope, userId: UserId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Schema.Struct({ role: Role }),
         execute: () =>
-          sql`select role from users where tenant_id = ${tenantId} and id = ${userId} for key share`
+          sql`select role from users where tenant_id = ${tenantId} and id = ${userId} and active for key share`
       })(undefined).pipe(
         Effect.orDie,
         Effect.map(Option.map(({ role }) => role)),
@@ -135,7 +145,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return rows.length === new Set(labelIds).size
     }, Effect.orDie)
 
-    /** What changed, by name. Within a transaction. */
+    /** Sets the labels. Returns the changed ones, by name. Within a transaction. */
     const setLabels = ({ tenantId }: TenantScope, id: ConversationId, labelIds: ReadonlyArray<LabelId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -192,7 +202,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return rows.length > 0
     }, Effect.orDie)
 
-    /** Whom the conversation is with. */
+    /** The end user of the conversation. */
     const person = ({ tenantId }: TenantScope, id: ConversationId): Effect.Effect<Option.Option<Person>> =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -228,6 +238,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       entries,
       tell,
       lock,
+      goesOn,
       assignee,
       assign,
       roleOf,

@@ -155,7 +155,9 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
     const keys: Record<MeasuredBy, ReturnType<typeof sql.literal>> = {
       day: sql.literal(`to_char(t.started_at at time zone 'UTC', 'YYYY-MM-DD')`),
       agent: sql.literal("t.agent_id"),
-      channel: sql.literal("t.channel")
+      channel: sql.literal("t.channel"),
+      version: sql.literal("t.agent_version::text"),
+      language: sql.literal("coalesce(t.language, 'unknown')")
     }
 
     /** One row for each `by` that had turns, and one for all of them. A turn counts once it has ended. */
@@ -166,7 +168,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         execute: () => sql`
           with asked as (
             select r.tenant_id, r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
-              r.rating, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
+              r.rating, r.agent_version, r.language, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
               lead(r.started_at) over (
                 partition by r.agent_id, c.end_user_id,
                   md5(lower(regexp_replace(btrim(left(r.user_message, ${maxQuestionLength}::int)), '\\s+', ' ', 'g')))
@@ -205,7 +207,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.measures"))
 
-    /** Whether the tenant has the agent. */
+    /** True when the tenant has the agent. */
     const hasAgent = ({ tenantId }: TenantScope, agentId: AgentId) =>
       SqlSchema.findOne({
         Request: Schema.Void,

@@ -11,7 +11,7 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
      * newer ones and before all that had keys, and a process that dies in between leaves nothing to undo. Conversations
      * are locked against deletion alone, so turns go on; one that is being deleted is passed over.
      */
-    const batch = (size: number) => sql`
+    const batch = (size: number) => sql`/* every tenant: sweep */
       with waiting as (
         select tenant_id, id, conversation_id, created_at from messages where position is null
         order by conversation_id desc, created_at desc, id desc limit ${size}
@@ -40,7 +40,8 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
     const giveKeys = (size: number) =>
       Effect.gen(function* () {
         // Seen before the transaction: most of the time there is nothing to do, and no lock to take.
-        const waiting = yield* sql`select 1 from messages where position is null limit 1`
+        const waiting =
+          yield* sql`/* every tenant: sweep */ select 1 from messages where position is null limit 1`
         if (waiting.length === 0) return 0
         return yield* Effect.gen(function* () {
           const [lock] = yield* sql<{ readonly mine: boolean }>`

@@ -16,13 +16,17 @@ import { listenEmbedded, listenNative, notifyBy } from "./Notifications.ts"
 import * as PoolMetrics from "./PoolMetrics.ts"
 import { Prepared } from "./Prepared.ts"
 import { sqlOver } from "./SqlOver.ts"
+import { sessionName, sessionText } from "./TenantQuery.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 export interface ServerOptions {
   readonly url: Redacted.Redacted
   /** Bounds the pool; one more connection listens. */
   readonly maxConnections: number
-  /** Where the listening connection goes, when `url` leads to a pooler that cannot listen; `url` by default. */
+  /** Address of the listening connection, when `url` leads to a pooler that does not support LISTEN; `url` by default. */
   readonly directUrl?: Redacted.Redacted | null
+  /** Tenants' statements run as this role, which the policies of rows bind; null, the default: as whom `url` names. */
+  readonly tenantRole?: string | null
 }
 
 type Client<E = never> = Effect.Effect<PgClient.PgClient, E | SqlError, Scope.Scope | Reactivity.Reactivity>
@@ -39,6 +43,12 @@ const oldestServer = 150_000
  */
 const withoutJit = (client: Pg.ClientBase, done: (error?: Error) => void) =>
   client.query("set jit = off", (error: Error | undefined) => done(error))
+
+/** The statement that every tenant's statement begins with, so that connections that stay with us parse it once. */
+const withSession = (client: Pg.ClientBase, done: (error?: Error) => void) =>
+  client.query({ name: sessionName, text: sessionText, values: ["none", ""] }, (error: Error | undefined) =>
+    done(error)
+  )
 
 const poolOf = (config: Pg.PoolConfig) =>
   Effect.acquireRelease(
@@ -58,7 +68,7 @@ const poolOf = (config: Pg.PoolConfig) =>
   ).pipe(Effect.tap(PoolMetrics.watch))
 
 /** A client of an open engine, which stays the caller's to close. */
-export const embeddedClient = (engine: Engine): Client =>
+export const embeddedClient = (engine: Engine, tenantRole: string | null = null): Client =>
   Effect.gen(function* () {
     const pool = yield* poolOf({
       stream: () => new EngineSocket(engine),
@@ -67,9 +77,10 @@ export const embeddedClient = (engine: Engine): Client =>
       ssl: false,
       // The engine has one session; recycling its one connection gains nothing.
       max: 1,
-      idleTimeoutMillis: 0
+      idleTimeoutMillis: 0,
+      ...(tenantRole === null ? {} : { verify: withSession })
     })
-    const client = yield* sqlOver(pool, new Prepared(true))
+    const client = yield* sqlOver(pool, new Prepared(true), tenantRole)
     return Object.assign(client, { listen: listenEmbedded(client, pool), notify: notifyBy(client) })
   })
 
@@ -119,7 +130,7 @@ export const refuseReadOnly = Effect.gen(function* () {
       ? "The PostgreSQL server is a standby, which takes no writes: let DATABASE_URL name the primary."
       : "The PostgreSQL server takes no writes: default_transaction_read_only is on for this role or database. Set it to off."
   })
-})
+}).pipe(forEveryTenant("migration"))
 
 /** A client of a PostgreSQL server that has answered once. Dies when the address cannot be read. */
 export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable> =>
@@ -130,11 +141,21 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
       keepAlive: true,
       connectionTimeoutMillis: Duration.toMillis(connectTimeout)
     }
+    const tenantRole = options.tenantRole ?? null
+    const prepareConnection = (client: Pg.ClientBase, done: (error?: Error) => void) =>
+      withoutJit(client, (error) =>
+        error === undefined || error === null ? withSession(client, done) : done(error)
+      )
     const open = (limits: Pg.PoolConfig, pooled: boolean) =>
-      poolOf({ ...connection, ...limits, max: options.maxConnections, verify: withoutJit }).pipe(
+      poolOf({
+        ...connection,
+        ...limits,
+        max: options.maxConnections,
+        verify: tenantRole === null || pooled ? withoutJit : prepareConnection
+      }).pipe(
         // A pooler gives each statement another connection.
-        Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled))),
-        Effect.tap(refuseOld)
+        Effect.flatMap((pool) => sqlOver(pool, new Prepared(!pooled), tenantRole)),
+        Effect.tap((made) => forEveryTenant("migration")(refuseOld(made)))
       )
     const limits = {
       statement_timeout: Duration.toMillis(statementTimeout),
@@ -142,7 +163,7 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
     }
     const directUrl = options.directUrl ?? null
     const client = yield* Effect.catchIf(open(limits, directUrl !== null), refusesSettings, () =>
-      Effect.tap(open({}, true), warnUnlimited)
+      Effect.tap(open({}, true), (made) => forEveryTenant("migration")(warnUnlimited(made)))
     )
     const direct = Redacted.value(directUrl ?? options.url)
     const listen = yield* listenNative({

@@ -1,16 +1,19 @@
 /**
- * Statements on the connections of a pool. An interrupted caller waits for nothing and cancels nothing: its statement runs
- * to its end, and only then others get the connection. (`PgClient` asks the server to cancel what that connection runs,
- * which by then may be another caller's statement.)
+ * Statements on the connections of a pool. An interrupted caller returns at once. Its statement is not cancelled: it runs
+ * to its end, and the connection returns to the pool afterwards. (`PgClient` asks the server to cancel the connection's
+ * current statement, which by then may be another caller's.)
  */
 import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import type * as Pg from "pg"
+import * as Pg from "pg"
 import { sqlErrorOf } from "./Failure.ts"
 import type { Prepared } from "./Prepared.ts"
+import { TenantQuery } from "./TenantQuery.ts"
+import { everyTenant, sessionOf } from "../../concurrency/TenantSession.ts"
 
 interface Query {
   readonly text: string
@@ -19,10 +22,18 @@ interface Query {
   readonly rowMode?: "array"
 }
 
+/** A query whose statement sees the rows of a tenant alone, and what it takes to say so. */
+interface Told {
+  readonly session: string
+  readonly role: string
+  /** The connection keeps the statement that says so. */
+  readonly isKept: boolean
+}
+
 type Answer = Pg.QueryResult | ReadonlyArray<Pg.QueryResult>
 type Done = (answer: Effect.Effect<Answer, SqlError>) => void
 
-/** The driver answers several statements of one text with several results. */
+/** The driver returns one result for each statement of a text. */
 const isSeveral = (answer: Answer): answer is ReadonlyArray<Pg.QueryResult> => Array.isArray(answer)
 
 const rowsOf = (answer: Answer): ReadonlyArray<object> =>
@@ -35,14 +46,33 @@ const unconnected = (error: Error | undefined) =>
   Effect.fail(sqlErrorOf(error ?? new Error("There is no connection to the database.")))
 
 /**
- * The server takes no writes (any more), as a primary that has become a standby: another connection may lead to the new
- * primary, this one never will.
+ * The server is read-only, for example a primary that has become a standby. A new connection may reach the new primary;
+ * this one cannot.
  */
 const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
 
+type Answered = (error: Error | null | undefined, answer: Answer) => void
+
+/** Sends one query, with its tenant where `told` says so. */
+const send = (client: Pg.ClientBase, query: Query, told: Told | null, answered: Answered) => {
+  if (told === null) return void client.query(query, answered)
+  // Several messages that end with one Sync, also without values.
+  const extended = { ...query, queryMode: "extended" }
+  const inner = new Pg.Query(extended, (error: Error | undefined, answer: unknown) =>
+    Reflect.apply(answered, undefined, [error, answer])
+  )
+  client.query(new TenantQuery(inner, told.session, told.role, told.isKept))
+}
+
 /** Runs one query. `onBroken` hears of an error after which the connection is of no use. */
-const ask = (client: Pg.ClientBase, query: Query, onBroken: (error: Error) => void, done: Done) => {
-  client.query(query, (error: Error | null, answer: Answer) => {
+const ask = (
+  client: Pg.ClientBase,
+  query: Query,
+  told: Told | null,
+  onBroken: (error: Error) => void,
+  done: Done
+) => {
+  send(client, query, told, (error, answer) => {
     if (error === null || error === undefined) return done(Effect.succeed(answer))
     if (isReadOnly(error)) onBroken(error)
     done(Effect.fail(sqlErrorOf(error, client)))
@@ -50,7 +80,7 @@ const ask = (client: Pg.ClientBase, query: Query, onBroken: (error: Error) => vo
 }
 
 abstract class Statements implements Connection {
-  /** `often` is false for statements that are planned anew each time. */
+  /** `often` is false for statements that are not prepared, and so planned at each execution. */
   protected abstract run(query: Query, often?: boolean): Effect.Effect<Answer, SqlError>
 
   execute(text: string, params: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<object>, SqlError> {
@@ -75,31 +105,43 @@ abstract class Statements implements Connection {
     return Effect.map(this.run({ text, values: [...params] }, false), rowsOf)
   }
 
-  /** All rows at once: a cursor would hold the only connection of the embedded database. */
+  /** Reads all rows at once, because a cursor would hold the embedded database's only connection. */
   executeStream(text: string, params: ReadonlyArray<unknown>): Stream.Stream<object, SqlError> {
     return Stream.fromIterableEffect(this.execute(text, params))
   }
 }
 
-/** Each statement on any free connection. */
+/** Runs each statement on any free connection. */
 export class PooledStatements extends Statements {
   readonly #pool: Pg.Pool
   readonly #prepared: Prepared
+  readonly #tenantRole: string | null
 
-  constructor(pool: Pg.Pool, prepared: Prepared) {
+  /** `tenantRole`: statements run as it where they are a tenant's; null: all run as whom the connection is. */
+  constructor(pool: Pg.Pool, prepared: Prepared, tenantRole: string | null) {
     super()
     this.#pool = pool
     this.#prepared = prepared
+    this.#tenantRole = tenantRole
   }
 
   protected run(query: Query, often = true): Effect.Effect<Answer, SqlError> {
+    const role = this.#tenantRole
+    if (role === null) return this.#run(query, often, null)
+    return Effect.withFiberRuntime((fiber) => {
+      const session = sessionOf(fiber, query.text, query.values)
+      return this.#run(query, often, session === everyTenant ? null : { session, role, isKept: true })
+    })
+  }
+
+  #run(query: Query, often: boolean, told: Told | null): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
       let given = true
       this.#pool.connect((error, client, release) => {
         if (client === undefined) return resume(unconnected(error))
-        // Its caller has gone.
+        // The caller was interrupted.
         if (!given) return release()
-        this.#ask(client, release, query, often, resume)
+        this.#ask(client, release, query, often, told, resume)
       })
       return Effect.sync(() => {
         given = false
@@ -107,9 +149,16 @@ export class PooledStatements extends Statements {
     })
   }
 
-  #ask(client: Pg.PoolClient, release: (error?: Error) => void, query: Query, often: boolean, resume: Done) {
+  #ask(
+    client: Pg.PoolClient,
+    release: (error?: Error) => void,
+    query: Query,
+    often: boolean,
+    told: Told | null,
+    resume: Done
+  ) {
     let broken: Error | undefined
-    // Without a listener a connection that breaks at work would end the process.
+    // Without a listener for errors, a broken connection would end the process.
     const onError = (error: Error) => {
       broken = error
     }
@@ -120,34 +169,76 @@ export class PooledStatements extends Statements {
       resume(answer)
     }
     const name = often ? this.#prepared.nameOf(query.text) : undefined
-    if (name === undefined) return ask(client, query, onError, done)
-    client.query({ ...query, name }, (error: Error | null, answer: Answer) => {
+    const now = told === null ? null : { ...told, isKept: this.#prepared.isEnabled }
+    if (name === undefined && now?.isKept !== true) return ask(client, query, now, onError, done)
+    send(client, name === undefined ? query : { ...query, name }, now, (error, answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))
-      if (this.#prepared.failed(error)) return ask(client, query, onError, done)
+      if (this.#prepared.failed(error))
+        return ask(client, query, now === null ? null : { ...now, isKept: false }, onError, done)
       if (isReadOnly(error)) onError(error)
       return done(Effect.fail(sqlErrorOf(error, client)))
     })
   }
 }
 
+/** What begins and ends transactions and says how they are: no row is seen, and some of it has to come first. */
+const control = /^\s*(?:begin|commit|rollback|savepoint|release|set|start)\b/iu
+
 /** The statements of a transaction. None of them is kept prepared: a failed one would end the transaction. */
 class HeldStatements extends Statements {
   readonly #client: Pg.PoolClient
   readonly #onBroken: (error: Error) => void
+  readonly #tenantRole: string | null
+  /** What the transaction was told last; undefined outside of one, and after a rollback, which takes back what was told. */
+  #session: string | undefined
+  #isTransaction = false
 
-  constructor(client: Pg.PoolClient, onBroken: (error: Error) => void) {
+  constructor(client: Pg.PoolClient, onBroken: (error: Error) => void, tenantRole: string | null) {
     super()
     this.#client = client
     this.#onBroken = onBroken
+    this.#tenantRole = tenantRole
   }
 
   protected run(query: Query): Effect.Effect<Answer, SqlError> {
-    return Effect.async<Answer, SqlError>((resume) => ask(this.#client, query, this.#onBroken, resume))
+    const role = this.#tenantRole
+    return Effect.withFiberRuntime((fiber) => {
+      const told = role === null ? null : this.#toTell(fiber, query, role)
+      return Effect.async<Answer, SqlError>((resume) =>
+        ask(this.#client, query, told, this.#onBroken, resume)
+      )
+    })
+  }
+
+  #toTell(fiber: Fiber.RuntimeFiber<unknown, unknown>, { text, values }: Query, role: string): Told | null {
+    const word = control.exec(text)?.[0].trim().toLowerCase()
+    if (word !== undefined) {
+      this.#follow(word, text)
+      return null
+    }
+    const session = sessionOf(fiber, text, values)
+    const isSo = this.#isTransaction ? session === this.#session : session === everyTenant
+    this.#session = session
+    if (isSo) return null
+    return { session, role, isKept: false }
+  }
+
+  #follow(word: string, text: string) {
+    if (word === "begin" || word === "start") {
+      this.#isTransaction = true
+      this.#session = everyTenant
+    } else if (word === "rollback") {
+      this.#session = undefined
+      this.#isTransaction &&= /\bto\b/iu.test(text)
+    } else if (word === "commit") this.#isTransaction = false
   }
 }
 
 /** A connection for one holder, until the scope closes. */
-export const held = (pool: Pg.Pool): Effect.Effect<Connection, SqlError, Scope.Scope> =>
+export const held = (
+  pool: Pg.Pool,
+  tenantRole: string | null
+): Effect.Effect<Connection, SqlError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.scope, (scope) =>
       restore(
@@ -175,7 +266,7 @@ export const held = (pool: Pg.Pool): Effect.Effect<Connection, SqlError, Scope.S
             client.off("error", onError)
             release(broken)
           })
-          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client, onError))
+          return Effect.as(Scope.addFinalizer(scope, end), new HeldStatements(client, onError, tenantRole))
         })
       )
     )

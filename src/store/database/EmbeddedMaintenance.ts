@@ -9,6 +9,7 @@
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 /** Bytes of log after which a checkpoint is worth it. */
 const maxLogBytes = 48 * 1_048_576
@@ -54,6 +55,7 @@ export const look = (sql: SqlClient, log = maxLogBytes) =>
 /** Looks again and again until the scope closes; what fails is tried at the next time. */
 export const keep = (sql: SqlClient) =>
   look(sql).pipe(
+    forEveryTenant("migration"),
     Effect.catchAllCause((cause) => Effect.logDebug("The upkeep of the embedded database failed", cause)),
     Effect.repeat(Schedule.spaced(interval)),
     Effect.delay(interval),

@@ -11,7 +11,7 @@ import { isError } from "../../domain/Thrown.ts"
 
 /** How an engine is opened; plain data, which crosses to a thread. */
 export interface EngineOpening {
-  /** Where its files are; null for one that is gone with the process. */
+  /** Directory of its files; null for an in-memory database. */
   readonly directory: string | null
   /** A gzipped tar of a data directory, unpacked into a directory that has none. */
   readonly seed: string | null

@@ -1,4 +1,4 @@
-/** What the driver takes for the socket of a server: its messages go to the embedded engine, and its answers come back. */
+/** A socket for the driver that is connected to the embedded engine instead of a server. */
 import { Duplex } from "node:stream"
 import { isError } from "../../domain/Thrown.ts"
 import type { Engine } from "./Engine.ts"

@@ -49,7 +49,7 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   let over = false
   let closing: (() => void) | null = null
 
-  /** Whose turn it is to be answered. */
+  /** Takes the caller that is next to be answered. */
   const next = () => {
     const first = waiting.shift()
     // A process that does nothing but wait for an answer must not end before it comes; an idle engine keeps no process alive.

@@ -3,7 +3,7 @@
  * than the first and overwrite them.
  *
  * Node has no `flock`, and a lock file that is taken over has a race: two starters both see that its owner is dead, and
- * the slower one removes the lock of the faster. So nobody takes anything over. Every starter puts down a file of its
+ * the slower one removes the lock of the faster. So no process takes a lock over. Every starter puts down a file of its
  * own and then looks for others: of two simultaneous starters the later one always sees the earlier one. A file whose
  * process is dead can be removed by anybody at any time, because its name never comes back. Everything that is known
  * about the owner is in the name, so a file is never half written.

@@ -1,4 +1,4 @@
-/** Who keeps a session waiting for a lock, in words for who operates the database. Texts of queries are never read. */
+/** Sessions that hold a lock another one waits for, in words for the operator. Texts of queries are never read. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ interface Holder {
   readonly age: number | null
 }
 
-/** Who kept the session waiting when that was last looked at. */
+/** The sessions that held the lock at the last check. */
 export type Found = Effect.Effect<ReadonlyArray<Holder>>
 
 /** The session that waits, once it is known, and who kept it waiting when that was last looked at. */

@@ -1,4 +1,4 @@
-/** What the migrations that wait would lock, and roughly for how long. Nothing is changed. */
+/** The locks of pending migrations, and their estimated duration. Changes nothing. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { pendingFiles } from "./Migrations.ts"
@@ -10,8 +10,9 @@ import {
   type Work
 } from "./StatementEffects.ts"
 import { statementsOf } from "./SqlText.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
-/** What somebody else cannot do on the table meanwhile. */
+/** What other sessions cannot do on the table meanwhile. */
 type Blocks = "nothing" | "writes" | "reads and writes" | "unknown"
 
 export interface PlannedLock {
@@ -22,7 +23,7 @@ export interface PlannedLock {
   readonly work: Work
   /** As the server estimates them; null where it has not looked yet. */
   readonly rows: number | null
-  /** How long the work may take, by the size of the table and slow disks; null where it cannot be told. */
+  /** Estimated duration, by the table's size and slow disks; null where it is unknown. */
   readonly seconds: number | null
 }
 
@@ -31,7 +32,7 @@ export interface PlannedStatement {
   readonly statement: string
   /** False where the form of the statement is none that the plan knows. */
   readonly known: boolean
-  /** Tables that are there already; those that the migrations make are nobody else's yet. */
+  /** Tables that are there already; those that the migrations create are not in use yet. */
   readonly locks: ReadonlyArray<PlannedLock>
 }
 
@@ -116,4 +117,4 @@ export const plan = (directory: string, table = "migrations") =>
         statements
       }))
     )
-  }).pipe(Effect.withSpan("Database.planMigrations"))
+  }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.planMigrations"))

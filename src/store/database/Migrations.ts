@@ -18,11 +18,12 @@ import * as Holders from "./LockHolders.ts"
 import { sqlStateOf } from "./Failure.ts"
 import { badState, concurrentIndex, load, MigrationError, type MigrationFile } from "./MigrationFiles.ts"
 import { statementsOf } from "./SqlText.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 export interface MigrateOptions {
-  /** Where it stands what has been applied. */
+  /** The table of applied migrations. */
   readonly table?: string
-  /** How long a statement may keep others waiting behind it, which wait for no longer because of it. */
+  /** Time for which a statement may block others that queue behind its lock. */
   readonly lockTimeout?: Duration.DurationInput
   /** A step that has not had its locks for this long fails. */
   readonly giveUpAfter?: Duration.DurationInput
@@ -342,6 +343,7 @@ export const migrate = (
     return applied
   }).pipe(
     Effect.catchTag("Busy", (busy) => Effect.die(busy)),
+    forEveryTenant("migration"),
     Effect.withSpan("Database.migrate")
   )
 
@@ -350,4 +352,4 @@ export const pendingFiles = (directory: string, table = "migrations") =>
   Effect.gen(function* () {
     const files = yield* load(directory)
     return (yield* look(files, table)).pending
-  }).pipe(Effect.withSpan("Database.pendingMigrations"))
+  }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.pendingMigrations"))

@@ -1,4 +1,4 @@
-/** How much of the pool of connections is in use: told at `/metrics`. Who waits for one is told by the limit of `FairConnection`. */
+/** Use of the connection pool, for `/metrics`. Waiting callers are in the metrics of `FairConnection`'s limit. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"

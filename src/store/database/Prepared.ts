@@ -25,6 +25,11 @@ export class Prepared {
     this.#enabled = enabled
   }
 
+  /** Whether connections keep statements for us. */
+  get isEnabled(): boolean {
+    return this.#enabled
+  }
+
   /** The name under which `text` is kept; undefined when it is not. */
   nameOf(text: string): string | undefined {
     if (!this.#enabled) return undefined

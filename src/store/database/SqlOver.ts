@@ -53,14 +53,19 @@ const straight =
     return made
   }
 
-/** The caller closes the pool. */
+/** The caller closes the pool. `tenantRole`: whom tenants' statements run as, where the policies of rows are on. */
 export const sqlOver = (
   pool: Pg.Pool,
-  prepared: Prepared
+  prepared: Prepared,
+  tenantRole: string | null
 ): Effect.Effect<PgClient.PgClient, SqlError, Scope.Scope | Reactivity.Reactivity> =>
   Effect.gen(function* () {
     const { config, json, listen, notify } = yield* PgClient.fromPool({ acquire: Effect.succeed(pool) })
-    const { connection, held: transaction } = makeFair(pool, new PooledStatements(pool, prepared), held(pool))
+    const { connection, held: transaction } = makeFair(
+      pool,
+      new PooledStatements(pool, prepared, tenantRole),
+      held(pool, tenantRole)
+    )
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(connection),
       transactionAcquirer: transaction,

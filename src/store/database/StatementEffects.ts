@@ -86,7 +86,7 @@ const none = () => []
 const rule = (form: string, effects: Rule[1]): Rule => [new RegExp(`^${form}`, "u"), effects]
 
 const rules: ReadonlyArray<Rule> = [
-  // The table itself is nobody else's yet.
+  // The table itself is not in use yet.
   rule("create (?:unlogged )?table ", (_, words) => referenced(words)),
   rule(
     String.raw`create (?:unique )?index concurrently (?:.+? )?on ${name}`,

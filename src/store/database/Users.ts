@@ -1,5 +1,5 @@
 /**
- * Who has files of a directory open, by /proc: a process that knows nothing of our lock, as one that opens the embedded database
+ * Processes that have files of a directory open, by /proc: a process that knows nothing of our lock, as one that opens the embedded database
  * by its engine's own interface. Nothing is found elsewhere than on Linux, in other containers, and of other users' processes
  * unless by root.
  */

@@ -8,6 +8,7 @@ import * as Path from "node:path"
 import { sqlStateOf } from "./Failure.ts"
 import type { MigrationError } from "./MigrationFiles.ts"
 import { migrate } from "./Migrations.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 /** pgvector cannot be used on this database; `message` says what to do about it. */
 export class VectorUnavailable extends Schema.TaggedError<VectorUnavailable>()("VectorUnavailable", {
@@ -27,7 +28,7 @@ interface Found {
   readonly installed: string | null
   /** This user may make the extension. */
   readonly creatable: boolean
-  /** What makes the extension visible to this user; null where it is, or is not installed. */
+  /** The remedy that makes the extension visible to this user; null where it is visible, or not installed. */
   readonly unseen: string | null
 }
 
@@ -64,7 +65,7 @@ const obstacle = ({ installed, offered, unseen }: Found): string | null => {
 }
 
 /** What {@link prepareVector} would find. Nothing is changed. */
-export const vectorVersions = Effect.map(look, (found) => ({
+export const vectorVersions = Effect.map(forEveryTenant("migration")(look), (found) => ({
   installed: found.installed,
   version: found.installed ?? found.offered,
   obstacle: obstacle(found) ?? (found.installed === null && !found.creatable ? notCreatable : null)
@@ -99,4 +100,4 @@ export const prepareVector = (
     }
     yield* migrate(Path.join(migrations, "pgvector"), { table: "migrations_pgvector" })
     return found.installed ?? found.offered ?? ""
-  }).pipe(Effect.withSpan("Database.prepareVector"))
+  }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.prepareVector"))

@@ -14,7 +14,7 @@ export const queueName = "webhook-outbound"
 /** One event: each of these is SQL over the rows of `from`. */
 export interface Report {
   readonly type: EventType | typeof testEvent
-  /** What tells this event from all others of its type. */
+  /** Key that is unique among the events of its type. */
   readonly key: Fragment
   readonly tenantId: Fragment
   readonly agentId: Fragment
@@ -28,14 +28,14 @@ export interface Report {
 }
 
 /**
- * Jobs for the deliveries of the CTE `reported`. One conversation's events go to an endpoint one after the other; the
+ * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an endpoint one after the other; the
  * endpoint is the owner, so that none of them waits for another endpoint's.
  */
 export const jobs = (sql: SqlClient.SqlClient) => sql`
   insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
   select 'qjb_' || replace(gen_random_uuid()::text, '-', ''), ${sql.literal(`'${queueName}'`)},
     jsonb_build_object('tenantId', tenant_id, 'eventId', event_id, 'endpointId', endpoint_id), endpoint_id,
-    endpoint_id || ':' || coalesce(conversation_id, ids ->> 'sourceId', event_id),
+    endpoint_id || ':' || coalesce(conversation_id, ids ->> 'sourceId', ids ->> 'budgetId', ids ->> 'channelId', ids ->> 'gapId', event_id),
     ${sql.literal(String(policies[queueName].attempts))}, clock_timestamp()
   from reported order by seq
   returning pg_notify('queue_jobs', ${sql.literal(`'${queueName}'`)})`
@@ -47,12 +47,12 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
   from ${report.from}`
 
 /** The CTEs `reported` and `reported_jobs`, for a statement in whose CTEs `reports` find their rows; in their order. */
-export const reported = (sql: SqlClient.SqlClient, first: Report, second?: Report) => sql`
+export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (
     insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, conversation_id, type, ids)
     select e.tenant_id, 'evt_' || substr(encode(sha256(convert_to(r.type || ':' || r.key, 'UTF8')), 'hex'), 1, 32), e.id,
       r.agent_id, r.conversation_id, r.type, r.ids
-    from (${row(sql, first)} ${second === undefined ? sql`` : sql`union all ${row(sql, second)}`}) r
+    from (${others.reduce((rows, other) => sql`${rows} union all ${row(sql, other)}`, row(sql, first))}) r
     join webhook_endpoints e on e.tenant_id = r.tenant_id and e.status = 'active' and r.type = any(e.events)
     order by r.place, e.id
     on conflict (tenant_id, event_id, endpoint_id) do nothing

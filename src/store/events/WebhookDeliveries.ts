@@ -1,4 +1,4 @@
-/** What endpoints were told, or are to be told: one row for each event and endpoint. */
+/** Past and pending deliveries to endpoints: one row for each event and endpoint. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -65,7 +65,7 @@ export const Taken = Schema.Struct({
   agentId: Schema.NullOr(Schema.String),
   conversationId: Schema.NullOr(Schema.String),
   ids: JsonObject,
-  /** What a full payload adds; null for a thin one, and where it is gone. */
+  /** The additional fields of a full payload; null for a thin one, and once they are removed. */
   content: Schema.NullOr(JsonObject),
   createdAt: Schema.DateTimeUtcFromDate,
   attempts: Schema.Int,
@@ -242,7 +242,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
               (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as "failingMs"`
         })(undefined).pipe(Effect.orDie)
 
-      /** What waits for the endpoint is not sent any more. */
+      /** Cancels pending deliveries of the endpoint. */
       const cancel = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           update webhook_deliveries set status = 'cancelled', settled_at = now()
@@ -316,7 +316,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       /** Forgets what is older than {@link retention}; true when there may be more. */
-      const sweep = sql`
+      const sweep = sql`/* every tenant: sweep */
         delete from webhook_deliveries where (tenant_id, event_id, endpoint_id) in (
           select tenant_id, event_id, endpoint_id from webhook_deliveries
           where created_at < now() - make_interval(secs => ${Duration.toSeconds(retention)}) and status <> 'pending'

@@ -1,4 +1,4 @@
-/** Where a tenant wants to be told of events. Secrets are sealed before they get here. */
+/** Webhook endpoints of a tenant. Secrets are sealed before they get here. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
@@ -66,7 +66,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           Effect.map((found) => pageOf(found, limit))
         )
 
-      /** What `changes` names; a change of address or status begins anew. None when its version is not `expected`. */
+      /** Applies `changes`; a change of address or status resets its failures. None when its version is not `expected`. */
       const update = (
         { tenantId }: TenantScope,
         id: WebhookId,
@@ -114,10 +114,10 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           Effect.map((rows) => rows.length === 1)
         )
 
-      /** Whom to write to when an endpoint is disabled: the owners of its tenant, the first ten. */
+      /** Recipients of the mail about a disabled endpoint: the first ten owners of its tenant. */
       const owners = ({ tenantId }: TenantScope) =>
         sql<{ readonly email: string }>`
-          select email from users where tenant_id = ${tenantId} and role = 'owner' order by id limit 10`.pipe(
+          select email from users where tenant_id = ${tenantId} and role = 'owner' and active order by id limit 10`.pipe(
           Effect.orDie,
           Effect.map((rows) => rows.map(({ email }) => email))
         )

@@ -1,4 +1,4 @@
-/** Endpoints without an address: what waits for one is fetched by a developer's command, as long as it runs. */
+/** Endpoints without an address: a developer's command fetches their deliveries while it runs. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -8,17 +8,17 @@ import { toJsonb } from "../Jsonb.ts"
 import { maxEndpoints } from "./WebhookEndpoints.ts"
 import { type Report, reported } from "./ReportedEvents.ts"
 
-/** A listener that has fetched nothing for so long is removed. */
+/** Lease of a listener: it is removed when it has not fetched for this long. */
 const listenerLease = Duration.minutes(2)
-/** Events of one answer. */
+/** Maximum number of events in one answer. */
 const maxEvents = 50
 
 const lease = `interval '${Duration.toSeconds(listenerLease)} seconds'`
 
-/** A delivery that waits to be fetched. */
+/** A delivery to be fetched. */
 interface Waiting {
   readonly eventId: string
-  /** Where to go on: those up to the last of an answer have been received when the next is asked for. */
+  /** Position of the delivery. The next request acknowledges those up to the last of the previous answer. */
   readonly place: string
 }
 
@@ -50,7 +50,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           Effect.map((rows) => rows.length === 1)
         )
 
-      /** Those up to `received` have arrived, and it listens for another {@link listenerLease}. False without such a listener. */
+      /** Acknowledges deliveries up to `received` and renews the {@link listenerLease}. False without such a listener. */
       const renew = ({ tenantId }: TenantScope, id: WebhookId, received: string | null) =>
         sql`
           with listener as (
@@ -68,7 +68,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           Effect.map((rows) => rows.length === 1)
         )
 
-      /** The next that wait, in their order. */
+      /** The next deliveries, in order. */
       const waiting = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql<Waiting>`
           select d.event_id as "eventId", d.seq::text as place
@@ -76,7 +76,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           where e.tenant_id = ${tenantId} and e.id = ${id} and d.status = 'pending'
           order by d.seq limit ${maxEvents}::int`.pipe(Effect.orDie)
 
-      /** With what waits for it. False when the tenant has no such listener. */
+      /** Removes a listener with its deliveries. False when the tenant has no such listener. */
       const remove = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql`
           delete from webhook_endpoints
@@ -85,14 +85,15 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
           Effect.map((rows) => rows.length === 1)
         )
 
-      /** Removes those of all tenants that listen no more. */
-      const sweep = sql`delete from webhook_endpoints where listening_until < now()`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
-        Effect.withSpan("WebhookListenerStore.sweep")
-      )
+      /** Removes listeners of all tenants whose lease has run out. */
+      const sweep =
+        sql`/* every tenant: sweep */ delete from webhook_endpoints where listening_until < now()`.pipe(
+          Effect.orDie,
+          Effect.asVoid,
+          Effect.withSpan("WebhookListenerStore.sweep")
+        )
 
-      /** Reports an event that has not happened to every active endpoint that asks for its type; how many they are. */
+      /** Sends a test event to every active endpoint that subscribes to its type. Returns their number. */
       const trigger = (
         { tenantId }: TenantScope,
         type: EventType,

@@ -68,7 +68,10 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         yield* sql`
           insert into artifacts as known (ref) values (${ref})
           on conflict (ref) do update set removing_until = known.removing_until`
-        const [state] = yield* sql<{ readonly needed: boolean; readonly busy: boolean }>`
+        const [state] = yield* sql<{
+          readonly needed: boolean
+          readonly busy: boolean
+        }>`/* every tenant: sweep */
           select coalesce(removing_until > clock_timestamp(), false) as busy,
             exists (select from artifact_claims where ref = ${ref} and expires_at > clock_timestamp())
               or exists (select from sources where config ->> 'artifact' = ${ref})
@@ -102,7 +105,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
 
     /** Originals that no source and no conversation has, that are not claimed and not being removed. */
     const orphans = (limit: number) =>
-      refs(sql`
+      refs(sql`/* every tenant: sweep */
         select a.ref from artifacts a
         where (a.removing_until is null or a.removing_until < clock_timestamp())
           and not exists (select from artifact_claims c where c.ref = a.ref and c.expires_at > clock_timestamp())

@@ -100,7 +100,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and s.tenant_id = e.tenant_id and s.id = e.source_id
           and e.generation not in (${task.generation}, s.live_generation)`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** What is known of the documents that answer now, as code of this `revision` has read them. */
+    /** The stored state of live documents that were read by code of this `revision`. */
     const remembered = (task: IngestionTask, revision: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,

@@ -74,7 +74,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
 
       /** Agents that answer with vectors of another profile. */
       const behind = (profile: string) =>
-        sql<AgentScope>`
+        sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
           where profile <> ${profile} order by agent_id`.pipe(Effect.orDie)
 
@@ -83,7 +83,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        * enough ago to be tried again. Never all at once, and in no order, so that none keeps others from their turn.
        */
       const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
-        sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`
+        sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
           select s.tenant_id as "tenantId", s.id from sources s
           join agent_stats stats on stats.tenant_id = s.tenant_id and stats.agent_id = s.agent_id
           left join embedding_failures f
@@ -128,7 +128,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
 
       /** Removes vectors of other profiles from agents that have answered with `profile` for `kept`; returns how many. */
       const forget = (profile: string, kept: Duration.Duration, limit: number) =>
-        sql`
+        sql`/* every tenant: sweep */
           delete from chunk_embeddings where ctid in (
             select e.ctid from agent_stats stats
             join chunk_embeddings e on e.tenant_id = stats.tenant_id and e.agent_id = stats.agent_id
@@ -140,7 +140,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           Effect.map((rows) => rows.length)
         )
 
-      /** Whether this transaction is the only one that looks for work of this kind now. */
+      /** True when no other transaction looks for work of this kind now. */
       const alone = sql<{ readonly mine: boolean }>`
         select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as mine`.pipe(
         Effect.orDie,

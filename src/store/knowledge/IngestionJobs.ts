@@ -100,7 +100,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       SqlSchema.findAll({
         Request: Schema.Void,
         Result: Schema.Struct({ tenantId: TenantId, id: IngestionJobId }),
-        execute: () => sql`
+        execute: () => sql`/* every tenant: sweep */
           select j.tenant_id as "tenantId", j.id from ingestion_jobs j
           where j.status in ('QUEUED', 'RUNNING') and not exists (
             select from queue_jobs q

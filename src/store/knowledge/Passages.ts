@@ -22,7 +22,7 @@ const SectionChunk = Schema.Struct({
   heading: Schema.String,
   ordinal: Schema.Int,
   text: Schema.String,
-  /** When the service read the document as it is now. */
+  /** Time at which the service read the current version of the document. */
   readAt: Schema.DateTimeUtcFromDate
 })
 export type SectionChunk = typeof SectionChunk.Type

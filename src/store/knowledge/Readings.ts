@@ -1,4 +1,4 @@
-/** How far sources of registered readers are read, and the secrets that they are read with. */
+/** Progress of registered readers through their sources, and their secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -117,7 +117,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.asVoid
       )
 
-    /** What the steps of this pass told of each document, the latest last. */
+    /** Reports of this pass's steps for each document, the latest last. */
     const told = (task: IngestionTask) =>
       SqlSchema.findAll({
         Request: Schema.Void,

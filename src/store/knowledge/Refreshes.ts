@@ -26,7 +26,7 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: DueSource,
-        execute: () => sql`
+        execute: () => sql`/* every tenant: sweep */
           select s.id, s.tenant_id as "tenantId", s.agent_id as "agentId" from sources s
           cross join lateral (
             select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,

@@ -30,7 +30,7 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
     const sql = yield* SqlClient.SqlClient
 
     const outdated = (limit: number) =>
-      sql<OutdatedDocument>`
+      sql<OutdatedDocument>`/* every tenant: sweep */
         select id, tenant_id as "tenantId", agent_id as "agentId", title from documents where index_format < ${indexFormat}
         order by agent_id, id limit ${limit}::int`.pipe(Effect.orDie)
 

@@ -89,7 +89,7 @@ const Pages = ({ user }: { readonly user: User }) => {
               <Insights />
             </Route>
             <Route path="/usage">
-              <Usage />
+              <Usage user={user} />
             </Route>
             <Route path="/team">
               <Team user={user} />

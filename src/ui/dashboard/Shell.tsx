@@ -1,4 +1,4 @@
-/** What every page stands in: navigation, language, scheme, who is signed in. */
+/** The frame of every page: navigation, language, colour scheme, and the signed-in user. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import {
   Archive,
@@ -141,7 +141,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   // On a phone the menu has done its work once it has led somewhere.
   useEffect(() => setOpen(false), [location])
   const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
-    // Who may not set up has nothing to do there.
+    // The page is for roles that may set up.
     ...(atLeast(user.role, "admin") ? ([["/start", t.start, Rocket]] as const) : []),
     ["/agents", t.agents, Bot],
     ["/conversations", t.conversations, MessagesSquare],

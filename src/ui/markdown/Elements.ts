@@ -10,7 +10,7 @@ type Props = Readonly<Record<string, string | number>>
 export interface Drawing<N> {
   /** `createElement` of React, `h` of Preact. */
   readonly h: (tag: string, props: Props | null, ...children: ReadonlyArray<N | string>) => N
-  /** What stands for `[index]`; null for a mark that names nothing. Without it marks are text. */
+  /** The element for `[index]`; null for a mark without a citation. Without it marks are text. */
   readonly citation?: ((index: number) => N | null) | undefined
   /** More is to come. */
   readonly streaming?: boolean | undefined

@@ -120,7 +120,7 @@ class Run {
     } else this.add(this.partOf(token))
   }
 
-  /** What is nested too deeply joins what it stands in. */
+  /** Elements that are nested too deeply become part of their parent. */
   private open(close: Open["close"]): void {
     const isDeep = this.opened.length >= maxInlineDepth
     this.opened.push({ content: [], close: isDeep ? (content) => content : close })

@@ -28,6 +28,8 @@ const loadTries = 3
 /** Looks of a service that answers, none of which finds the message, after which it has not arrived. */
 const missesUntilLost = 2
 const typingFor = 6_000
+/** How often it is told that the person writes, in milliseconds. */
+const writesEvery = 3_000
 
 /** Milliseconds between two drawings of a reply that is being written: what is longer takes longer to draw. */
 const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
@@ -43,7 +45,7 @@ export class Chat {
   private readonly transcript
   /** The conversation that the person has left behind for a new one. */
   private left: string | null = null
-  /** What the last look found; `reached` is false where it found no service. */
+  /** Result of the last poll; `reached` is false when the service did not answer. */
   private found: Look = { reached: false, messages: [], turn: null }
   private missed = 0
   /** Messages that were answered again without being asked to. */
@@ -61,6 +63,7 @@ export class Chat {
   )
   private disconnect: (() => void) | null = null
   private looking: ReturnType<typeof setTimeout> | undefined
+  private wroteAt = 0
   private typing: ReturnType<typeof setTimeout> | undefined
   private readonly leaving = new AbortController()
 
@@ -111,7 +114,7 @@ export class Chat {
     return this.starting
   }
 
-  /** What makes elements of Markdown, as far as the first try brings it; later tries bring it into the view. */
+  /** The Markdown renderer, if the first attempt loads it; later attempts put it into the view. */
   load(tried = 0): Promise<Markdown | null> {
     if (tried === 0 && this.loading !== null) return this.loading
     const loading = loadMarkdown(this.client.base, tried)
@@ -163,6 +166,17 @@ export class Chat {
     } catch (failure) {
       this.set({ problem: this.reason(failure) })
     }
+  }
+
+  /** Tells the people who answer that their customer writes, now and then while it is so. */
+  writes(): void {
+    const { state } = this.view
+    const now = Date.now()
+    if (this.sessionId === null || state === "AI_ACTIVE" || state === "CLOSED") return
+    if (now - this.wroteAt < writesEvery) return
+    this.wroteAt = now
+    // A sign that is lost is none that anybody misses.
+    this.client.typing(this.sessionId).catch(() => undefined)
   }
 
   /** After a conversation that has ended: what is said next begins another. */
@@ -341,7 +355,7 @@ export class Chat {
     })
   }
 
-  /** What was said of a broken line is over, and what had failed has been answered. */
+  /** Clears the error of a broken connection once the failed message has an answer. */
   private without(messages: ReadonlyArray<Message>): Partial<View> {
     const { lost, repeating, running, unreachable } = this.texts
     const isOver = [lost, repeating, running, unreachable].some((text) => text === this.view.problem)

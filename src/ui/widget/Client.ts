@@ -4,6 +4,7 @@ import type {
   ConversationView,
   FeedbackRequest,
   HandoffRequest,
+  TypingRequest,
   HostedTurnRequest,
   IdentifyRequest,
   InitRequest,
@@ -48,8 +49,11 @@ const refusalOf = async (response: Response) => {
 /** Milliseconds after which a short request counts as lost. */
 const requestTimeout = 20_000
 
-export const clientOf = ({ base, key, language }: Settings) => {
-  const headers = { "x-api-key": key }
+export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
+  const headers = {
+    "x-api-key": key,
+    ...(visitorToken === null ? {} : { "x-visitor-token": visitorToken })
+  }
 
   const call = async <A, B = never>(path: string, body?: B): Promise<A> => {
     const response = await fetch(`${base}${path}`, {
@@ -91,6 +95,8 @@ export const clientOf = ({ base, key, language }: Settings) => {
         sessionId,
         language: languageOf(language)
       }),
+    typing: (sessionId: string) =>
+      call<unknown, typeof TypingRequest.Encoded>("/api/sdk/typing", { sessionId }),
     /** A file of the conversation; only ever from the service itself. */
     file: async (sessionId: string, path: string): Promise<Blob> => {
       const response = await fetch(`${base}${path}?${of(sessionId)}`, {

@@ -104,7 +104,10 @@ export const Composer = ({
           aria-label={texts.message}
           placeholder={texts.placeholder}
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => {
+            setText(event.currentTarget.value)
+            chat.writes()
+          }}
           onPaste={(event) => {
             const pasted = [...(event.clipboardData?.files ?? [])]
             if (pasted.length === 0) return

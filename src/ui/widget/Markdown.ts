@@ -1,4 +1,4 @@
-/** What makes elements of Markdown. It is too much for pages whose visitors never open the chat: it comes when one does. */
+/** The Markdown renderer. It is large, and loaded when the chat is opened. */
 export type Markdown = typeof import("../markdown/Elements.ts")
 
 /**

@@ -1,4 +1,4 @@
-/** What survives a reload; a page that may store nothing does without, as does one that shall not (null). */
+/** State that survives a reload. A page that may not store anything works without it, as does one with null. */
 export interface Kept {
   readonly sessionId?: string
   /** The message on its way. */

@@ -11,7 +11,7 @@ export interface Previewed {
 
 const unsent = () => Promise.reject(new Refusal(0, "PREVIEW"))
 
-/** Asks nobody for anything. */
+/** Sends no request. */
 export const previewClient = (settings: Settings): Client => ({
   ...clientOf(settings),
   init: () =>

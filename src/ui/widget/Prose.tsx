@@ -23,7 +23,7 @@ export const Prose = ({
 }: {
   readonly markdown: Markdown | null
   readonly text: string
-  /** What stands for `[index]`, null for a mark that names nothing; without it marks are text. */
+  /** The element for `[index]`, null for a mark without a citation; without it marks are text. */
   readonly citation?: (index: number) => VNode | null
   readonly streaming?: boolean
 }): VNode =>

@@ -1,16 +1,18 @@
-/** How the chat of a page is set up: by the attributes of its script tag, and by what the agent's widget was given. */
+/** Settings of a page's chat: the attributes of its script tag, and those of the agent's widget. */
 import type { ShownWidget } from "../../domain/agents/Widget.ts"
 
 /** What the widget was given in the dashboard. */
 export type Look = typeof ShownWidget.Encoded
 
 export interface Settings {
-  /** Where the service is: the origin that the script itself came from. */
+  /** The service's address: the origin of the script itself. */
   readonly base: string
   /** A key, or the public name of the agent's widget. */
   readonly key: string
   readonly language: string
   readonly externalEndUserId: string | null
+  /** Made by the page's server: who the visitor is, and what they may read. */
+  readonly visitorToken: string | null
   readonly position: "start" | "end"
   /** A colour of the page's own, or null. */
   readonly accent: string | null
@@ -50,7 +52,7 @@ const oneOf = (text: string | undefined) => (text === "left" || text === "start"
 
 /** An attribute of the tag goes before what the widget was given. */
 export const settingsOf = ({ attributes, base, key }: Tag, look: Look | null): Settings => {
-  const { externalEndUserId, open } = attributes
+  const { externalEndUserId, open, visitorToken } = attributes
   const accent = attributes["accent"] ?? look?.color ?? undefined
   const given = look === null || look.language === "auto" ? undefined : look.language
   return {
@@ -58,6 +60,7 @@ export const settingsOf = ({ attributes, base, key }: Tag, look: Look | null): S
     key,
     language: attributes["language"] ?? given ?? (document.documentElement.lang || navigator.language),
     externalEndUserId: externalEndUserId ?? null,
+    visitorToken: visitorToken ?? null,
     position: oneOf(attributes["position"] ?? look?.position),
     accent: accent !== undefined && CSS.supports("color", accent) ? accent : null,
     open: open !== undefined && open !== "false",

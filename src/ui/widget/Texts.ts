@@ -1,4 +1,4 @@
-/** What the widget says, in each of its languages. */
+/** Texts of the widget, in each of its languages. */
 const en = {
   chat: "Chat",
   open: "Open chat",

@@ -1,32 +1,32 @@
-/** What of the chat is shown. */
+/** State of the chat that is shown. */
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
 import type { Source } from "./EventStream.ts"
 import type { Markdown } from "./Markdown.ts"
 
-/** A message on its way, until the conversation as it is stored shows what became of it. */
+/** A message that was sent and is not part of the stored conversation yet. */
 export interface Live {
-  /** Null where a stored message is answered again: it stands among the messages. */
+  /** Null for another answer to a stored message, which is among the messages. */
   readonly message: string | null
   readonly files: ReadonlyArray<string>
   readonly reply: string
   readonly citations: ReadonlyArray<Source>
-  /** `unsure`: the connection broke, and it is not known yet whether the message arrived. */
+  /** `unsure`: the connection broke before the server confirmed the message. */
   readonly phase: "streaming" | "unsure"
 }
 
 export interface View {
   readonly agent: Session["agent"] | null
-  /** Null until it has come, and where the page does not let it in. */
+  /** Null until it is loaded, and where the page's content policy blocks it. */
   readonly markdown: Markdown | null
   readonly messages: ReadonlyArray<Message>
   readonly live: Live | null
   readonly state: typeof ConversationState.Encoded
   readonly typing: boolean
   readonly problem: string | null
-  /** The person's last message, where it got no answer and may be answered again. */
+  /** The person's last message, when it has no answer and another one can be requested. */
   readonly failed: string | null
-  /** Text that was not accepted, to be sent again by its writer. */
+  /** A text that was rejected, for the person to send again. */
   readonly draft: string | null
   readonly ready: boolean
 }

@@ -113,7 +113,7 @@ const Panel = ({
   const scroller = useRef<HTMLDivElement>(null)
   const following = useRef(true)
   const wasSending = useRef(false)
-  /** Where the last new text has moved the conversation to. */
+  /** Scroll position after the last new text. */
   const placedAt = useRef(0)
   const { look } = chat.settings
   const avatar = look?.avatar ?? null

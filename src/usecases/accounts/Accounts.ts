@@ -21,7 +21,7 @@ import { UserStore } from "../../store/accounts/Users.ts"
 export const sessionLasts = Duration.days(30)
 
 /** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
-const throttle = { failures: 10, window: Duration.minutes(15) }
+export const signInThrottle = { failures: 10, window: Duration.minutes(15) }
 
 /** Sign-ins of one account from one network that are worked on at a time: further ones wait, and cost nothing. */
 const concurrentAttempts = 1
@@ -29,12 +29,12 @@ const concurrentAttempts = 1
 const maxAttempts = 4_096
 const maxWaitingAttempts = 1_024
 
-/** Whom tenants are made for. */
+/** The first owner of a new tenant. */
 const operator = "operator"
 
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
-const rateLimited = (wait: Duration.Duration) =>
+export const tooManyFailures = (wait: Duration.Duration) =>
   new RateLimited({
     message: "Too many failed sign-ins. Try again later.",
     details: { retryAfterSeconds: Math.max(1, Math.ceil(Duration.toSeconds(wait))) }
@@ -113,14 +113,14 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
 
     /** Counts the failure. After the tenth one every attempt is told to wait, with the right password too. */
     const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
-      const wait = yield* sessions.fail(attempt, throttle.window, throttle.failures)
-      if (Option.isSome(wait)) return yield* rateLimited(wait.value)
+      const wait = yield* sessions.fail(attempt, signInThrottle.window, signInThrottle.failures)
+      if (Option.isSome(wait)) return yield* tooManyFailures(wait.value)
       return yield* new Unauthorized({ message: "E-mail address or password is wrong." })
     })
 
     const notThrottled = (attempt: Attempt) =>
-      Effect.flatMap(sessions.wait(attempt, throttle.window, throttle.failures), (wait) =>
-        Option.isSome(wait) ? Effect.fail(rateLimited(wait.value)) : Effect.void
+      Effect.flatMap(sessions.wait(attempt, signInThrottle.window, signInThrottle.failures), (wait) =>
+        Option.isSome(wait) ? Effect.fail(tooManyFailures(wait.value)) : Effect.void
       )
 
     const verified = Effect.fn("Accounts.verified")(function* (
@@ -134,7 +134,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
       const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
-      // As a wrong password, so that nobody learns that it is right.
+      // Answered as a wrong password, so that the answer does not confirm a right one.
       if (!account.value.allowsPasswords) return yield* refuse(attempt)
       // Guesses that ran beside this one may have used the attempts up.
       yield* notThrottled(attempt)
@@ -144,6 +144,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         fingerprint: yield* credentials.fingerprint(token),
         tenantId,
         userId: id,
+        method: "password",
         passwordHash: hash,
         address,
         device,
@@ -175,7 +176,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       yield* sessions.remove(yield* credentials.fingerprint(token))
     })
 
-    /** Whose session it is; UNAUTHORIZED when there is none, or no longer. */
+    /** The user of the session; UNAUTHORIZED when there is none, or no longer. */
     const authenticate = Effect.fn("Accounts.authenticate")(function* (token: Redacted.Redacted) {
       const fingerprint = yield* credentials.fingerprint(token)
       const found = yield* sessions.findUser(fingerprint)

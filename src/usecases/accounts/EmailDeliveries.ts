@@ -1,4 +1,4 @@
-/** What became of the mails that were sent. */
+/** Delivery results of mails. */
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { deliveriesOf, type EmailEvents } from "../../domain/accounts/EmailLog.ts"

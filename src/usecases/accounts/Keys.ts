@@ -36,7 +36,10 @@ export const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undef
   })
 })
 
-const changesOf = ({ allowedOrigins, ...given }: PatchKey): KeyChanges => ({
+/** A key's scope stays as it was made; that of a widget is its owner's to change, for its name is never made anew. */
+type Changed = PatchKey & Pick<KeyChanges, "sourceScope">
+
+const changesOf = ({ allowedOrigins, ...given }: Changed): KeyChanges => ({
   ...given,
   ...(allowedOrigins === undefined ? {} : { allowedOrigins: allowedOrigins ?? [] })
 })
@@ -65,25 +68,17 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return { key: made.value, secret }
     })
 
-    /** What a widget's pages name it by, which is no secret: it may only chat, and not under `/v1`. */
+    /** The public name of a widget's key, which is not secret: it may only chat, and not under `/v1`. */
     const createForWidget = Effect.fn("Keys.createForWidget")(function* (
       { agentId, tenantId }: AgentScope,
-      { allowedOrigins, name }: { readonly name: string; readonly allowedOrigins: ReadonlyArray<string> }
+      key: Pick<NewKey, "name" | "allowedOrigins" | "sourceScope">
     ) {
-      const { key, secret } = yield* insert(
+      const made = yield* insert(
         { tenantId },
-        {
-          agentId,
-          name,
-          permissions: ["chat"],
-          allowedOrigins,
-          expiresAt: null,
-          rateLimit: null,
-          sourceScope: null
-        },
+        { ...key, agentId, permissions: ["chat"], expiresAt: null, rateLimit: null },
         widgetPrefix
       )
-      return { key, publicId: Redacted.value(secret) }
+      return { key: made.key, publicId: Redacted.value(made.secret) }
     })
 
     /** A key of the agent and its secret, which cannot be read again. */
@@ -135,7 +130,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
     const patch = Effect.fn("Keys.patch")(function* (
       scope: TenantScope,
       id: KeyId,
-      change: PatchKey,
+      change: Changed,
       expected: number | null = null
     ) {
       yield* ahead(change.expiresAt)

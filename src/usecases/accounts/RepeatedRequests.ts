@@ -38,7 +38,7 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
       const store = yield* ManageAnswerStore
       const box = yield* SecretBox
 
-      /** What was answered to the request before; none when it is the first. */
+      /** The answer to the earlier request; none for the first one. */
       const begin = Effect.fn("RepeatedRequests.begin")(function* (request: RepeatableRequest) {
         const known = yield* store.claim(request)
         if (Option.isNone(known)) return Option.none<StoredAnswer>()

@@ -1,4 +1,4 @@
-/** How long a tenant keeps what: its limits, and the sweep that removes what is older. */
+/** Retention periods of tenants, and the sweep that removes older data. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { RetentionStore } from "../../store/accounts/Retention.ts"

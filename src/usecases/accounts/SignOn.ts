@@ -1,4 +1,4 @@
-/** Signing in at the provider of a tenant, and who somebody becomes here by it. */
+/** Sign-in at a tenant's identity provider, and the user that it leads to. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -18,7 +18,13 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { atLeast, type Role } from "../../domain/accounts/Access.ts"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
-import { domainOf, roleOf, type SignOnAnswer, SignOnProblem } from "../../domain/accounts/SingleSignOn.ts"
+import {
+  domainOf,
+  roleOf,
+  type SignOnAnswer,
+  SignOnProblem,
+  signedInRoleOf
+} from "../../domain/accounts/SingleSignOn.ts"
 import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import { newId, TenantId } from "../../domain/Ids.ts"
 import { SessionStore } from "../../store/accounts/Sessions.ts"
@@ -50,7 +56,7 @@ const encodeFlow = Schema.encode(Flow)
 const decodeFlow = Schema.decodeOption(Flow)
 const decodeEmail = Schema.decodeUnknownOption(Email)
 
-/** The sign-in did not lead in. `problem` is for whoever tried, and the log has more. */
+/** The sign-in failed. `problem` is shown to the person; the log has more. */
 export class SignOnRefused extends Schema.TaggedError<SignOnRefused>()("SignOnRefused", {
   problem: SignOnProblem
 }) {}
@@ -117,7 +123,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     })
 
     /**
-     * The provider's page for somebody with that address, and what the browser keeps until it comes back. It says whether the
+     * The provider's sign-in page for that address, and what the browser keeps until it comes back. It says whether the
      * domain has single sign-on, and nothing of the person.
      */
     const begin = Effect.fn("SignOn.begin")(function* (email: Email, redirectUri: string, network: string) {
@@ -127,7 +133,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       )
     })
 
-    /** Somebody who signs in for the first time: a member of the tenant by the address, or a new one. */
+    /** A first sign-in: a member of the tenant by the address, or a new one. */
     const first = Effect.fn("SignOn.first")(function* (
       scope: TenantScope,
       connection: StoredConnection,
@@ -144,7 +150,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const identity = { issuer: connection.issuer, subject: claims.subject }
       const known = yield* users.findByEmail(email.value)
       if (Option.isSome(known)) {
-        // Somebody else's address here, or the address of somebody who signs in as another person there.
+        // The address belongs to another user here, or to a user who is linked to another subject.
         const { id, role, tenantId } = known.value
         if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
           return yield* refused("account")
@@ -171,24 +177,29 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     /** The role that the groups give now. The last owner stays one. */
     const roleFor = (
       connection: StoredConnection,
-      groups: ReadonlyArray<string>,
+      groups: Parameters<typeof signedInRoleOf>[1],
       role: Role,
       owners: number
     ) => {
       if (connection.groupRoles.length === 0) return role
       if (role === "owner" && owners === 1) return role
-      return roleOf(connection, groups)
+      return signedInRoleOf(connection, groups)
     }
 
-    /** Who signs in, with the role that the provider's groups give. One change of the team at a time. */
+    /** The user who signs in, with the role that the provider's groups give. One change of the team at a time. */
     const person = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
       Effect.gen(function* () {
         const owners = yield* team.lockOwners(scope)
-        const found = yield* connections.person(scope, { issuer: connection.issuer, subject: claims.subject })
+        const identity = { issuer: connection.issuer, subject: claims.subject }
+        const found = yield* connections.person(scope, identity)
         const { deed, user } = Option.isSome(found)
           ? { user: found.value, deed: null }
           : yield* first(scope, connection, claims)
-        const role = roleFor(connection, claims.groups, user.role, owners)
+        // Somebody who was just linked may have been provisioned with groups before.
+        const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
+        if (Option.isNone(now) || !now.value.active) return yield* refused("account")
+        const groups = { signed: claims.groups, provisioned: now.value.groups }
+        const role = roleFor(connection, groups, user.role, owners)
         if (role === null) return yield* refused("role")
         if (role === user.role) return { user, deeds: deed === null ? [] : [deed] }
         yield* team.setRole(scope, user.id, role)
@@ -216,12 +227,16 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         fingerprint: yield* credentials.fingerprint(token),
         tenantId,
         userId: user.id,
+        method: "sso",
         passwordHash: null,
         ...origin,
         lasts: sessionLasts
       })
       if (!opened) return yield* refused("retry")
-      return { user: User.make(user), token }
+      return {
+        user: User.make({ id: user.id, tenantId: user.tenantId, email: user.email, role: user.role }),
+        token
+      }
     })
 
     const finished = Effect.fn("SignOn.finished")(function* (

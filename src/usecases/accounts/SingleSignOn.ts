@@ -1,4 +1,4 @@
-/** Where the people of a tenant sign in: set up by its owners, its domains confirmed by the operator. */
+/** Identity providers of tenants: configured by owners, their domains confirmed by the operator. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"

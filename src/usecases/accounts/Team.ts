@@ -24,6 +24,8 @@ const lastOwner = () => new Conflict({ message: "The last owner stays. Make some
 const notInvited = () =>
   new Unauthorized({ message: "The invitation is used, replaced, withdrawn or over. Ask for another one." })
 
+const switchedOff = () =>
+  new Conflict({ message: "Your provider has switched this person off. It has to switch them on again." })
 const noPasswords = () =>
   new Conflict({ message: "This team signs in by single sign-on. There is no password to choose." })
 
@@ -78,7 +80,9 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
       const owners = yield* store.lockOwners(by)
       const actor = yield* store.find(by, by.userId)
-      if (Option.isNone(actor)) return yield* new Forbidden({ message: "Your role does not allow this." })
+      if (Option.isNone(actor) || !actor.value.active) {
+        return yield* new Forbidden({ message: "Your role does not allow this." })
+      }
       const { role } = actor.value
       yield* mayTouch(role, ...touched)
       return { owners, role }
@@ -127,6 +131,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const { role } = yield* begin(by)
         const user = yield* known(by, id)
         yield* mayTouch(role, user.role)
+        if (!user.active) return yield* switchedOff()
         if (!(yield* store.passwordsAllowed(by))) return yield* noPasswords()
         const expiresAt = yield* store.invite({
           fingerprint,
@@ -150,7 +155,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const { owners, role: own } = yield* begin(by)
         const user = yield* known(by, id)
         yield* mayTouch(own, user.role, role)
-        if (user.role === "owner" && role !== "owner" && owners === 1) return yield* lastOwner()
+        if (user.active && user.role === "owner" && role !== "owner" && owners === 1)
+          return yield* lastOwner()
         yield* store.setRole(by, id, role)
         if (!atLeast(role, user.role)) yield* store.signOut(by, id)
         yield* store.revokeUngranted(by)
@@ -165,7 +171,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const { owners, role } = yield* begin(by)
         const user = yield* known(by, id)
         yield* mayTouch(role, user.role)
-        if (user.role === "owner" && owners === 1) return yield* lastOwner()
+        if (user.active && user.role === "owner" && owners === 1) return yield* lastOwner()
         yield* store.remove(by, id)
         yield* store.revokeUngranted(by)
       })
@@ -201,6 +207,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
         const { id, role } = found.value
         if (role !== "owner") return yield* missing()
         yield* signOn.allowPasswords(scope)
+        yield* store.activate(scope, id)
         const expiresAt = yield* store.invite({
           fingerprint,
           tenantId: scope.tenantId,

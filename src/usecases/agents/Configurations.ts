@@ -311,7 +311,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       )
     })
 
-    /** What would change. */
+    /** The changes that an apply would make. */
     const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: Wanted) {
       const found = yield* all(scope)
       const made: Plan = {

@@ -1,4 +1,4 @@
-/** What a file says of an agent's sources and of its tools with an address: how they differ, and how they are made so. */
+/** The sources and HTTP tools that a file configures for an agent: their differences, and how they are applied. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -257,7 +257,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       return [{ change, take }]
     }
 
-    /** What is to be done to the parts that the file names; those of the other kind stay as they are. */
+    /** Changes of the parts that the file names; parts of the other kind stay as they are. */
     const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: Said) {
       const made: Array<PartStep | undefined> = []
       if (said.sources !== undefined) {

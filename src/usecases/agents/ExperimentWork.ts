@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import type { QueueJob } from "../../capabilities/JobQueue.ts"
-import { judge, type NoReply, type Reply } from "../../domain/agents/evaluation/Judge.ts"
+import { judge, type NoReply, type Reply, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
 import { ExperimentId, type ExperimentOutcome } from "../../domain/agents/Experiment.ts"
 import type { TestCaseFields } from "../../domain/agents/TestCase.ts"
 import type { ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
@@ -15,6 +15,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, type WaitingQuestion } from "../../store/agents/Experiments.ts"
 import { Replays } from "../chat/replay/Replays.ts"
+import { CriterionJudge } from "./CriterionJudge.ts"
 
 const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId })
 
@@ -30,12 +31,13 @@ const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
     : { text: reply, citations, latency, tokens: { input, output } }
 }
 
-const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply): ExperimentOutcome => {
-  const { line: _, question: __, ...result } = judge({ ...asked, line: 1 }, reply, [])
+const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdict): ExperimentOutcome => {
+  const { line: _, question: __, ...result } = judge({ ...asked, line: 1 }, reply, [], verdict)
   return { ...result, outcome: null, before: null }
 }
 
-const judged = (asked: TestCaseFields, replayed: Replayed) => judgedAs(asked, replyOf(replayed))
+const tokensOf = ({ inputTokens, outputTokens, verdict }: ExperimentOutcome): number =>
+  (inputTokens ?? 0) + (outputTokens ?? 0) + (verdict?.inputTokens ?? 0) + (verdict?.outputTokens ?? 0)
 
 const changed = "The reply or what it cites is another one."
 
@@ -44,7 +46,7 @@ const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome 
   const { before, outcome, reason } = replayed
   const problems = outcome === "same" ? [] : [reason ?? changed]
   return {
-    ...judged(asked, replayed),
+    ...judgedAs(asked, replyOf(replayed)),
     passed: outcome === "same",
     problems,
     outcome,
@@ -56,12 +58,19 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
   effect: Effect.gen(function* () {
     const store = yield* ExperimentStore
     const replays = yield* Replays
+    const { verdict } = yield* CriterionJudge
+
+    const judged = Effect.fn("ExperimentWork.judged")(function* (asked: TestCaseFields, replayed: Replayed) {
+      const reply = replyOf(replayed)
+      if (asked.criterion === undefined || "error" in reply) return judgedAs(asked, reply)
+      return judgedAs(asked, reply, yield* verdict(asked.criterion, asked.question, reply.text))
+    })
 
     type Asking = Effect.Effect.Success<ReturnType<typeof replays.asking>>
 
     const outcomeOf = (asking: Asking, kind: "cases" | "turns", { asked, runId }: WaitingQuestion) => {
       if (kind === "cases" || runId === null)
-        return Effect.map(asking.question(asked.question, runId), (replayed) => judged(asked, replayed))
+        return Effect.flatMap(asking.question(asked.question, runId), (replayed) => judged(asked, replayed))
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
       )
@@ -73,10 +82,11 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       const scope = { tenantId }
       const begun = yield* store.begin(scope, id)
       if (Option.isNone(begun)) return
-      const { agentId, kind, maxTokens, settings, version } = begun.value
+      const { agentId, curated, kind, maxTokens, settings, version } = begun.value
       const asking = yield* replays.asking(
         { tenantId, agentId },
-        { version: version ?? 1, settings: shownSettings(settings) }
+        { version: version ?? 1, settings: shownSettings(settings) },
+        curated
       )
       const before = yield* store.find(scope, id)
       const spent = yield* Ref.make(
@@ -85,7 +95,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       const ask = Effect.fn(function* (question: WaitingQuestion) {
         const outcome = yield* outcomeOf(asking, kind, question)
         yield* store.record(scope, id, question.position, outcome)
-        yield* Ref.update(spent, (sum) => sum + (outcome.inputTokens ?? 0) + (outcome.outputTokens ?? 0))
+        yield* Ref.update(spent, (sum) => sum + tokensOf(outcome))
       })
       for (;;) {
         const questions = yield* store.waiting(scope, id, together)

@@ -17,6 +17,7 @@ import {
 import { maxTestCases, type TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
+import type { QaPair } from "../../domain/knowledge/CuratedSource.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
@@ -126,6 +127,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         readonly baselineId: ExperimentId | null
         readonly maxTokens: number
         readonly author: Actor | null
+        readonly curated: QaPair | null
       }
     ) {
       const id = yield* newExperimentId
@@ -142,14 +144,16 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
 
     /**
      * Stores and queues it, behind that of the version that it is compared with, where one is named. CONFLICT when the tenant
-     * has too many that wait or run. `author` is null for what the service starts itself.
+     * has too many that wait or run. `author` is null for what the service starts itself. `curated` is an answer that is tried
+     * beside those that are live.
      */
     const start = Effect.fn("Experiments.start")(
       function* (
         { tenantId }: TenantScope,
         agentId: AgentId,
         request: StartExperiment,
-        author: Actor | null
+        author: Actor | null,
+        curated: QaPair | null = null
       ) {
         const scope = { tenantId, agentId }
         const agent = yield* agents.find(scope, agentId)
@@ -159,7 +163,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         const asked = yield* request.runIds === undefined
           ? ofCases(scope, request.cases)
           : ofTurns(scope, request.runIds)
-        const rest = { maxTokens, author }
+        const rest = { maxTokens, author, curated }
         const given = request.baseline === undefined ? null : yield* get(scope, request.baseline)
         if (given !== null && given.agentId !== agentId) return yield* missing()
         const baselineId =
@@ -210,7 +214,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       return yield* store.results(scope, id, page)
     })
 
-    /** What has been asked stays. CONFLICT when it has ended. */
+    /** Cancels the experiment; results so far stay. CONFLICT when it has ended. */
     const cancel = Effect.fn("Experiments.cancel")(function* (scope: TenantScope, id: ExperimentId) {
       yield* get(scope, id)
       if (!(yield* store.end(scope, id, "cancelled")))

@@ -1,4 +1,4 @@
-/** What an experiment goes by: its cases, its settings, and the figures of what came of them. */
+/** Input and figures of an experiment: cases, settings and results. */
 import { createHash } from "node:crypto"
 import {
   compare,
@@ -24,6 +24,7 @@ export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
 
 /** A stored case as files and requests have it. */
 export const fieldsOf = ({
+  criterion,
   expectFacts,
   expectRefusal,
   expectSources,
@@ -34,6 +35,7 @@ export const fieldsOf = ({
   expectSources,
   expectFacts,
   ...(expectRefusal === null ? {} : { expectRefusal }),
+  ...(criterion === null ? {} : { criterion }),
   ...(note === null ? {} : { note })
 })
 

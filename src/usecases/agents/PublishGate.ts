@@ -1,4 +1,4 @@
-/** Keeps a version from being published that has not passed the agent's test cases, where the agent asks for that. */
+/** Blocks publishing of a version that fails the agent's thresholds for test cases. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -14,7 +14,7 @@ import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
 
-/** Cases that a refusal names. */
+/** Maximum number of cases that a refusal names. */
 const maxNamed = 20
 
 const missing = () => new NotFound({ message: "There is no such agent." })
@@ -98,8 +98,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * CONFLICT when `settings` do not reach what the agent asks for: `details.failing` has the questions of the cases that
-     * fail. An agent without a threshold or without cases asks for nothing.
+     * CONFLICT when `settings` miss the agent's thresholds: `details.failing` has the questions of the failing cases. An
+     * agent without a threshold or without cases has no gate.
      */
     const check = Effect.fn("PublishGate.check")(function* <E>(
       { tenantId }: TenantScope,
@@ -114,7 +114,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * {@link check} of a version that the agent has. `publishedBefore` is the version that it takes the place of, where that
+     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, where that
      * is no longer the published one.
      */
     const checkVersion = (

@@ -111,7 +111,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
 
     /**
      * A case of what was asked in a turn, with the sources that its reply cites. The sources of a reply that the customer found
-     * not helpful are not expected; what the customer said of it, or somebody of the team answered, is the note.
+     * not helpful are not expected; the customer's comment, or the answer of a team member, is the note.
      */
     const fromRun = Effect.fn("TestCases.fromRun")(function* (
       scope: TenantScope,

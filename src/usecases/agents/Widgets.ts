@@ -8,6 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
+import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { AgentWidgetStore } from "../../store/agents/Widgets.ts"
@@ -17,7 +18,14 @@ import { SourceScopes } from "../knowledge/SourceScopes.ts"
 /** The widget's key in the list of keys. */
 const keyName = "Widget"
 
-const unset: AgentWidget = { publicId: null, allowedOrigins: [], look: defaultLook, version: 0 }
+/** Whoever opens a page is nobody in particular: labels that say who may read a source keep it from them. */
+const unset: AgentWidget = {
+  publicId: null,
+  allowedOrigins: [],
+  sourceScope: openScope,
+  look: defaultLook,
+  version: 0
+}
 
 export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets", {
   effect: Effect.gen(function* () {
@@ -31,8 +39,14 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
     const stored = Effect.fn("Widgets.stored")(function* (scope: AgentScope) {
       const found = yield* store.find(scope)
       if (Option.isNone(found)) return unset
-      const { allowedOrigins, live, look, publicId, version } = found.value
-      const widget: AgentWidget = { publicId: live ? publicId : null, allowedOrigins, look, version }
+      const { allowedOrigins, live, look, publicId, sourceScope, version } = found.value
+      const widget: AgentWidget = {
+        publicId: live ? publicId : null,
+        allowedOrigins,
+        sourceScope,
+        look,
+        version
+      }
       return widget
     })
 
@@ -42,7 +56,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
     const change = Effect.fn("Widgets.change")(
       function* (
         scope: AgentScope,
-        { allowedOrigins: origins, ...given }: PatchWidget,
+        { allowedOrigins: origins, sourceScope: readable, ...given }: PatchWidget,
         expected: number | null
       ) {
         yield* store.lock(scope)
@@ -58,7 +72,11 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
         }
         if (Option.isSome(before) && before.value.live) {
           const { keyId, publicId } = before.value
-          if (origins !== undefined) yield* keys.patch(scope, keyId, { allowedOrigins: origins })
+          const changes = {
+            ...(origins === undefined ? {} : { allowedOrigins: origins }),
+            ...(readable === undefined ? {} : { sourceScope: readable })
+          }
+          if (Object.keys(changes).length > 0) yield* keys.patch(scope, keyId, changes)
           yield* store.put(scope, { publicId, keyId, look })
           return { widget: yield* stored(scope), keyId }
         }
@@ -69,7 +87,15 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
             Option.map(before, (row) => row.allowedOrigins),
             () => []
           )
-        const { key, publicId } = yield* keys.createForWidget(scope, { name: keyName, allowedOrigins })
+        const sourceScope =
+          readable === undefined
+            ? Option.getOrElse(
+                Option.map(before, (row) => row.sourceScope),
+                () => openScope
+              )
+            : readable
+        const widgetKey = { name: keyName, allowedOrigins, sourceScope }
+        const { key, publicId } = yield* keys.createForWidget(scope, widgetKey)
         yield* store.put(scope, { publicId, keyId: key.id, look })
         return { widget: yield* stored(scope), keyId: key.id }
       },
@@ -92,7 +118,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       return widget
     })
 
-    /** What a page shows before anybody has opened the widget. */
+    /** Data that a page shows before the widget is opened. */
     const shown = Effect.fn("Widgets.shown")(function* (scope: AgentScope) {
       const agent = yield* agents.find(scope, scope.agentId)
       if (Option.isNone(agent)) return yield* new NotFound({ message: "There is no such agent." })

@@ -1,4 +1,4 @@
-/** What the billing provider's events change. */
+/** Changes by the billing provider's events. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What the operator sells a tenant. */
+/** Subscriptions that the operator sets for tenants. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
@@ -26,7 +26,7 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/bil
       return stored.value
     })
 
-    /** What the tenant has, and its credits: turns that are used once the period's are gone. */
+    /** The tenant's subscription and credits: turns that are used after those of the period. */
     const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
       const found = yield* store.find(scope)
       if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })

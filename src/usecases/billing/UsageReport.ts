@@ -1,10 +1,11 @@
-/** What an agent, and what its tenant, has used of the current period. */
+/** Usage of an agent, and of its tenant, in the current period. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { sumOfAll } from "../../domain/billing/Cost.ts"
 import { InternalError } from "../../domain/Errors.ts"
+import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
 
 const lost = () => new InternalError({ message: "Something went wrong on our side." })
@@ -12,6 +13,7 @@ const lost = () => new InternalError({ message: "Something went wrong on our sid
 export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing/UsageReport", {
   effect: Effect.gen(function* () {
     const store = yield* UsageStore
+    const budgetStore = yield* BudgetStore
 
     /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never another's numbers. */
     const ofAgent = Effect.fn("UsageReport.ofAgent")(function* (scope: AgentScope) {
@@ -21,7 +23,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       return yield* lost()
     })
 
-    /** The tenant's totals, each model's and each agent's part, and the days. */
+    /** The tenant's totals, the budgets, each model's and each agent's part, and the days. */
     const ofTenant = Effect.fn("UsageReport.ofTenant")(function* (scope: TenantScope) {
       const found = yield* store.ofTenant(scope)
       if (Option.isNone(found)) return yield* lost()
@@ -30,7 +32,8 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       const days = yield* store.byDay(scope, totals.period)
       const models = yield* store.byModel(scope, totals.period.start)
       const cost = sumOfAll(models.map((model) => model.cost))
-      return { ...totals, cost, models, agents, days }
+      const { rows: budgets } = yield* budgetStore.page(scope, { limit: maxBudgets })
+      return { ...totals, cost, budgets, models, agents, days }
     })
 
     return { ofAgent, ofTenant } as const

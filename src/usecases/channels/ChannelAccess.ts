@@ -1,4 +1,4 @@
-/** What speaks for an account at a provider, opened from what is stored sealed. */
+/** Credentials of a provider's account, decrypted from their sealed form. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"

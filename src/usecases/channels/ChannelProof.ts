@@ -1,6 +1,6 @@
 /**
- * Who may have an account at a provider: whoever's token the provider takes for it. Asked before an account becomes active. An
- * account that another tenant has goes to whoever proves it when the provider refuses the other's token.
+ * Proof of ownership of a provider's account: the provider accepts the configuration's token for it. Checked before an account becomes active. An
+ * account that another tenant has goes to the tenant that proves it, when the provider refuses the other's token.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -51,7 +51,7 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
     const box = yield* SecretBox
     const { appUrl } = yield* ChannelSettings
 
-    /** What the provider says of the account. VALIDATION_ERROR when it refuses the token, SERVICE_UNAVAILABLE without an answer. */
+    /** The provider's data of the account. VALIDATION_ERROR when it refuses the token, SERVICE_UNAVAILABLE without an answer. */
     const prove = (adapter: ChannelAdapter, access: ChannelAccess) =>
       Effect.withSpan(Effect.mapError(adapter.prove(access), failed("accessToken")), "ChannelProof.prove")
 
@@ -67,8 +67,8 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
       })
 
     /**
-     * The configuration of another tenant that has to give way to `mine`, the configuration with that id; none when nobody
-     * has the account. CONFLICT when it stays with whoever has it.
+     * The configuration of another tenant that has to give way to `mine`, the configuration with that id; none when the
+     * account is free. CONFLICT when it stays where it is.
      */
     const rival = Effect.fn("ChannelProof.rival")(function* (
       adapter: ChannelAdapter,

@@ -1,4 +1,4 @@
-/** What goes out through a messaging channel, as far as those who write it have to know. */
+/** Interface for messages out through a channel, for the code that writes them. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
@@ -9,7 +9,7 @@ import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 export interface Post extends TenantScope {
   readonly conversationId: ConversationId
   readonly messageId: MessageId
-  /** What the `agent` wrote goes out only under `epoch`. */
+  /** A reply of the `agent` is sent only under `epoch`. */
   readonly author: "agent" | "human" | "system"
   /** The conversation's, when the message was written. */
   readonly epoch: number

@@ -1,4 +1,4 @@
-/** What the configuration says about messaging channels. */
+/** Configuration of messaging channels. */
 import * as Context from "effect/Context"
 import type * as Redacted from "effect/Redacted"
 

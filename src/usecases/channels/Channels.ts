@@ -42,6 +42,28 @@ const fixed = () =>
 const unaudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
+/** Those of a profile that a person has set. */
+const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAccess["profile"]) =>
+  Object.fromEntries(
+    (adapter?.form.settings ?? []).flatMap(({ name }) => {
+      const value = profile[name]
+      return value === undefined || value === "" ? [] : [[name, value] as const]
+    })
+  )
+
+/** Fails for settings that the channel does not ask for, for those that are missing, and for values that it does not know. */
+const checkedSettings = ({ form: { settings = [] } }: ChannelAdapter, given: ChannelAccess["profile"]) =>
+  Effect.gen(function* () {
+    const unknown = Object.keys(given).find((name) => !settings.some((one) => one.name === name))
+    if (unknown !== undefined) return yield* invalid(["settings", unknown], "The channel has no such setting")
+    for (const { choices, label, name, optional = false } of settings) {
+      const value = given[name] ?? ""
+      if (value === "" && !optional) return yield* invalid(["settings", name], `${label} is missing`)
+      if (value !== "" && choices !== undefined && !choices.includes(value))
+        return yield* invalid(["settings", name], `Expected one of ${choices.join(", ")}`)
+    }
+  })
+
 /** Fails for secrets that the channel does not ask for, and for those that are missing. */
 const checked = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"]) =>
   Effect.gen(function* () {
@@ -63,9 +85,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const audit = yield* AuditLog
     const { appUrl } = yield* ChannelSettings
 
-    const shown = ({ tenantId: _, accessToken: _a, secrets: _s, profile: _p, ...row }: StoredChannel) => {
-      const webhookUrl = webhookUrlOf(appUrl, adapters.named(row.channel), row)
-      const configuration: ChannelConfiguration = { ...row, webhookUrl }
+    const shown = ({ tenantId: _, accessToken: _a, secrets: _s, profile, ...row }: StoredChannel) => {
+      const adapter = adapters.named(row.channel)
+      const webhookUrl = webhookUrlOf(appUrl, adapter, row)
+      const configuration: ChannelConfiguration = {
+        ...row,
+        webhookUrl,
+        settings: settingsOf(adapter, profile)
+      }
       return configuration
     }
 
@@ -135,15 +162,21 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const create = Effect.fn("Channels.create")(function* (
       by: By,
       agentId: AgentId,
-      { accessToken, active, channel, externalId, secrets }: CreateChannel
+      { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
     ) {
       const agent = yield* known(by, agentId)
       const adapter = yield* adapterOf(channel)
       yield* checked(adapter, secrets)
+      yield* checkedSettings(adapter, settings)
       const told = adapter.form.account === null
       if (!told && externalId === undefined)
         return yield* invalid(["externalId"], "The account's id is missing")
-      const access: ChannelAccess = { externalId: externalId ?? "", accessToken, secrets, profile: {} }
+      const access: ChannelAccess = {
+        externalId: externalId ?? "",
+        accessToken,
+        secrets,
+        profile: settingsOf(adapter, settings)
+      }
       const { account, rival } = active
         ? yield* proven(adapter, by, access, null)
         : {
@@ -151,16 +184,28 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             rival: Option.none<StoredChannel>()
           }
       const id = yield* newId.channel
-      const row = { id, channel, active, ...(yield* sealed(box, { ...access, ...accountOf(account) })) }
+      const row = { id, channel, active, ...(yield* sealed(box, spoken(adapter, access, account))) }
       const made = yield* claimed(by, id, rival, store.insert(agent, row))
       if (Option.isNone(made)) return yield* taken()
       return shown(made.value)
     })
 
-    const accountOf = ({ externalId, profile }: ProvenAccount): ProvenAccount => ({ externalId, profile })
+    /** With what the provider has told of the account. */
+    const spoken = (
+      adapter: ChannelAdapter,
+      access: ChannelAccess,
+      { externalId, profile }: ProvenAccount
+    ): ChannelAccess => ({
+      ...access,
+      externalId,
+      profile: { ...profile, ...settingsOf(adapter, access.profile) }
+    })
 
-    /** What the configuration is to speak with after the change. */
-    const changedAccess = (row: StoredChannel, { accessToken, externalId, secrets = {} }: PatchChannel) =>
+    /** The credentials and settings of the configuration after the change. */
+    const changedAccess = (
+      row: StoredChannel,
+      { accessToken, externalId, secrets = {}, settings = {} }: PatchChannel
+    ) =>
       Effect.gen(function* () {
         const stored =
           accessToken !== undefined && row.secrets === null
@@ -170,12 +215,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
           externalId: externalId ?? stored.externalId,
           accessToken: accessToken ?? stored.accessToken,
           secrets: { ...stored.secrets, ...secrets },
-          profile: stored.profile
+          profile: Object.fromEntries(
+            Object.entries({ ...stored.profile, ...settings }).filter(([, value]) => value !== "")
+          )
         }
         return access
       })
 
-    /** What is to be stored, and who has to give way for it. */
+    /** The row to be stored, and the configuration that it replaces. */
     const planned = Effect.fn("Channels.planned")(function* (
       by: By,
       row: StoredChannel,
@@ -183,7 +230,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     ) {
       const active = patch.active ?? row.active
       const speaks =
-        patch.accessToken !== undefined || patch.externalId !== undefined || patch.secrets !== undefined
+        patch.accessToken !== undefined ||
+        patch.externalId !== undefined ||
+        patch.secrets !== undefined ||
+        patch.settings !== undefined
       if (!speaks && (!active || row.active)) {
         const changes: ChannelChanges = patch.active === undefined ? {} : { active }
         return { changes, rival: Option.none<StoredChannel>() }
@@ -191,6 +241,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const adapter = yield* adapterOf(row.channel)
       const access = yield* changedAccess(row, patch)
       yield* checked(adapter, access.secrets)
+      yield* checkedSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
       const told = adapter.form.account === null
       const { account, rival } = active
         ? yield* proven(adapter, by, access, row.id)
@@ -198,7 +249,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             account: told ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
           }
-      const stored = yield* sealed(box, { ...access, ...accountOf(account) })
+      const stored = yield* sealed(box, spoken(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
       return { changes, rival }
     })

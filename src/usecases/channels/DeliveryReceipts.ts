@@ -1,4 +1,4 @@
-/** What went out through a channel, as far as what comes in has to know it. */
+/** Outgoing messages of channels, as incoming events refer to them. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Channel.ts"
@@ -8,7 +8,7 @@ export class DeliveryReceipts extends Context.Tag("usecases/channels/DeliveryRec
   {
     /** True when `echo` repeats a message that this service has sent. */
     readonly ours: (echo: InboundMessage) => Effect.Effect<boolean>
-    /** Notes how far a message has come; only forward. */
+    /** Records the delivery state of a message; a state never goes back. */
     readonly delivered: (status: DeliveryStatus) => Effect.Effect<void>
   }
 >() {}

@@ -8,7 +8,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
+import { RateLimiter } from "../../capabilities/RateLimiter.ts"
 import type { AliasUpdate, InboundMessage } from "../../domain/channels/Channel.ts"
 import { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, type EndUserId, InboundEventId, newId, TenantId } from "../../domain/Ids.ts"
@@ -80,6 +82,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const sent = yield* DeliveryReceipts
     const files = yield* InboundFiles
     const attachments = yield* Attachments
+    const adapters = yield* ChannelAdapters
+    const limiter = yield* RateLimiter
 
     const inOne = <A, E>(work: Effect.Effect<A, E>) =>
       sql.withTransaction(work).pipe(Effect.catchTag("SqlError", Effect.die))
@@ -95,13 +99,27 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return yield* fatal(reason)
     })
 
+    /** True when the sender has been answered as often as the channel allows. Without counts nobody is turned away. */
+    const isOverLimit = ({ accountId, channel, kind, sender }: InboundMessage) => {
+      const limit = adapters.named(channel)?.senderLimit
+      if (limit === undefined || sender === undefined || kind === "echo") return Effect.succeed(false)
+      return limiter.take(`channel-sender:${channel}:${accountId}:${sender}`, limit).pipe(
+        Effect.map(({ granted }) => !granted),
+        Effect.catchAll(({ message }) =>
+          Effect.as(Effect.logWarning("A sender is not counted", message), false)
+        )
+      )
+    }
+
     /** Why the agent does not answer the message, or null. */
     const silence = Effect.fn("Inbound.silence")(function* (
       event: InboundMessage,
-      { state }: OpenConversation
+      { state }: OpenConversation,
+      overLimit: boolean
     ) {
       if (event.standby) return "standby"
       if (state !== "AI_ACTIVE") return "human"
+      if (overLimit) return "loop"
       const age = DateTime.distanceDuration(event.timestamp, yield* DateTime.now)
       const late = DateTime.lessThan(event.timestamp, yield* DateTime.now)
       return late && Duration.greaterThan(age, maxReplyAge) ? "stale" : null
@@ -118,18 +136,20 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const append = Effect.fn("Inbound.append")(function* (
       route: Route,
       event: InboundMessage,
-      conversation: OpenConversation
+      conversation: OpenConversation,
+      overLimit: boolean
     ) {
       const now = yield* DateTime.now
       const echo = event.kind === "echo"
-      const answeredBy = echo ? null : yield* silence(event, conversation)
+      const answeredBy = echo ? null : yield* silence(event, conversation, overLimit)
       yield* conversations.append(route, conversation.id, {
         id: yield* newId.message,
         channelMessageId: event.messageId,
         content: Content.of(event),
         author: echo ? "human" : "contact",
         writtenAt: DateTime.min(event.timestamp, now),
-        answeredBy
+        answeredBy,
+        context: event.context ?? null
       })
       if (echo) yield* takenOver(route, conversation)
       return { conversationId: conversation.id, fresh: true, outcome: echo ? "human" : answeredBy }
@@ -139,11 +159,13 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       route: Route,
       event: InboundMessage,
       endUserId: EndUserId,
-      fresh: ConversationId
+      fresh: ConversationId,
+      overLimit: boolean
     ) {
       const known = yield* conversations.stored(route, endUserId, event.messageId)
       if (known !== null) return { conversationId: known, fresh: false, outcome: null }
-      return yield* append(route, event, yield* conversations.open(route, event.channel, endUserId, fresh))
+      const conversation = yield* conversations.open(route, event.channel, endUserId, fresh)
+      return yield* append(route, event, conversation, overLimit)
     })
 
     /**
@@ -158,9 +180,10 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const from = { tenantId: route.tenantId, ...correspondence(event) }
       const freshUser = yield* newId.endUser
       const freshConversation = yield* newId.conversation
+      const overLimit = yield* isOverLimit(event)
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
-        const stored = yield* placed(route, event, endUserId, freshConversation)
+        const stored = yield* placed(route, event, endUserId, freshConversation, overLimit)
         yield* inbox.processed(id, stored.outcome ?? "with a later message")
         return stored
       })
@@ -245,6 +268,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (event.kind === "echo" && (yield* sent.ours(event))) return yield* inbox.processed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
+      if (event.media.some(({ data }) => data !== undefined)) yield* inbox.withoutFiles(id)
       // Several messages in a row get one answer, with the last of them.
       if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route

@@ -5,6 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
@@ -30,6 +31,7 @@ import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { ChannelConversationStore, type Route } from "../../store/channels/ChannelConversations.ts"
+import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { ChannelStore } from "../../store/channels/Channels.ts"
 import { accessOf } from "./ChannelAccess.ts"
 import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
@@ -96,6 +98,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const channels = yield* ChannelStore
     const conversations = yield* ChannelConversationStore
     const artifacts = yield* Artifacts
+    const health = yield* makeChannelHealth
     const places = new FairLimiter({ name: "channel-inbound-files", ...concurrentMessages })
 
     const accountOf = Effect.fn("InboundFiles.accountOf")(function* ({ channelId, tenantId }: Route) {
@@ -122,15 +125,22 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         })
       })
 
+    /** Notes whether the account's provider has answered `call`. */
+    const noted = <A>(route: Route, call: Effect.Effect<A, ChannelError>) =>
+      Effect.tapBoth(call, {
+        onFailure: () => health.failed(route, route.channelId),
+        onSuccess: () => health.worked(route, route.channelId)
+      })
+
     const byId = Effect.fn("InboundFiles.byId")(function* (
       route: Route,
       id: string,
       said: string | undefined
     ) {
       const { access, adapter } = yield* accountOf(route)
-      const { file_size: size, mime_type: mimeType, url } = yield* adapter.locate(access, id)
+      const { file_size: size, mime_type: mimeType, url } = yield* noted(route, adapter.locate(access, id))
       if ((size ?? 0) > largestAttachment) return yield* refused("The file is too large.")
-      const own = yield* adapter.read(access, url, largestAttachment)
+      const own = yield* noted(route, adapter.read(access, url, largestAttachment))
       const bytes = Option.isSome(own)
         ? own.value
         : (yield* guarded(url, { authorization: `Bearer ${Redacted.value(access.accessToken)}` })).body
@@ -140,7 +150,12 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     const byUrl = (url: string, said: string | undefined) =>
       Effect.flatMap(guarded(url, {}), ({ body, contentType }) => typed(body, said ?? contentType))
 
-    const fetched = (route: Route, { id, mimeType, url }: InboundMedia) => {
+    const fetched = (route: Route, { data, id, mimeType, url }: InboundMedia) => {
+      if (data !== undefined)
+        return Effect.flatMap(
+          Effect.mapError(Encoding.decodeBase64(data), () => refused("The file cannot be decoded.")),
+          (bytes) => typed(bytes, mimeType)
+        )
       if (id !== undefined) return byId(route, id, mimeType)
       return url === undefined ? Effect.fail(refused("The file has no address.")) : byUrl(url, mimeType)
     }

@@ -36,6 +36,7 @@ import {
   OutboxStore,
   unknownOutcome
 } from "../../store/channels/Outbox.ts"
+import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
@@ -100,7 +101,7 @@ const tooManyFiles = () =>
 const failureOf = ({ message, retryAfter, retryable }: ChannelError) =>
   new JobFailure({ message, fatal: !retryable, ...(retryAfter === undefined ? {} : { retryAfter }) })
 
-interface Recipient extends ChannelRecipient, TenantScope {}
+interface Recipient extends ChannelRecipient, TenantScope, Pick<Correspondent, "channelId" | "failures"> {}
 
 export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outbound", {
   effect: Effect.gen(function* () {
@@ -115,6 +116,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const artifacts = yield* ArtifactStore
     const places = new FairLimiter({ name: "channel-outbound-files", ...concurrentFiles })
     const feed = yield* RealtimeFeed
+    const health = yield* makeChannelHealth
 
     const adapterOf = ({ channel }: Correspondent) => {
       const adapter = adapters.named(channel)
@@ -123,8 +125,22 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         : Effect.succeed(adapter)
     }
 
-    const recipientOf = ({ aliases, ...to }: Correspondent) =>
-      Effect.map(accessOf(box, to), (access): Recipient => ({ ...access, aliases, tenantId: to.tenantId }))
+    const recipientOf = ({ aliases, context, ...to }: Correspondent) =>
+      Effect.map(accessOf(box, to), (access): Recipient => ({
+        ...access,
+        aliases,
+        context: context ?? {},
+        tenantId: to.tenantId,
+        channelId: to.channelId,
+        failures: to.failures
+      }))
+
+    /** Notes whether the account's provider has taken `call`. */
+    const noted = <A>(to: Recipient, call: Effect.Effect<A, ChannelError>) =>
+      Effect.tapBoth(call, {
+        onFailure: () => health.failed(to, to.channelId),
+        onSuccess: () => (to.failures > 0 ? health.worked(to, to.channelId) : Effect.void)
+      })
 
     /** Joins the transaction of the caller; nothing for a conversation without a channel. */
     const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
@@ -142,7 +158,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     /** The file of a part that may be sent, at the provider where it takes files beforehand: none is visible by that. */
     const fileOf = Effect.fn("Outbound.fileOf")(function* (
       adapter: ChannelAdapter,
-      to: ChannelRecipient,
+      to: Recipient,
       media: StoredAttachment
     ) {
       const carried = carriedBy(adapter, media)
@@ -153,7 +169,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       )
       if (Option.isNone(found)) return yield* refused("The file is gone.")
       const file = { as: carried.as, name: media.name, mimeType: media.mimeType, bytes: found.value }
-      const uploaded = adapter.upload === undefined ? null : yield* adapter.upload(to, file)
+      const uploaded = adapter.upload === undefined ? null : yield* noted(to, adapter.upload(to, file))
       const ready: ChannelFile = { ...file, uploaded }
       return ready
     }, Effect.mapError(unsent))
@@ -161,14 +177,17 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     /** The key is checked before every call. Held by another call, it leaves only the one repeat that is marked as such. */
     const once = Effect.fn("Outbound.once")(function* (
       adapter: ChannelAdapter,
-      to: ChannelRecipient,
+      to: Recipient,
       part: OutboxPart,
       file: ChannelFile | null,
       resent: boolean
     ) {
       const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLasts), keysSilent)
       if (!mine && !resent) return yield* unclaimed()
-      return yield* adapter.send(to, { body: part.body, outboxId: part.id, file })
+      return yield* noted(
+        to,
+        adapter.send(to, { body: part.body, author: part.author, outboxId: part.id, file })
+      )
     })
 
     /** The key goes first: without it the part counts as one whose answer was lost. */
@@ -227,7 +246,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }
     })
 
-    /** What the provider refuses for good never gets there: a human has to find another way. */
+    /** Handles a permanent refusal of the provider: a human has to reach the customer in another way. */
     const handOver = Effect.fn("Outbound.handOver")(function* (
       scope: TenantScope,
       conversationId: ConversationId,

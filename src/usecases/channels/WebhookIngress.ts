@@ -9,7 +9,6 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import {
-  type ChannelAccess,
   type ChannelAdapter,
   ChannelAdapters,
   type ChannelRequest,
@@ -46,7 +45,7 @@ const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
 const mismatch = () =>
   new Forbidden({ message: "The subscription's mode or verify token is not the right one." })
-/** Says the same of an account that nobody has as of a wrong signature. */
+/** One answer for an unknown account and for a wrong signature. */
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const missing = () => new NotFound({ message: "There is no such channel." })
 const unreadable = () =>
@@ -103,15 +102,12 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
         )
       )
 
-    /** What a body says that the adapter knows to be its provider's: parsed only then. */
-    const open = (
-      adapter: ChannelAdapter,
-      request: ChannelRequest,
-      access: ChannelAccess | null
-    ): Either.Either<unknown, Refusal> =>
-      Either.flatMap(adapter.verify(request, access), () =>
-        Either.mapLeft(Json.parse(new TextDecoder().decode(request.body)), unreadable)
-      )
+    const parsed = ({ body }: ChannelRequest) =>
+      Either.mapLeft(Json.parse(new TextDecoder().decode(body)), unreadable)
+
+    /** Parses a body after the adapter has verified its sender. */
+    const open = (adapter: ChannelAdapter, request: ChannelRequest): Either.Either<unknown, Refusal> =>
+      Either.flatMap(adapter.verify(request, null), () => parsed(request))
 
     const accepted = Effect.fn("WebhookIngress.accepted")(function* (
       channel: string,
@@ -132,11 +128,11 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       adapter: ChannelAdapter,
       request: ChannelRequest
     ) {
-      const body = yield* open(adapter, request, null)
+      const body = yield* open(adapter, request)
       return yield* accepted(adapter.name, adapter.normalize(body, request.now, null), request.body.length)
     })
 
-    /** What speaks for the account's one active configuration. */
+    /** The credentials of the account's one active configuration. */
     const access = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
       const [found, ...others] = yield* channels.byAccount(channel, account)
       if (found === undefined || others.length > 0) return yield* unsigned()
@@ -152,7 +148,8 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       const adapter = adapters.named(channel)
       if (adapter === null || adapter.webhook !== "account") return yield* missing()
       const known = yield* access(channel, account)
-      const body = yield* open(adapter, request, known)
+      yield* adapter.verify(request, known)
+      const body = yield* adapter.decode === undefined ? parsed(request) : adapter.decode(request)
       const asked = adapter.challenge?.(body) ?? Option.none()
       if (Option.isSome(asked)) return asked.value
       return yield* accepted(channel, adapter.normalize(body, request.now, known), request.body.length)
@@ -167,7 +164,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       request: ChannelRequest,
       done: (outcome: Exit.Exit<Delivered, Refusal>) => void
     ): boolean => {
-      const opened = open(adapter, request, null)
+      const opened = open(adapter, request)
       if (Either.isLeft(opened)) {
         done(Exit.fail(opened.left))
         return true

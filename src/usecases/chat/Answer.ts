@@ -1,4 +1,4 @@
-/** What the model makes of a turn: searched, asked, cited. A turn that is stopped keeps what was said until then. */
+/** The answer of a turn: search, model, citations. A stopped turn keeps the text so far. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Context } from "effect"

@@ -1,7 +1,7 @@
 /**
  * The chat turn. A turn is a fiber that no request owns: the client may leave, the turn
- * settles. It begins with one statement and settles with one; what was streamed is what was stored.
- * What has to hold is in docs/design/turns.md.
+ * settles. It begins with one statement and settles with one; the stored reply is the streamed one.
+ * The invariants are in docs/design/turns.md.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -54,14 +54,14 @@ export interface RunningTurn {
   /** Null when nothing of the turn is stored (`persist: false`). */
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
-  /** To be read once. Ends after `Done`. To stop reading changes nothing about the turn. */
+  /** Can be read once. Ends after `Done`. A reader that stops does not affect the turn. */
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
 type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
-/** Copies of what a request brings along are made at every step: a turn needs nothing of it but who traces it. */
+/** The turn keeps only the tracer of its request's context: each step would copy the rest. */
 const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.mapInputContext(effect, (given: Context.Context<never>) =>
     Option.match(Context.getOption(given, Tracer.ParentSpan), {
@@ -70,7 +70,7 @@ const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
     })
   )
 
-/** Done when the turn is the conversation's next; failed when it never gets that far. */
+/** Succeeds when the turn is the conversation's next; fails when it ends before that. */
 type Admitted = Deferred.Deferred<void, Failure | ConversationNotActive>
 
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
@@ -152,11 +152,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, admission, { files }, stored.post)
     })
 
-    /** Nothing but a turn of a conversation waits for others. */
+    /** Only turns of a conversation wait for others. */
     const takesPlace = ({ admission, opening, request }: Turn) =>
       opening.target._tag === "Conversation" &&
       request.persist &&
-      // What answers stored messages for the first time was begun when no other turn was alive.
+      // The first turn that answers stored messages begins only when no other turn is alive.
       (admission.ticket === null ||
         !(admission.clear || (opening.answers !== undefined && opening.regenerates !== true)))
 
@@ -176,7 +176,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
     })
 
-    /** The failure of a turn that did not end well; a defect is an internal error. */
+    /** The error of a failed turn; a defect is an internal error. */
     const failureOf = (cause: Cause.Cause<Failure | ConversationNotActive>) =>
       Option.match(Cause.failureOption(cause), {
         onSome: Effect.succeed,
@@ -229,7 +229,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       yield* conclude(turn, answered)
     })
 
-    /** Of a turn that began with an Idempotency-Key: one that is refused while it waits does not use the key up. */
+    /** Releases the Idempotency-Key of a turn that is refused while it waits. */
     const released = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
@@ -241,7 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
             Effect.logWarning("An Idempotency-Key could not be given back", cause)
           )
 
-    /** The turn's fiber: admitted when it is its turn, and ended exactly once. */
+    /** The turn's fiber: it is admitted in order, and ends exactly once. */
     const lifetime = (turn: Turn, admitted: Admitted, claim: TurnClaim | null) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.matchCauseEffect(restore(work(turn, admitted)), {
@@ -256,7 +256,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         })
       )
 
-    /** Lets the turn be followed and stopped, and runs it. */
+    /** Registers the turn, so that it can be followed and stopped, and runs it. */
     const launch = (turn: Turn, admitted: Admitted, claim: TurnClaim | null = null) => {
       const { cancellation, opening, replay, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
@@ -277,11 +277,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
-      // No interruption may come between the first row and the fiber that settles it. A client that has left by then is noticed after.
+      // Uninterruptible between the first row and the fork of the fiber that settles it. A disconnected client is noticed afterwards.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
           Effect.tap((turn) => launch(turn, admitted, claim)),
-          // A client that leaves while its turn waits will read nothing: the turn must not wait for it.
+          // A client that leaves while its turn waits reads no parts: the turn must not wait for a reader.
           Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
         )
       )
@@ -298,8 +298,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /**
-     * Starts a turn and returns when it is under way. Fails with what a request may be refused for;
-     * what happens later is a failure of `parts`.
+     * Starts a turn and returns when it runs. Fails when the request is refused; later failures are failures of `parts`.
      */
     const start = (
       scope: ReadScope,
@@ -358,8 +357,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /**
-     * Answers what is stored of a channel's conversation and not answered yet, all of it with one reply, and returns once
-     * that is settled. An interrupted caller leaves the turn to settle by itself.
+     * Answers all unanswered messages of a channel's conversation with one reply, and returns once that is settled. The turn
+     * also settles when the caller is interrupted.
      */
     const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
       const scope: ReadScope = { ...agent, sourceScope: null }

@@ -1,4 +1,4 @@
-/** Whom a turn is for, and whether it may begin. */
+/** The end user of a turn, and whether the turn may begin. */
 import * as Effect from "effect/Effect"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import {
@@ -7,6 +7,7 @@ import {
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
+import type { SpentBudget } from "../../domain/billing/Budget.ts"
 import type { EndUserId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
@@ -36,7 +37,18 @@ export const ofSamePerson = (
     ? Effect.void
     : Effect.fail(absent())
 
-/** Fails when the target is missing (404), the conversation is not active (409) or the quota is used up (429). */
+const owners = { tenant: "the organisation", agent: "this agent", key: "this API key" }
+const periods = { day: "the day", month: "the month" }
+
+const budgetSpent = (budget: SpentBudget) =>
+  new TurnLimitExceeded({
+    message:
+      `The budget of ${owners[budget.of]} for ${periods[budget.period]} is spent. It starts again at ${budget.resetsAt}. ` +
+      "An admin can raise it in the dashboard under Usage.",
+    details: { budget }
+  })
+
+/** Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is spent (429). */
 export const admitted = CheapSpans.fn("Identity.admitted")(function* (
   target: Target,
   admission: StartedTurn
@@ -48,6 +60,7 @@ export const admitted = CheapSpans.fn("Identity.admitted")(function* (
     if (admission.state !== "AI_ACTIVE") return yield* notActive()
   }
   if (!admission.known) return yield* new EndUserNotFound({ message: "The end user does not exist." })
+  if (admission.spentBudget !== null) return yield* budgetSpent(admission.spentBudget)
   if (!admission.reserved || admission.periodStart === null) {
     return yield* new TurnLimitExceeded({ message: "The chat turns of this period are used up." })
   }

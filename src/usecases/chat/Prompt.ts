@@ -25,11 +25,11 @@ export interface PromptInput {
   readonly message: string
   /** Null where nothing is masked. */
   readonly masking?: Masking | null
-  /** What came with the message. */
+  /** Attachments of the message. */
   readonly files?: ReadonlyArray<Prompt.FilePart>
   /** Tokens of prompt and reply together that fit the model. */
   readonly contextWindow: number
-  /** When the turn began. */
+  /** Start of the turn. */
   readonly now: DateTime.Utc
   /** Of the object that the reply has to be, where it has to. */
   readonly responseSchema?: JsonObject | undefined

@@ -23,7 +23,7 @@ const Grant = Schema.Struct({
   by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
   /** Milliseconds since 1970; the token is good until then. */
   expires: Schema.Int,
-  /** Where the conversation is; its sockets share a limit. */
+  /** The conversation's tenant, whose sockets share a limit. */
   tenantId: Schema.propertySignature(TenantId).pipe(Schema.fromKey("owner"))
 })
 export type Grant = typeof Grant.Type
@@ -46,7 +46,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
       const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, tenantId }))
       return { realtimeToken, realtimeUrl }
     })
-    /** What `token` grants, or none when it is not ours or its hour is over. */
+    /** The grant of `token`, or none when it is not ours or has expired. */
     const verify = CheapSpans.fn("RealtimeAccess.verify")(function* (token: string) {
       const text = yield* box.verify("realtime", token)
       const now = yield* Clock.currentTimeMillis

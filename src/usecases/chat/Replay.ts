@@ -65,7 +65,7 @@ export class Replay {
     return Effect.sync(() => this.waiting.delete(once))
   })
 
-  /** What came after `from`, and where the reader stands then. */
+  /** Parts after `from`, and the reader's next position. */
   private since({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
     const [first, ...rest] = this.parts.slice(parts)
     if (first === undefined) return [[], { parts, characters }]

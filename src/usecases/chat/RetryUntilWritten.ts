@@ -1,4 +1,4 @@
-/** What has to be written in the end, also when the database is away for a while. */
+/** Retries writes that must succeed, also while the database is away for a while. */
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"

@@ -1,4 +1,4 @@
-/** How a turn ends: with a reply that is stored before it is said to be done, or with a failure that ends its run. */
+/** The end of a turn: a reply, which is stored before it is reported as done, or a failure, which ends the run. */
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -29,15 +29,14 @@ export const makeSettleTurn = Effect.gen(function* () {
   const inTheEnd = retryUntilWritten(yield* Effect.scope)
   TurnMetrics.begin()
 
-  const settle = CheapSpans.fn("Ending.settle")(function* (turn: Turn, outcome: Outcome) {
+  const settle = CheapSpans.fn("SettleTurn.settle")(function* (turn: Turn, outcome: Outcome) {
     const { admission, opening, scope } = turn
     const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
     // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
     if (!turn.request.persist || admission.ticket === null) {
       turn.settled = true
-      yield* turn.counted
-        ? turns.count(scope, admission.periodStart, turn.bills)
-        : turns.release(scope, admission)
+      const unstored = { ...admission, runId: opening.runId }
+      yield* turn.counted ? turns.count(scope, unstored, turn.bills) : turns.release(scope, unstored)
       yield* TurnMetrics.count(turn, outcome.end, tokens)
       return { _tag: "Written", epoch: admission.epoch } satisfies Settled
     }
@@ -45,6 +44,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       runId: opening.runId,
       counted: turn.counted,
       bills: turn.bills,
+      budgeted: admission.budgeted,
       ...tokens,
       reply: outcome.reply,
       ...(outcome.reply === null || turn.handoff === null ? {} : { handoff: turn.handoff }),
@@ -76,7 +76,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     )
 
   /** A human answers by now: what the model wrote is not said. */
-  const takenOver = CheapSpans.fn("Ending.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
+  const takenOver = CheapSpans.fn("SettleTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
     yield* record(turn, "run.failed", "failed", "Somebody else took over", { code: "TAKEN_OVER" })
@@ -85,7 +85,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   }, Effect.uninterruptible)
 
   /** Settles first, then says so: nothing leaves as done that is not stored. */
-  const conclude = CheapSpans.fn("Ending.conclude")(function* (turn: Turn, answer: Answer.Answer) {
+  const conclude = CheapSpans.fn("SettleTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
     const { citations, inputTokens, outputTokens, reply } = answer
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
@@ -112,7 +112,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   })
 
   /** A takeover stops the turn, maybe before anything was said. */
-  const stoppedByOthers = CheapSpans.fn("Ending.stoppedByOthers")(function* (turn: Turn) {
+  const stoppedByOthers = CheapSpans.fn("SettleTurn.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
     if (!(yield* Deferred.isDone(turn.cancellation))) return false
@@ -125,10 +125,10 @@ export const makeSettleTurn = Effect.gen(function* () {
    * left out, so that no content keeps a conversation waiting.
    */
   const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
-    const { bills, counted, opening, scope } = turn
+    const { admission, bills, counted, opening, scope } = turn
     const events = turn.trace.unstored()
     const empty = Effect.gen(function* () {
-      yield* turns.settleEmpty(scope, opening.runId, counted, bills)
+      yield* turns.settleEmpty(scope, opening.runId, counted, bills, admission.budgeted)
       turn.settled = true
       yield* TurnMetrics.count(turn, end, nothingSaid)
       yield* feed.changed(turn.conversationId, opening.runId)

@@ -1,4 +1,4 @@
-/** How a turn begins: with a request's message, or with what is stored of a channel's conversation and not answered yet. */
+/** The start of a turn: from a request's message, or from the unanswered messages of a channel's conversation. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
@@ -98,8 +98,8 @@ export const makeStartTurn = Effect.gen(function* () {
   const instance = yield* ProcessLease
   const settings = yield* TurnSettings
 
-  /** Where a turn of `chat` goes: its conversation, once there is one. */
-  const placed = Effect.fn("Beginning.placed")(function* (
+  /** The conversation of a turn of `chat`, if it exists. */
+  const placed = Effect.fn("StartTurn.placed")(function* (
     scope: ReadScope,
     request: ChatTurnRequest,
     chat: ChatPlace
@@ -114,7 +114,7 @@ export const makeStartTurn = Effect.gen(function* () {
     return { target, userMessageId: asked.id, answers: [asked.id], regenerates: true }
   })
 
-  const opened = CheapSpans.fn("Beginning.opened")(function* (
+  const opened = CheapSpans.fn("StartTurn.opened")(function* (
     scope: ReadScope,
     channel: ConversationChannel,
     request: ChatTurnRequest,
@@ -191,7 +191,7 @@ export const makeStartTurn = Effect.gen(function* () {
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
-  const stored = CheapSpans.fn("Beginning.stored")(function* (scope: ReadScope, burst: Stored) {
+  const stored = CheapSpans.fn("StartTurn.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.queueTimeout),

@@ -45,7 +45,7 @@ export interface Turn {
   readonly cancellation: TurnCancellation.TurnCancellation
   /** Done once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
-  /** How it ended, once it has; the result is there when it succeeded. */
+  /** The outcome, once it has ended; with a result when it succeeded. */
   exit: Exit.Exit<void, Failure> | null
   result: ChatTurnResult | null
   /** True once the model has been called: from then on the turn counts. */
@@ -53,9 +53,9 @@ export interface Turn {
   settled: boolean
   /** True once a tool was called that may have changed something: the turn is not repeated. */
   acted: boolean
-  /** What the model was shown of the sources so far. */
+  /** Passages that the model was shown so far. */
   readonly shown: Array<RunPassage>
-  /** What models were asked so far: one that has not answered yet stands last, without a price. */
+  /** Calls to models so far; one without an answer yet is last and has no price. */
   readonly bills: Array<Bill>
   /** For reports. */
   readonly summary: TurnSummary
@@ -69,7 +69,7 @@ export interface Turn {
   answeringModel: string | null
   /** The personal data of the turn; null for an agent that masks none. */
   readonly masking: Masking | null
-  /** What joins the transaction of the reply; null where replies go out by nothing but the request. */
+  /** Statements that join the reply's transaction; null where replies go out by the request alone. */
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
 

@@ -1,4 +1,4 @@
-/** How many turns ended, how and after how long, and the model's tokens that they took: told at `/metrics`. */
+/** Number, outcome and duration of turns, and the model's tokens, for `/metrics`. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"

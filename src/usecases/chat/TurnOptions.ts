@@ -1,4 +1,4 @@
-/** What a surface knows of a turn besides its request. */
+/** Options of a turn that its surface sets, apart from the request. */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -24,7 +24,7 @@ export const noFiles: Files = { stored: [], load: Effect.succeed([]), release: E
 
 export interface TurnOptions {
   readonly files: Files
-  /** Whom the surface knows the turn to be for, though it names a conversation. */
+  /** The end user as the surface knows them, also when the turn names a conversation. */
   readonly endUserId?: EndUserId
   /** The id that the user's message gets. */
   readonly userMessageId?: MessageId

@@ -1,4 +1,4 @@
-/** What the configuration says about turns. */
+/** Configuration of turns. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 
@@ -11,7 +11,7 @@ export class TurnSettings extends Context.Tag("usecases/chat/TurnSettings")<
     readonly runtimeData: boolean
     /** The public address of the realtime socket, `ws…/api/realtime`. */
     readonly realtimeUrl: string
-    /** How long running turns may go on settling after the server has stopped listening. */
+    /** Grace for running turns to settle after the server has stopped listening. */
     readonly drain: Duration.Duration
   }
 >() {}

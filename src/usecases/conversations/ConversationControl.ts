@@ -1,5 +1,5 @@
 /**
- * Who answers a conversation: its agent while it is `AI_ACTIVE`, else humans. Every change ends what the agent
+ * Control of a conversation: its agent answers while it is `AI_ACTIVE`, else humans do. Every change ends what the agent
  * is writing, on any process, and is told to all that follow the conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -24,7 +24,7 @@ export interface Saying {
   readonly userId: UserId | null
   /** Locked until the transaction is over. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
-  /** What a channel sends, where it is not the content. */
+  /** The text for the channel, where it differs from the content. */
   readonly sent?: string
 }
 

@@ -1,4 +1,4 @@
-/** What was said: conversations in pages, newest first, and their messages from the first. */
+/** Conversations in pages, newest first, and their messages from the first on. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

@@ -1,4 +1,4 @@
-/** What is stored about a person: shown to the team, which has to tell them, and erased on request. */
+/** Stored data of a person: shown to the team for requests of access, and erased on request. */
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"

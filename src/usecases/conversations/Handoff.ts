@@ -13,7 +13,7 @@ export interface HandoffOptions {
   readonly language?: string | undefined
   /** False where the customer is not answered at all. */
   readonly told?: boolean
-  /** What becomes of a channel's unanswered messages: `human` by default. */
+  /** The treatment of a channel's unanswered messages: `human` by default. */
   readonly unanswered?: string
 }
 

@@ -1,4 +1,4 @@
-/** What a team keeps for its inbox: labels, saved views and canned replies. */
+/** A team's labels, saved views and canned replies. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -35,7 +35,7 @@ export class InboxItems extends Effect.Service<InboxItems>()("usecases/conversat
   effect: Effect.gen(function* () {
     const store = yield* InboxItemStore
 
-    /** Everything, each by name. */
+    /** All items, sorted by name. */
     const all = Effect.fn("InboxItems.all")(function* (scope: TenantScope) {
       const items = yield* store.list(scope)
       const of = (kind: ItemKind) => items.filter((item) => item.kind === kind)
@@ -94,7 +94,7 @@ export class InboxItems extends Effect.Service<InboxItems>()("usecases/conversat
       return { id, shortcut, content }
     })
 
-    /** Conversations lose the label; what was told in their threads stays. */
+    /** Removes the label from all conversations; entries in their threads stay. */
     const removeLabel = (scope: TenantScope, id: LabelId) => remove(scope, "label", id)
     const removeView = (scope: TenantScope, id: SavedViewId) => remove(scope, "view", id)
     const removeReply = (scope: TenantScope, id: CannedReplyId) => remove(scope, "reply", id)

@@ -125,7 +125,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       }))
     })
 
-    /** How the agent's last turn that has ended went; null before the first. */
+    /** The outcome of the agent's last ended turn; null before the first. */
     const lastRun = Effect.fn("InboxView.lastRun")(function* (scope: TenantScope, agentId: AgentId) {
       const found = yield* store.lastRun({ tenantId: scope.tenantId, agentId })
       if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such agent." })

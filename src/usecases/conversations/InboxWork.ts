@@ -1,4 +1,4 @@
-/** What members of a team do with conversations besides answering: read, assign, label and note. */
+/** A team's work on conversations, apart from replies: read marks, assignees, labels and notes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,6 +8,7 @@ import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
 import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
 import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
+import { RealtimeFeed } from "./RealtimeFeed.ts"
 
 const missing = () => new NotFound({ message: "There is no such conversation." })
 
@@ -25,6 +26,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
     const sql = yield* SqlClient.SqlClient
     const lists = yield* InboxListStore
     const store = yield* InboxWorkStore
+    const feed = yield* RealtimeFeed
 
     const together = <A, E, R>(work: Effect.Effect<A, E, R>) =>
       work.pipe(
@@ -46,7 +48,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     const readAll = (reader: Reader) => lists.readAll(reader)
 
-    /** Gives the conversation to a member, or to nobody; a change is told in the thread. */
+    /** Assigns the conversation to a member, or to none; the thread records a change. */
     const assign = Effect.fn("InboxWork.assign")(function* (
       reader: Reader,
       id: ConversationId,
@@ -111,13 +113,19 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       return yield* new NotFound({ message: "You have no such note in this conversation." })
     })
 
-    /** Whom the conversation is with. */
+    /** The end user of the conversation. */
     const person = Effect.fn("InboxWork.person")(function* (scope: TenantScope, id: ConversationId) {
       const found = yield* store.person(scope, id)
       if (Option.isNone(found)) return yield* missing()
       return found.value
     })
 
-    return { unread, read, readAll, assign, label, note, removeNote, person } as const
+    /** Tells the customer that the team writes. */
+    const typing = Effect.fn("InboxWork.typing")(function* (scope: TenantScope, id: ConversationId) {
+      if (!(yield* store.goesOn(scope, id))) return yield* missing()
+      yield* feed.writing(id, "team")
+    })
+
+    return { typing, unread, read, readAll, assign, label, note, removeNote, person } as const
   })
 }) {}

@@ -1,6 +1,6 @@
-/** What went wrong, grouped by what was asked, and how all turns went: reports over stored turns, for the dashboard. */
+/** Reports over stored turns, for the dashboard: failed turns grouped by question, and measures over all turns. */
 import { createHash } from "node:crypto"
-import * as DateTime from "effect/DateTime"
+import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
@@ -24,12 +24,10 @@ import {
   type WrongRow
 } from "../../store/conversations/Insights.ts"
 import { Masking } from "../chat/masking/Masking.ts"
+import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 
 /** The newest turns that went wrong of a report. */
 const maxTurns = 1_000
-/** Days of a report, and of one whose start is not named. */
-const maxDays = 92
-const defaultDays = 30
 /** Vectors of questions are made for so long in one report; the next one goes on. */
 const embeddingTimeout = Duration.seconds(20)
 /** Reports that are made at the same time. */
@@ -46,6 +44,16 @@ export interface ReportRequest {
   readonly agentId?: AgentId | undefined
   readonly from?: DateTime.Utc | undefined
   readonly to?: DateTime.Utc | undefined
+}
+
+/** Turns without an answer that ask the same. */
+export interface UnansweredGroup {
+  readonly id: string
+  /** Of the newest turn. */
+  readonly agentId: AgentId
+  readonly people: number
+  /** Newest first. */
+  readonly runIds: ReadonlyArray<RunId>
 }
 
 /** The groups of one page; `after` is what the page before said comes next. */
@@ -134,21 +142,6 @@ const measuresOf = (row: MeasuredRow): Measures => {
   }
 }
 
-/** Where a report goes on: in the same time, after the group `id`. */
-const afterOf = ({ from, to }: ReportScope, id: string): string =>
-  `${DateTime.formatIso(from)} ${DateTime.formatIso(to)} ${id}`
-
-const placeOf = (after: string) => {
-  const [from = "", to = "", id = ""] = after.split(" ")
-  return { time: { from: DateTime.unsafeMake(from), to: DateTime.unsafeMake(to) }, id }
-}
-
-const refusedTime = (path: string, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: [path], message }] }
-  })
-
 /** A question as an embedder gets it: without what its agent masks. */
 const sentOf = (rows: ReadonlyArray<WrongRow>) => {
   const settings = new Map(
@@ -166,13 +159,9 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const embedder = yield* Embedder
     const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
 
-    /** The time and the agent of a report; the last {@link defaultDays} days where nothing is said. */
+    /** The time and the agent of a report; the last 30 days where nothing is said. */
     const scopeOf = Effect.fn("Insights.scopeOf")(function* (scope: TenantScope, request: ReportRequest) {
-      const to = request.to ?? (yield* DateTime.now)
-      const from = request.from ?? DateTime.subtract(to, { days: defaultDays })
-      if (!DateTime.lessThan(from, to)) return yield* refusedTime("from", "Expected a moment before `to`")
-      if (DateTime.lessThan(from, DateTime.subtract(to, { days: maxDays })))
-        return yield* refusedTime("from", `Expected at most ${maxDays} days before \`to\``)
+      const { from, to } = yield* reportTime(request)
       const { agentId } = request
       if (agentId !== undefined && !(yield* store.hasAgent(scope, agentId)))
         return yield* new NotFound({ message: "There is no such agent." })
@@ -231,7 +220,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return vectors
     })
 
-    /** How often each source was searched in vain: those of which something was found, else all that the agent has. */
+    /** Number of fruitless searches for each source: those with results, else all sources of the agent. */
     const searchedIn = Effect.fn("Insights.searchedIn")(function* (
       scope: TenantScope,
       groups: ReadonlyArray<Found>
@@ -288,6 +277,31 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       }
     }
 
+    /** All groups of the newest {@link maxTurns} turns that went wrong, the largest first. */
+    const found = Effect.fn("Insights.found")(function* (report: ReportScope) {
+      const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
+      const rows = read.slice(0, maxTurns)
+      const vectors = yield* embedded(report, rows)
+      const asked = rows.map((row) => ({
+        text: row.question,
+        vector: vectors.get(row.question) ?? null,
+        value: row
+      }))
+      return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* grouped(asked)) }
+    })
+
+    /** Of the last {@link defaultDays} days, the groups with at least `least` turns that had no answer. */
+    const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, least: number) {
+      const { all } = yield* found(yield* Effect.orDie(scopeOf(scope, {})))
+      return all.flatMap(({ id, rows }): ReadonlyArray<UnansweredGroup> => {
+        const own = rows.filter((row) => row.unanswered)
+        const [newest] = own
+        if (newest === undefined || own.length < least) return []
+        const people = new Set(own.map(({ endUserId }) => endUserId)).size
+        return [{ id, agentId: newest.agentId, people, runIds: own.map(({ runId }) => runId) }]
+      })
+    }, inTurn)
+
     /** One page of the groups of the newest {@link maxTurns} turns that went wrong, the largest group first. */
     const groups = Effect.fn("Insights.groups")(function* (
       scope: TenantScope,
@@ -296,36 +310,51 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     ) {
       const before = page.after === undefined ? null : placeOf(page.after)
       const report = yield* scopeOf(scope, before === null ? request : { ...request, ...before.time })
-      const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
-      const rows = read.slice(0, maxTurns)
-      const vectors = yield* embedded(report, rows)
-      const all = inOrder(
-        yield* grouped(
-          rows.map((row) => ({ text: row.question, vector: vectors.get(row.question) ?? null, value: row }))
-        )
-      )
+      const { all, isCut, rows, vectors } = yield* found(report)
       // A group that has gone since the page before leaves nothing to go on from.
       const start = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
-      const found = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
-      const last = found.at(-1)
-      const sources = yield* searchedIn(report, found)
+      const paged = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
+      const last = paged.at(-1)
+      const sources = yield* searchedIn(report, paged)
       return {
         from: report.from,
         to: report.to,
         turns: rows.length,
-        isCut: read.length > maxTurns,
+        isCut,
         withoutVector: rows.filter(({ question }) => isKnown(question) && !vectors.has(question)).length,
-        groups: found.map((group) => described(report, group, sources(group))),
-        next: last !== undefined && start + found.length < all.length ? afterOf(report, last.id) : null
+        groups: paged.map((group) => described(report, group, sources(group))),
+        next: last !== undefined && start + paged.length < all.length ? afterOf(report, last.id) : null
       }
     }, inTurn)
 
-    /** How the turns of the time went, all of them and told apart by `by`. */
+    /** The newest turns of one agent's group; NOT_FOUND when there is no such group at the time. */
+    const turnsOf = Effect.fn("Insights.turnsOf")(function* (
+      scope: TenantScope,
+      request: ReportRequest,
+      id: string
+    ) {
+      const { all } = yield* found(yield* scopeOf(scope, request))
+      const group = all.find((one) => one.id === id)
+      if (group === undefined) return yield* new NotFound({ message: "There is no such group." })
+      // The one that names the group comes first.
+      return group.rows
+        .toSorted(
+          (one, other) => Number(other.question === group.title) - Number(one.question === group.title)
+        )
+        .map(({ runId }) => runId)
+    }, inTurn)
+
+    /** Outcomes of the turns in the time range, in total and grouped by `by`. */
     const measures = Effect.fn("Insights.measures")(function* (
       scope: TenantScope,
       request: ReportRequest,
       by: MeasuredBy
     ) {
+      if (by === "version" && request.agentId === undefined)
+        return yield* new ValidationError({
+          message: "Versions are those of one agent. Name it by agentId.",
+          details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
+        })
       const report = yield* scopeOf(scope, request)
       const found = yield* store.measures(report, by)
       const [total] = found.filter(({ isTotal }) => isTotal)
@@ -343,7 +372,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return measured
     }, inTurn)
 
-    return { groups, measures } as const
+    return { unanswered, groups, turnsOf, measures } as const
   })
 }) {}
 

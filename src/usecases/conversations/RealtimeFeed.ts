@@ -15,12 +15,17 @@ import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
 import type { Grantor } from "../../domain/accounts/Access.ts"
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
-import type { Frame } from "../../domain/conversations/RealtimeFrame.ts"
+import type { Frame, Writer } from "../../domain/conversations/RealtimeFrame.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
 
 /** How often the database is looked at when no signal comes. */
 const tick = Duration.seconds(5)
+
+/** Between two signals that the same side of a conversation writes. */
+const writingInterval = Duration.seconds(2)
+/** Conversations whose last such signal is remembered. */
+const maxWriting = 10_000
 
 /** The conversation does not exist any more, or its reader may not read it any more. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
@@ -46,7 +51,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const store = yield* ConversationFeedStore
 
     /** A page of what is new, oldest first; empty when nothing is. */
-    const news = CheapSpans.fn("RealtimeFeed.news")(function* (reading: Reading, told: Told) {
+    const newFrames = CheapSpans.fn("RealtimeFeed.newFrames")(function* (reading: Reading, told: Told) {
       const { by, conversationId } = reading
       const head = yield* store.head(reading, conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
@@ -71,7 +76,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       return frames
     })
 
-    const runNews = CheapSpans.fn("RealtimeFeed.runNews")(function* (
+    const newRunEvents = CheapSpans.fn("RealtimeFeed.newRunEvents")(function* (
       reading: Reading,
       runId: RunId,
       told: Told
@@ -86,14 +91,18 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       Effect.gen(function* () {
         const { conversationId } = reading
         if (Option.isSome(signal) && signal.value._tag === "Typing") {
-          return [{ type: "typing", conversationId } as const]
+          const { by } = signal.value
+          if (by === undefined) return [{ type: "typing", conversationId } as const]
+          const isTeam = reading.by !== null && "session" in reading.by
+          // Nobody is told that they write themselves.
+          return isTeam === (by === "team") ? [] : [{ type: "typing", conversationId, by } as const]
         }
         const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
-        const events = runId === null ? [] : yield* runNews(reading, runId, told)
-        return [...events, ...(yield* news(reading, told))]
+        const events = runId === null ? [] : yield* newRunEvents(reading, runId, told)
+        return [...events, ...(yield* newFrames(reading, told))]
       })
 
-    /** What the reader has seen already when it comes. */
+    /** The state that a new reader already has. */
     const beginning = (reading: Reading, lastMessageId: MessageId | null) =>
       Effect.gen(function* () {
         const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
@@ -120,7 +129,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
           // Subscribed before the first look, so that nothing happens unnoticed between the two.
           const signals = yield* realtime.subscribe(reading.conversationId)
           const told = yield* beginning(reading, lastMessageId)
-          // Who begins now has seen all there is: what comes first is the first signal.
+          // A new subscriber has read everything so far: its first event is the next signal.
           let more = lastMessageId !== null
           let looked = yield* monotonicMillis
           const next = Effect.gen(function* () {
@@ -150,6 +159,21 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const typing = (conversationId: ConversationId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
 
-    return { follow, changed, typing } as const
+    /** When each of those who wrote last was told of, the longest ago first. */
+    const writers = new Map<string, number>()
+
+    /** Signals that the customer or the team writes: at most every {@link writingInterval}, whoever asks. Returns at once. */
+    const writing = Effect.fn("RealtimeFeed.writing")(function* (conversationId: ConversationId, by: Writer) {
+      const now = yield* monotonicMillis
+      const key = `${by} ${conversationId}`
+      if (now - (writers.get(key) ?? -Infinity) < Duration.toMillis(writingInterval)) return
+      writers.delete(key)
+      writers.set(key, now)
+      const [oldest] = writers.keys()
+      if (writers.size > maxWriting && oldest !== undefined) writers.delete(oldest)
+      yield* realtime.publish({ _tag: "Typing", conversationId, by })
+    })
+
+    return { follow, changed, typing, writing } as const
   })
 }) {}

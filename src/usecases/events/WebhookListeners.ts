@@ -6,8 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import {
   type EventType,
   exampleIds,
@@ -22,11 +23,16 @@ import { WebhookListenerStore } from "../../store/events/WebhookListeners.ts"
 import { newSecret, signed } from "./Signature.ts"
 import { bodyOf } from "./WebhookDelivery.ts"
 
-/** Between two looks for events while somebody waits for one. */
+/** Poll interval while a listener waits for events. */
 const pollInterval = Duration.millis(500)
 
 const missing = () =>
   new NotFound({ message: "There is no such listener. It ends when nobody has asked for two minutes." })
+const busy = () =>
+  new ServiceUnavailable({
+    message: "Too many requests are waiting for events. Try again.",
+    details: { retryAfterSeconds: 1 }
+  })
 const full = () => new Conflict({ message: `There are ${maxEndpoints} webhooks and listeners already.` })
 
 export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecases/events/WebhookListeners", {
@@ -34,6 +40,11 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
     const store = yield* WebhookListenerStore
     const deliveries = yield* WebhookDeliveryStore
     const box = yield* SecretBox
+    const limiter = new FairLimiter({
+      name: "event-listeners",
+      permits: 256,
+      maxPermitsPerOwner: 2 * maxEndpoints
+    })
 
     /** The secret that its events are signed with is shown this once. */
     const start = Effect.fn("WebhookListeners.start")(function* (scope: TenantScope, asked: StartListener) {
@@ -58,6 +69,17 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
         return Option.some({ id: eventId, type: found.value.type, headers, body })
       })
 
+    const untilThere = (scope: TenantScope, id: WebhookId, wait: Duration.Duration) =>
+      Effect.gen(function* () {
+        const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
+        let waiting = yield* store.waiting(scope, id)
+        while (waiting.length === 0 && (yield* Clock.currentTimeMillis) < deadline) {
+          yield* Effect.sleep(pollInterval)
+          waiting = yield* store.waiting(scope, id)
+        }
+        return waiting
+      })
+
     /**
      * The next events in their order, as soon as there is one, none once `wait` is over. Those up to `received` have
      * arrived; all others come again.
@@ -68,12 +90,10 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       { received, wait }: { readonly received: string | null; readonly wait: Duration.Duration }
     ) {
       if (!(yield* store.renew(scope, id, received))) return yield* missing()
-      const deadline = (yield* Clock.currentTimeMillis) + Duration.toMillis(wait)
-      let waiting = yield* store.waiting(scope, id)
-      while (waiting.length === 0 && (yield* Clock.currentTimeMillis) < deadline) {
-        yield* Effect.sleep(pollInterval)
-        waiting = yield* store.waiting(scope, id)
-      }
+      const waiting = yield* untilThere(scope, id, wait).pipe(
+        limiter.withPermit(scope.tenantId),
+        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+      )
       const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(scope, id, eventId))
       return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }
     })

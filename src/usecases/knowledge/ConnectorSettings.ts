@@ -44,7 +44,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
       const box = yield* SecretBox
       const store = yield* ReadingStore
 
-      /** What each registered reader asks for, in the order of their names. */
+      /** Settings of each registered reader, sorted by name. */
       const forms: ReadonlyArray<ReaderForm> = [...readers.values()]
         .map(({ description, fields, name, title }) => ({ name, title, description, fields }))
         .toSorted((one, other) => (one.name < other.name ? -1 : 1))

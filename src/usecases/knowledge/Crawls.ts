@@ -1,4 +1,4 @@
-/** What crawls did, and what they would do. */
+/** Reports of crawls, and dry runs. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -181,7 +181,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       )
     }
 
-    /** What a sync would take, and why; with `urls` by patterns alone, else by a crawl of a few pages. Keeps nothing. */
+    /** Pages that a sync would read, with reasons; with `urls` by patterns alone, else by a crawl of a few pages. Stores nothing. */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
       if (request.urls !== undefined) return yield* judged(request, request.urls)
       return yield* withSharedPermit(places, busy)(crawl(request))

@@ -12,7 +12,7 @@ import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
 import { describe } from "vitest"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
-import { makeLanes } from "../../../src/capabilities/Embedder/Lanes.ts"
+import { makePriorityQueue } from "../../../src/capabilities/Embedder/PriorityQueue.ts"
 import {
   layerUniversalSentenceEncoder,
   type OfflineOptions
@@ -150,24 +150,24 @@ describe("Offline embedder", () => {
   )
 })
 
-describe("Lanes", () => {
-  it.effect("queries overtake documents, and each lane keeps its order", () =>
+describe("A priority queue", () => {
+  it.effect("queries overtake documents, and each priority keeps its order", () =>
     Effect.gen(function* () {
-      const inTurn = makeLanes(10, () => "full" as const)
+      const inTurn = makePriorityQueue(10, () => "full" as const)
       const gate = yield* Deferred.make<void>()
       const order: Array<string> = []
-      const say = (lane: "urgent" | "patient", name: string) =>
+      const say = (priority: "urgent" | "background", name: string) =>
         Effect.fork(
           inTurn(
-            lane,
+            priority,
             Effect.sync(() => order.push(name))
           )
         )
-      const first = yield* Effect.fork(inTurn("patient", Deferred.await(gate)))
+      const first = yield* Effect.fork(inTurn("background", Deferred.await(gate)))
       yield* Effect.yieldNow()
       const fibers = [
-        yield* say("patient", "document 1"),
-        yield* say("patient", "document 2"),
+        yield* say("background", "document 1"),
+        yield* say("background", "document 2"),
         yield* say("urgent", "query 1"),
         yield* say("urgent", "query 2")
       ]
@@ -179,17 +179,17 @@ describe("Lanes", () => {
     })
   )
 
-  it.effect("a full lane refuses, and who leaves the line makes room in it", () =>
+  it.effect("a full priority refuses, and who leaves the line makes room in it", () =>
     Effect.gen(function* () {
-      const inTurn = makeLanes(1, () => "full" as const)
+      const inTurn = makePriorityQueue(1, () => "full" as const)
       const gate = yield* Deferred.make<void>()
-      const first = yield* Effect.fork(inTurn("patient", Deferred.await(gate)))
+      const first = yield* Effect.fork(inTurn("background", Deferred.await(gate)))
       yield* Effect.yieldNow()
-      const second = yield* Effect.fork(inTurn("patient", Effect.void))
+      const second = yield* Effect.fork(inTurn("background", Effect.void))
       yield* Effect.yieldNow()
-      expect(yield* Effect.flip(inTurn("patient", Effect.void))).toBe("full")
+      expect(yield* Effect.flip(inTurn("background", Effect.void))).toBe("full")
       yield* Fiber.interrupt(second)
-      const third = yield* Effect.fork(inTurn("patient", Effect.succeed("served")))
+      const third = yield* Effect.fork(inTurn("background", Effect.succeed("served")))
       yield* Effect.yieldNow()
       yield* Deferred.succeed(gate, undefined)
       expect(yield* Fiber.join(third)).toBe("served")
@@ -199,11 +199,11 @@ describe("Lanes", () => {
 
   it.effect("a failure or an interruption gives the turn on", () =>
     Effect.gen(function* () {
-      const inTurn = makeLanes(10, () => "full" as const)
+      const inTurn = makePriorityQueue(10, () => "full" as const)
       yield* Effect.exit(inTurn("urgent", Effect.fail("no")))
       yield* Effect.exit(inTurn("urgent", Effect.interrupt))
       yield* Effect.exit(inTurn("urgent", Effect.die("oh")))
-      expect(yield* inTurn("patient", Effect.succeed("served"))).toBe("served")
+      expect(yield* inTurn("background", Effect.succeed("served"))).toBe("served")
     })
   )
 })

@@ -1,4 +1,4 @@
-/** What providers of `/chat/completions` do each in their own way. */
+/** Differences between providers of `/chat/completions`. */
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

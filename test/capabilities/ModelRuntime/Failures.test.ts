@@ -1,4 +1,4 @@
-/** How a provider may fail, and what is told of it. */
+/** Failures of providers, and their messages. */
 import * as Prompt from "@effect/ai/Prompt"
 import { expect, it, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"

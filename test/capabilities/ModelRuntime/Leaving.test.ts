@@ -1,4 +1,4 @@
-/** Who leaves whom, and when: interruption, deadlines, connections. */
+/** Requests to providers that end early: interruption, deadlines and connections. */
 import { expect, layer } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

@@ -1,11 +1,11 @@
-/** What a call to a provider costs: whole billionths of a dollar, or unknown. */
+/** The cost of a provider's call: whole billionths of a dollar, or unknown. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { describe, expect, it } from "@effect/vitest"
 import type { ModelPart, ModelRuntimeService } from "../../../src/capabilities/ModelRuntime.ts"
-import { priced } from "../../../src/capabilities/ModelRuntime/Priced.ts"
-import { type ListedPrice, priceLists } from "../../../src/capabilities/ModelRuntime/PriceList.ts"
+import { priced } from "../../../src/capabilities/ModelRuntime/prices/Priced.ts"
+import { type ListedPrice, priceLists } from "../../../src/capabilities/ModelRuntime/prices/PriceList.ts"
 import { requestOf } from "./Harness.ts"
 
 type Finish = Extract<ModelPart, { readonly _tag: "Finish" }>

@@ -1,6 +1,6 @@
 /**
  * The extension as it is really set up: by a superuser, for a role that may do no more than it has to. Every session is a
- * new one, in which nobody has used the extension yet.
+ * new one, in which the extension has not been loaded yet.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"

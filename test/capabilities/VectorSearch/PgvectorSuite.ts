@@ -1,4 +1,4 @@
-/** What pgvector promises beyond what every `VectorSearch` does. */
+/** Behaviour of pgvector beyond the contract of `VectorSearch`. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Vitest } from "@effect/vitest"
 import { expect } from "@effect/vitest"

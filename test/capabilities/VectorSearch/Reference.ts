@@ -1,4 +1,4 @@
-/** What retrieval means, written as plainly as it can be: every chunk scored by the formulas of docs/retrieval.md. */
+/** A plain reference implementation of retrieval: every chunk scored by the formulas of docs/retrieval.md. */
 import { indexChunk } from "../../../src/search/Indexing.ts"
 import { queryForms } from "../../../src/search/Query.ts"
 import { eachTerm } from "../../../src/search/Tokenizer.ts"

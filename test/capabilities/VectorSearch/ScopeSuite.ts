@@ -20,6 +20,8 @@ const requests = Number(process.env["SPOKE_SCOPE_REQUESTS"] ?? 750)
 const seed = Number(process.env["SPOKE_SCOPE_SEED"] ?? 1)
 /** After so many requests some sources get other labels. */
 const relabelled = 50
+/** Requests at once: those of the same instant share statements, each under a scope of its own. */
+const together = 8
 const sourceCount = 24
 
 const vocabulary = ["a", "b", "c", "d", "ä ö", "a'\"\\", "A", "[]", "0", "null"]
@@ -79,8 +81,8 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
           const foreign = yield* known(yield* Fixtures.agent(), [page("backup of another")])
           const ids = [...sources.map(({ id }) => id), foreign]
 
-          for (let request = 0; request < requests; request++) {
-            if (request % relabelled === 0) yield* Effect.forEach(some(sources, 8), label)
+          /** What a request asks for, by the dice. */
+          const draw = (request: number) => {
             const scope = maybe((): SourceScope => {
               const sourceIds = maybe(() => some(ids, 12))
               return { labels: some(vocabulary, 4), ...(sourceIds === undefined ? {} : { sourceIds }) }
@@ -97,19 +99,41 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
                 ...(labels === undefined ? {} : { labels })
               }
             })
-            const { chunks } = yield* search(
-              { ...agent, sourceScope: scope ?? null },
-              { text: "backup", topK: 100, minScore: 0, filter }
-            )
-            const found = [...new Set(chunks.map(({ sourceId }) => sourceId))].toSorted()
-            const expected = sources
-              .filter(
-                (source) => (scope === undefined || meets(scope, source)) && meets(filter ?? {}, source)
-              )
-              .map(({ id }) => id)
-              .toSorted()
-            expect({ request, scope, filter, found }).toEqual({ request, scope, filter, found: expected })
+            return { request, scope, filter }
           }
+          let checked = 0
+          for (let first = 0; first < requests; first += relabelled) {
+            yield* Effect.forEach(some(sources, 8), label)
+            const drawn = Array.from({ length: Math.min(relabelled, requests - first) }, (_, at) =>
+              draw(first + at)
+            )
+            yield* Effect.forEach(
+              drawn,
+              ({ filter, request, scope }) =>
+                Effect.gen(function* () {
+                  const { chunks } = yield* search(
+                    { ...agent, sourceScope: scope ?? null },
+                    { text: "backup", topK: 100, minScore: 0, filter }
+                  )
+                  const found = [...new Set(chunks.map(({ sourceId }) => sourceId))].toSorted()
+                  const expected = sources
+                    .filter(
+                      (source) => (scope === undefined || meets(scope, source)) && meets(filter ?? {}, source)
+                    )
+                    .map(({ id }) => id)
+                    .toSorted()
+                  expect({ request, scope, filter, found }).toEqual({
+                    request,
+                    scope,
+                    filter,
+                    found: expected
+                  })
+                  checked++
+                }),
+              { concurrency: together, discard: true }
+            )
+          }
+          expect(checked).toBe(requests)
         }).pipe(Effect.provide(live)),
       1_800_000
     )

@@ -1,4 +1,4 @@
-/** What every `VectorSearch` promises, on both database engines. */
+/** The contract of `VectorSearch`, on both database engines. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -49,7 +49,7 @@ const chance = (...numbers: ReadonlyArray<number>) => {
   return ((state ^ (state >>> 15)) >>> 0) / 2 ** 32
 }
 
-/** 20 of 100 calls fail: in half of them nobody here can know whether the message was taken. */
+/** 20 of 100 calls fail: in half of them the caller cannot know whether the message was accepted. */
 const fates: ReadonlyArray<readonly [Fate, number]> = [
   ["busy", 0.06],
   ["limited", 0.04],
@@ -92,7 +92,7 @@ for (const { name, redis, skipped, usual } of backends)
     /** Milliseconds between two deliveries of a connection, at most: together they last for a quarter of a minute and more. */
     const breather = 300_000 / messages
     /** Milliseconds; a quiet machine needs a tenth of it. */
-    const patience = 60_000 + messages * 1_000
+    const drainTimeoutMs = 60_000 + messages * 1_000
     const given = Array.from({ length: messages }, (_, place): Given => ({
       id: `wamid.${place}`,
       from: String(491_700_000_000 + Math.floor(chance(2, place) * contacts))
@@ -197,7 +197,7 @@ for (const { name, redis, skipped, usual } of backends)
     const operator = (method: string, path: string) =>
       api.request(method, `/api/operator/queues${path}`, { key: null, headers })
 
-    /** Jobs that have not ended; `due` ones are in nobody's hands. Asked twice a second, for asking costs as well. */
+    /** Jobs that have not ended; `due` ones are not claimed. Polled twice a second, to keep the load of polling low. */
     const pending = async () => {
       await delay(500)
       const { body } = await operator("GET", "")
@@ -275,7 +275,7 @@ for (const { name, redis, skipped, usual } of backends)
         expect(delivered && fresh).toBe(messages)
         const deliveredIn = performance.now() - begin
         // What the killed ones held comes back meanwhile, and goes on under fire.
-        await until(pending, ({ due }) => due <= messages / 20, patience).finally(() => (quiet = true))
+        await until(pending, ({ due }) => due <= messages / 20, drainTimeoutMs).finally(() => (quiet = true))
         const kills = await firing
         const { byHand, unknown } = await retryFailed()
         const seconds = (performance.now() - begin) / 1_000
@@ -331,7 +331,7 @@ for (const { name, redis, skipped, usual } of backends)
         const inOrder = [...arrivals].map(([to, found]) => [to, found.toSorted((a, b) => a - b)] as const)
         expect(arrivals).toEqual(new Map(inOrder))
 
-        // Sent: once, or twice and marked. Given up: only because nobody knows, and it says so; an operator has the job.
+        // Sent: once, or twice and marked. Failed: only when the outcome is unknown, which the row says; an operator has the job.
         const times = countedBy(graph.taken, ({ outboxId }) => outboxId)
         const broken = parts.filter(({ id, lastError, resent, state }) => {
           const taken = times.get(id) ?? 0
@@ -356,6 +356,6 @@ for (const { name, redis, skipped, usual } of backends)
         )
         expect(kills).toBeGreaterThan(1)
       },
-      200_000 + patience
+      200_000 + drainTimeoutMs
     )
   })

@@ -1,4 +1,4 @@
-/** What holds for every channel, asked of each of them over a running service that is killed in between. */
+/** The contract of channels, on each of them, over a running service that is killed in between. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -13,7 +13,7 @@ let spoke: Spoke
 let team: Team
 let next = 0
 
-const names = ["whatsapp", "messenger", "telegram", "slack"] as const
+const names = ["whatsapp", "messenger", "telegram", "slack", "email"] as const
 
 const of = (channel: string): Provider => {
   const found = world.providers.find((provider) => provider.channel === channel)
@@ -41,10 +41,6 @@ beforeAll(async () => {
   world = await startProviders()
   spoke = await start(dataDir, world.variables)
   team = await makeTeam(spoke)
-  for (const { account } of world.providers) {
-    const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, account)
-    expect(made.status).toBe(201)
-  }
 }, 60_000)
 
 afterAll(async () => {
@@ -68,10 +64,22 @@ const hostile: ReadonlyArray<string> = [
     update_id: "x".repeat(100_000),
     message: { chat: { id: 1, type: "private" }, text: "a" }
   }),
-  JSON.stringify({ event_id: 1, event: { type: "message", channel: [], text: {} } })
+  JSON.stringify({ event_id: 1, event: { type: "message", channel: [], text: {} } }),
+  JSON.stringify({ raw: "!!" }),
+  JSON.stringify({ raw: Buffer.from("From: \u0000@\r\n\r\n\u0000").toString("base64") })
 ]
 
+/** Channels without an account fail their own suite alone. */
+const connected: Array<Provider> = []
+
 describe.each(names)("A channel: %s", (channel) => {
+  beforeAll(async () => {
+    const provider = of(channel)
+    const made = await team.owner("POST", `/api/agents/${team.agentId}/channels`, provider.account)
+    expect(made.status).toBe(201)
+    connected.push(provider)
+  })
+
   it("answers a message once, however often it is delivered", async () => {
     const provider = of(channel)
     const contact = contactOf("taken", ++next)
@@ -134,7 +142,8 @@ describe.each(names)("A channel: %s", (channel) => {
 
 describe("Every channel", () => {
   it("loses and doubles nothing when the process is killed, and answers each contact in order", async () => {
-    const contacts = world.providers.flatMap((provider) =>
+    expect(connected.length).toBeGreaterThan(0)
+    const contacts = connected.flatMap((provider) =>
       Array.from({ length: 6 }, (_, place) => ({
         provider,
         contact: contactOf(place % 3 === 2 ? "lost" : "taken", ++next)
@@ -188,7 +197,7 @@ describe("Every channel", () => {
     }).pipe(Effect.provide(storeOf(dataDir)), Effect.scoped, Effect.runPromise)
     const rows = new Map(kept.map((row) => [row.value, row]))
     for (const { contact, provider } of contacts) {
-      const row = rows.get(contact)
+      const row = rows.get(provider.alias?.(contact) ?? contact)
       expect([provider.channel, row?.questions, row?.open]).toEqual([provider.channel, 3, 0])
       // Once, or twice and marked.
       const calls = provider.sent(contact).length

@@ -1,6 +1,7 @@
 /** Providers of channels for one suite over all of them: how each delivers a text, and what it was given for whom. */
-import { createHmac } from "node:crypto"
+import { createHash, createHmac } from "node:crypto"
 import { startGraph } from "../../servers/GraphStub.ts"
+import { startSmtp } from "../../servers/SmtpStub.ts"
 import { startSlack } from "../../servers/SlackStub.ts"
 import { startTelegram } from "../../servers/TelegramStub.ts"
 import * as Deliveries from "../Deliveries.ts"
@@ -20,10 +21,12 @@ export interface Provider {
   readonly account: object
   /** One text of `contact`, a number; `id` is the provider's, a number too. */
   readonly text: (contact: string, id: number, text: string) => Delivery
-  /** The body signed as whoever knows the secret does. */
+  /** The body, signed with the secret. */
   readonly signed: (body: string) => Delivery
   /** Texts that it took for a contact, in order. */
   readonly sent: (contact: string) => ReadonlyArray<string>
+  /** The alias of a contact, where it is not their name alone. */
+  readonly alias?: (contact: string) => string
 }
 
 /** What becomes of the first call for a contact: its number ends in the place of the fate. */
@@ -41,6 +44,8 @@ const bot = "4711:AAE-of-the-bot"
 const page = "220700"
 const app = "xoxb-of-the-app"
 const signingSecret = "signing-secret-of-the-app"
+const mailbox = "support@example.com"
+const mailPassword = "password-of-the-mailbox"
 
 const seconds = () => Math.floor(Date.now() / 1_000)
 
@@ -57,6 +62,21 @@ export const startProviders = async () => {
     return {
       path: "/api/webhooks/slack/T1.U1",
       headers: { "x-slack-request-timestamp": stamp, "x-slack-signature": `v0=${signature}` },
+      body
+    }
+  }
+  const smtp = await startSmtp((recipient, call) => fateOf(recipient.split("@", 1).join(""), call))
+  smtp.users.set(mailbox, mailPassword)
+  const mailAccount = createHash("sha256")
+    .update(JSON.stringify(["127.0.0.1", mailbox, mailbox]))
+    .digest("hex")
+    .slice(0, 12)
+  const emailSigned: Provider["signed"] = (body) => {
+    const stamp = String(seconds())
+    const signature = createHmac("sha256", signingSecret).update(`${stamp}.${body}`).digest("hex")
+    return {
+      path: `/api/webhooks/email/support_example.com.${mailAccount}`,
+      headers: { "x-spoke-timestamp": stamp, "x-spoke-signature": `v1=${signature}` },
       body
     }
   }
@@ -154,6 +174,40 @@ export const startProviders = async () => {
           })
         ),
       sent: (contact) => slack.taken.filter(({ channel }) => channel === contact).map(({ text }) => text)
+    },
+    {
+      channel: "email",
+      account: {
+        channel: "email",
+        accessToken: mailPassword,
+        secrets: { signingSecret },
+        settings: { address: mailbox, server: smtp.url }
+      },
+      signed: emailSigned,
+      text: (contact, id, text) =>
+        emailSigned(
+          JSON.stringify({
+            raw: Buffer.from(
+              [
+                `From: Ada <${contact}@customers.example>`,
+                `To: ${mailbox}`,
+                `Message-ID: <${id}@customers.example>`,
+                `References: <first.of.${contact}@customers.example>`,
+                "Subject: Re: My order",
+                "",
+                text
+              ].join("\r\n")
+            ).toString("base64")
+          })
+        ),
+      sent: (contact) =>
+        smtp.taken
+          .filter(({ to }) => to === `${contact}@customers.example`)
+          .map(({ email }) => email.text ?? ""),
+      alias: (contact) => {
+        const first = `first.of.${contact}@customers.example`
+        return `${createHash("sha256").update(first).digest("hex").slice(0, 16)}:${contact}@customers.example`
+      }
     }
   ]
   return {
@@ -162,12 +216,15 @@ export const startProviders = async () => {
       CHANNEL_APP_SECRET: secret,
       GRAPH_API_URL: graph.url,
       TELEGRAM_API_URL: telegram.url,
-      SLACK_API_URL: slack.url
+      SLACK_API_URL: slack.url,
+      // The mail server of the channel.
+      SPOKE_FETCH_ALLOW: `127.0.0.1:${smtp.port}`
     },
     close: () => {
       graph.close()
       telegram.close()
       slack.close()
+      smtp.close()
     }
   }
 }

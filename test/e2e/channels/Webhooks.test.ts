@@ -22,8 +22,8 @@ describe("A process killed (-9) during a burst of webhooks", () => {
     const answered: Array<string> = []
     let next = 0
     let alive = true
-    let enough = () => {}
-    const reached = new Promise<void>((resolve) => (enough = resolve))
+    let reachedSixty = () => {}
+    const reached = new Promise<void>((resolve) => (reachedSixty = resolve))
     const connection = async () => {
       while (alive) {
         const id = `wamid.${next++}`
@@ -31,7 +31,7 @@ describe("A process killed (-9) during a burst of webhooks", () => {
           const { status, json } = await deliver(spoke.url, id)
           expect([status, json.data?.enqueued]).toEqual([200, 1])
           answered.push(id)
-          if (answered.length === 60) enough()
+          if (answered.length === 60) reachedSixty()
         } catch (error) {
           // The connection was cut in the middle: what became of it is not known.
           if (alive) throw error

@@ -75,6 +75,7 @@ const instead: Readonly<Record<string, string>> = {
   conversationId: "id",
   settings: "version",
   cases: "runIds",
+  group: "runIds",
   baselineVersion: "baseline"
 }
 
@@ -86,7 +87,8 @@ const companions: Readonly<Record<string, object>> = {
 
 /** Bodies beside those of the ids. */
 const others: Readonly<Record<string, object>> = {
-  "PATCH /api/tools/:id": { http: { method: "POST", url: "https://shop.example/" } }
+  "PATCH /api/tools/:id": { http: { method: "POST", url: "https://shop.example/" } },
+  "POST /api/agents/:id/corrections": { runIds: ["run_none"] }
 }
 
 /** Places where a route takes but one value, or but certain names. */
@@ -100,6 +102,22 @@ const excused = [
   "POST /api/agents/:id/channels .secrets{}",
   "PATCH /api/channels/:id .secrets{name}",
   "PATCH /api/channels/:id .secrets{}",
+  "POST /api/agents/:id/channels .settings{name}",
+  "POST /api/agents/:id/channels .settings{}",
+  "PATCH /api/channels/:id .settings{name}",
+  "PATCH /api/channels/:id .settings{}",
+  // An answer is for a challenge, and each challenge is for one answer.
+  "POST /api/auth/passkeys .credential.id",
+  "POST /api/auth/passkeys .credential.rawId",
+  "POST /api/auth/passkeys .credential.response.attestationObject",
+  "POST /api/auth/passkeys .credential.response.clientDataJSON",
+  "POST /api/auth/passkeys .credential.type",
+  "POST /api/auth/passkeys .name",
+  // These are times.
+  "POST /api/agents/:id/corrections .from",
+  "POST /api/agents/:id/corrections .to",
+  "POST /api/agents/:id/impact/replay .from",
+  "POST /api/agents/:id/impact/replay .to",
   // A reader asks for certain settings.
   "POST /v1/sources .config.settings{name}",
   "POST /v1/sources .config.settings{}(any)",
@@ -286,7 +304,7 @@ const inAddress = (text: string) =>
     return `%ED%${(0xa0 + ((code - 0xd800) >> 6)).toString(16)}%${(0x80 + (code & 0x3f)).toString(16)}`
   }).join("")
 
-/** A form as nobody's browser sends it: its texts as they are, the halves of pairs as bytes that are no UTF-8. */
+/** A form that no browser sends: raw texts, with lone surrogates as bytes that are not UTF-8. */
 const formOf = (fields: ReadonlyArray<readonly [name: string, text: string]>, fileName: string) => {
   const part = (head: string, text: string) =>
     `--cut\r\ncontent-disposition: form-data; ${head}\r\n\r\n${text}\r\n`
@@ -375,9 +393,11 @@ describe("Text that no store holds", () => {
         keys: world.ids.KeyId,
         cases: world.ids.TestCaseId,
         experiments: world.ids.ExperimentId,
+        corrections: world.ids.CorrectionId,
         tools: world.ids.ToolId,
         "webhook-endpoints": world.ids.WebhookId,
         webhooks: world.ids.WebhookId,
+        budgets: world.ids.BudgetId,
         channels: world.ids.ChannelId,
         sources: world.ids.SourceId,
         "ingestion-jobs": world.ids.IngestionJobId,

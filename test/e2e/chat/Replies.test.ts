@@ -73,7 +73,7 @@ describe("Replies through WhatsApp", () => {
     }).pipe(Effect.provide(storeOf(dataDir)), Effect.scoped, Effect.runPromise)
     expect(rows.length).toBe(contacts)
     expect(rows.filter(({ state }) => state !== "sent")).toEqual([])
-    // One answer was lost, one call was cut: nobody here could tell them apart.
+    // One answer was lost, one call was cut: the sender cannot tell them apart.
     expect(rows.filter(({ resent }) => resent)).toHaveLength(2)
     for (const { id, resent } of rows) {
       const times = graph.taken.filter(({ outboxId }) => outboxId === id).length

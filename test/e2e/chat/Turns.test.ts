@@ -148,7 +148,7 @@ describe("SIGTERM", () => {
 
 describe("A process killed (-9) during a turn", () => {
   // One of several cannot know at once that another is dead: its lease has to run out.
-  const patience = production ? 40_000 : 5_000
+  const timeoutMs = production ? 40_000 : 5_000
   const name = production ? "within half a minute" : "at once"
 
   it(`leaves no run running: started again the conversation continues ${name}`, async () => {
@@ -166,10 +166,10 @@ describe("A process killed (-9) during a turn", () => {
     const answer = await until(
       () => chat({ conversationId, message: "Next question" }),
       ({ status }) => status === 200 || !production,
-      patience
+      timeoutMs
     )
     expect([answer.status, answer.body.data.reply]).toEqual([200, "Here again."])
-    expect(performance.now() - began).toBeLessThan(patience)
+    expect(performance.now() - began).toBeLessThan(timeoutMs)
     const heard = JSON.stringify(stub.requests.at(-1)?.body)
     for (const words of ["First question", "Lost question", "Next question"]) expect(heard).toContain(words)
   }, 90_000)

@@ -138,6 +138,8 @@ describe("A chat of the AI SDK", () => {
     await sending
     const page = chatOf("chat-b")
     const resuming = page.resumeStream()
+    // A turn that has ended by then is not resumed.
+    await until(() => page.status === "streaming")
     go()
     await resuming
     expect([page.error, lastText(page)]).toEqual([undefined, "One two three four."])

@@ -82,7 +82,7 @@ describe("Webhooks of a tenant", () => {
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
     address = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}`
     spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
-    // It outlives the server: whoever answers then is asked.
+    // The endpoint outlives the server: its successor on that address gets the delivery.
     team = await makeTeam({ ...spoke, request: (...asked) => spoke.request(...asked) })
   }, 60_000)
 

@@ -70,6 +70,14 @@ const awkward = `
   insert into conversation_labels (tenant_id, conversation_id, label_id) select tenant_id, id, 'lbl_1' from conversations;
   insert into conversation_entries (tenant_id, id, conversation_id, position, kind, content)
     select tenant_id, 'ent_' || id, id, 9007199254740993, 'note', E'two\nlines \u2028 \\N' from conversations;
+  insert into budgets (tenant_id, id, key_id, period, limit_nano)
+    select tenant_id, 'bgt_1', id, 'month', 9007199254740993 from api_keys where agent_id is not null limit 1;
+  insert into budget_periods (tenant_id, budget_id, period_start, spent_nano)
+    select tenant_id, id, '2026-01-01 00:00:00+00', 9007199254740993 from budgets where id = 'bgt_1';
+  insert into budget_holds (tenant_id, run_id, budget_id, period_start, nano, instance_id, ends_by)
+    select tenant_id, 'run_1', budget_id, period_start, 9007199254740993, 'i', 'infinity' from budget_periods where budget_id = 'bgt_1';
+  insert into gap_searches (tenant_id, due_at) select id, 'infinity' from tenants;
+  insert into reported_gaps (tenant_id, id, threshold, run_ids) select id, 'grp_1', 5, array['run_1', E'\\u2028 é 漢 😀'] from tenants;
   insert into model_usage (tenant_id, agent_id, period_start, model, calls, cost_nano)
     select tenant_id, id, 'infinity', 'é/漢 😀', 9007199254740993, 9007199254740993 from agents limit 1;
   insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)
@@ -77,14 +85,30 @@ const awkward = `
   insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, group_roles, creates_people)
     select id, 'https://é.example', E'\\t', 'v1.a.b', false, '[{"group": "\\u2028", "role": "admin"}]', true from tenants limit 1;
   insert into sso_domains (tenant_id, domain, confirmed_at) select id, 'a.example', 'infinity' from tenants limit 1;
+  insert into passkeys (tenant_id, id, user_id, name, credential_id, public_key, counter, backed_up, used_at)
+    select tenant_id, 'psk_1', id, E'\\u2028', 'AA-_', '\\x00ff5c6e', 4294967295, true, 'infinity' from users limit 1;
+  insert into scim_tokens (tenant_id, prefix, secret_hash, used_at)
+    select tenant_id, E'\\t', '\\x00ff5c6e', 'infinity' from sso_connections limit 1;
+  insert into scim_groups (tenant_id, id, name, external_id) select id, 'grp_1', E'\\u2028', 'é' from tenants limit 1;
+  insert into scim_group_members (tenant_id, group_id, user_id)
+    select g.tenant_id, g.id, u.id from scim_groups g join users u on u.tenant_id = g.tenant_id limit 1;
   insert into user_identities (tenant_id, issuer, subject, user_id)
     select tenant_id, 'https://é.example', E'\\n', id from users limit 1;
+  insert into passage_scans (tenant_id, agent_id, version, chunk_id, touched_at, stale_at)
+    select tenant_id, id, 9007199254740993, 'é', 'infinity', 'infinity' from agents on conflict do nothing;
+  insert into passage_statements (tenant_id, agent_id, anchor, chunk_id, place)
+    select tenant_id, agent_id, 9007199254740993, id, 7 from chunks limit 1 on conflict do nothing;
+  insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, said, other_said, reasons, weight)
+    select tenant_id, 'fnd_1', agent_id, 'contradiction', id, id, E'\\N', 'é 漢 😀', '[{"kind": "same", "share": 0.1}]', 0.1
+    from chunks limit 1;
+  insert into corrections (tenant_id, id, agent_id, run_id, run_ids, question, answer, origin)
+    select tenant_id, 'cor_1', agent_id, id, '["\u2028"]', E'\t', E'two\nlines', 'written' from agent_runs limit 1;
   insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
     select tenant_id, id, 0.1, true from agents limit 1 on conflict do nothing;
   insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
-/** Rows of processes that run, which nobody takes along. */
+/** Rows of running processes, which no backup contains. */
 const ofProcesses = ["instances", "rate_counters"]
 
 describe.skipIf(skipped)("A store goes from engine to engine", () => {

@@ -1,4 +1,4 @@
-/** What somebody sees whose database does not do what it has to: at the start, in the log, and from the doctor. */
+/** Reports of a database that fails: at the start, in the log, and by `spoke doctor`. */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"

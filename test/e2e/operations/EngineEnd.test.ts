@@ -22,7 +22,7 @@ it.skipIf(production)(
         (answer) => answer.status,
         () => "refused"
       )
-    // A worker may be the first to find out, and then nobody listens any more.
+    // A worker may be the first to notice, and the listener is closed then.
     expect([503, "refused"]).toContain(await until(status, (found) => found !== 200))
     expect((await ended)[0]).toBe(1)
     expect(spoke.output()).toContain("Make room on its disk, and start again")

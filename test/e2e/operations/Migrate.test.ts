@@ -35,7 +35,7 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     offered = rows.length > 0
   }, 60_000)
 
-  it("says what waits and what it would lock, and changes nothing, with --plan", async () => {
+  it("lists pending migrations and their locks, and changes nothing, with --plan", async () => {
     const told = await run(["migrate", "--plan"], variables)
     expect(told.stderr).toContain("A lock is kept until")
     expect(told.code).toBe(0)
@@ -52,7 +52,7 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     expect(rows).toEqual([{ none: true }])
   }, 60_000)
 
-  it("applies what is missing, with pgvector's part where the server has it, and says where chunks are searched", async () => {
+  it("applies pending migrations, those of pgvector where the server has it, and reports the search backend", async () => {
     const first = await run(["migrate"], variables)
     expect(first.stderr).toBe("")
     expect(first.code).toBe(0)
@@ -65,7 +65,7 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     expect((await run(["migrate"], variables)).stdout).toContain("The database is up to date.")
   }, 60_000)
 
-  it("fails with what to do when pgvector was asked for by name and is not there", async () => {
+  it("fails with instructions when pgvector is required and missing", async () => {
     if (offered) return
     const { code, stderr, stdout } = await run(["migrate"], { ...variables, SPOKE_VECTOR: "pgvector" })
     expect(code).toBe(1)

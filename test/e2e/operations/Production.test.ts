@@ -23,7 +23,7 @@ const appSecret = "app-secret-of-production"
 /** Milliseconds of load between two blows. */
 const meanwhile = 1_000
 /** Of each kind of work, at least. */
-const enough = 5
+const minAccepted = 5
 
 withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => {
   const folder = temporaryFolder()
@@ -85,7 +85,7 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
     return (await Deliveries.deliver(spoke, "whatsapp", appSecret, body)).status
   }
 
-  /** Asks until it is told to stop, and keeps what was accepted; what was cut off was accepted by nobody. */
+  /** Sends requests until it is stopped, and records those that were accepted; a request that was cut off counts as not accepted. */
   const load = () => {
     let over = false
     const accepted = {
@@ -133,11 +133,11 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
       })
     ]
     return {
-      /** When enough of each kind was accepted, also on a machine that is busy with other things. */
+      /** When `minAccepted` of each kind were accepted, also on a busy machine. */
       stop: async () => {
         await until(
           async () => Object.values(accepted).map(({ length }) => length),
-          (counts) => counts.every((count) => count >= enough)
+          (counts) => counts.every((count) => count >= minAccepted)
         )
         over = true
         await Promise.all(streams)
@@ -171,7 +171,7 @@ withRedis("Two API processes and two workers, one PostgreSQL, one Redis", () => 
     )
     const lost = accepted.turns.filter((turn) => !said.has(`${turn.conversationId} ${turn.message}`))
     expect(lost).toEqual([])
-    // Once each, whoever delivered it how often.
+    // Once each, however many processes delivered it.
     const heard = (
       await rows(
         "select channel_message_id as id from messages where channel_message_id is not null and role = 'user'"

@@ -1,4 +1,4 @@
-/** What docs/backup.md says of recovery on PostgreSQL, rehearsed on a server of its own. */
+/** The recovery of PostgreSQL in docs/backup.md, rehearsed on a server of its own. */
 import { spawnSync } from "node:child_process"
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** How a server takes signals that come more than once. */
+/** Repeated signals to a server. */
 import { once } from "node:events"
 import { setTimeout as delay } from "node:timers/promises"
 import { afterAll, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** Copies of an embedded store, made while it works: each is a data directory that a server starts on. */
+/** Snapshots of an embedded store in use: a server can start on each of them. */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, describe, expect, it } from "vitest"
@@ -20,7 +20,7 @@ describe.skipIf(production)("Snapshots of an embedded store", () => {
 
   const timeOf = (name: string) => Date.parse(name.replace(/T(\d\d)-(\d\d)-(\d\d)Z$/u, "T$1:$2:$3Z"))
 
-  it("are made while turns run, the oldest go, and a server started on one has what was answered before it", async () => {
+  it("are taken while turns run, replace the oldest, and hold all replies from before them", async () => {
     const spoke = await start(dataDir, {
       SPOKE_SNAPSHOT_INTERVAL: "2 seconds",
       SPOKE_SNAPSHOT_DIR: folder,
@@ -53,7 +53,7 @@ describe.skipIf(production)("Snapshots of an embedded store", () => {
     isOver = true
     await turns
     await spoke.kill()
-    // The oldest goes after the newest has come.
+    // The oldest is removed after the newest is complete.
     const kept = copies()
     expect(kept.length).toBeLessThanOrEqual(3)
     const name = kept.at(-1) ?? ""
@@ -63,7 +63,7 @@ describe.skipIf(production)("Snapshots of an embedded store", () => {
       const before = asked.filter(({ at }) => at < timeOf(name))
       expect(before.length).toBeGreaterThan(0)
       for (const { id } of before.slice(-20)) {
-        // The key that the first start made is good for the copy, too.
+        // The key from the first start also works on the copy.
         const found = await copy.request("GET", `/v1/conversations/${id}/messages`, { key: spoke.apiKey })
         expect([found.status, found.body.data.messages.length]).toEqual([200, 2])
       }

@@ -33,8 +33,12 @@ import { AuditApi } from "../../../src/http/hosted/accounts/AuditApi.ts"
 import { AuditHandlers } from "../../../src/http/hosted/accounts/AuditHandlers.ts"
 import { EndUsersApi } from "../../../src/http/hosted/conversations/EndUsersApi.ts"
 import { EndUsersHandlers } from "../../../src/http/hosted/conversations/EndUsersHandlers.ts"
+import { BudgetsApi } from "../../../src/http/hosted/billing/BudgetsApi.ts"
+import { BudgetsHandlers } from "../../../src/http/hosted/billing/BudgetsHandlers.ts"
+import { Budgets } from "../../../src/usecases/billing/Budgets.ts"
 import { RetentionApi } from "../../../src/http/hosted/accounts/RetentionApi.ts"
 import { RetentionHandlers } from "../../../src/http/hosted/accounts/RetentionHandlers.ts"
+import { BudgetStore } from "../../../src/store/billing/Budgets.ts"
 import { RetentionStore } from "../../../src/store/accounts/Retention.ts"
 import { RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
 import { KeysApi } from "../../../src/http/hosted/accounts/KeysApi.ts"
@@ -48,11 +52,26 @@ import {
   MemberSessionsHandlers,
   OpenSessionsHandlers
 } from "../../../src/http/hosted/accounts/OpenSessionsHandlers.ts"
-import { SignOnApi, SingleSignOnApi } from "../../../src/http/hosted/accounts/SingleSignOnApi.ts"
 import {
+  ScimTokensApi,
+  SignOnApi,
+  SingleSignOnApi
+} from "../../../src/http/hosted/accounts/SingleSignOnApi.ts"
+import {
+  ScimTokensHandlers,
   SignOnHandlers,
   SingleSignOnHandlers
 } from "../../../src/http/hosted/accounts/SingleSignOnHandlers.ts"
+import { PasskeySignInApi, PasskeysApi } from "../../../src/http/hosted/accounts/passkeys/PasskeysApi.ts"
+import {
+  PasskeySignInHandlers,
+  PasskeysHandlers
+} from "../../../src/http/hosted/accounts/passkeys/PasskeysHandlers.ts"
+import * as PasskeyCookie from "../../../src/http/hosted/accounts/passkeys/PasskeyCookie.ts"
+import { layerWebAuthn } from "../../../src/capabilities/Credentials/WebAuthn.ts"
+import * as SqlDedupe from "../../../src/capabilities/DedupeStore/Sql.ts"
+import { PasskeyStore } from "../../../src/store/accounts/Passkeys.ts"
+import { Passkeys } from "../../../src/usecases/accounts/Passkeys.ts"
 import * as SignOnCookie from "../../../src/http/hosted/accounts/SignOnCookie.ts"
 import { TokensApi } from "../../../src/http/hosted/accounts/TokensApi.ts"
 import { TokensHandlers } from "../../../src/http/hosted/accounts/TokensHandlers.ts"
@@ -79,6 +98,8 @@ import { ManageAnswerStore } from "../../../src/store/accounts/ManageAnswers.ts"
 import { ApiKeyStore } from "../../../src/store/accounts/ApiKeys.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
+import { ScimStore } from "../../../src/store/accounts/Scim.ts"
+import { ScimTokenStore } from "../../../src/store/accounts/ScimTokens.ts"
 import { SingleSignOnStore } from "../../../src/store/accounts/SingleSignOn.ts"
 import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
 import { TeamStore } from "../../../src/store/accounts/Team.ts"
@@ -98,6 +119,10 @@ import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Queues } from "../../../src/usecases/operations/Queues.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
+import { Scim } from "../../../src/usecases/accounts/Scim.ts"
+import { ScimAccess } from "../../../src/usecases/accounts/ScimAccess.ts"
+import * as ScimRoute from "../../../src/http/scim/ScimRoute.ts"
+import * as LimiterMemory from "../../../src/capabilities/RateLimiter/Memory.ts"
 import { SignOn } from "../../../src/usecases/accounts/SignOn.ts"
 import { SingleSignOn } from "../../../src/usecases/accounts/SingleSignOn.ts"
 import { OpenSessions } from "../../../src/usecases/accounts/OpenSessions.ts"
@@ -118,6 +143,9 @@ const Surface = HttpApi.make("spoke")
   .add(MemberSessionsApi)
   .add(SignOnApi)
   .add(SingleSignOnApi)
+  .add(ScimTokensApi)
+  .add(PasskeysApi)
+  .add(PasskeySignInApi)
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(TestCasesApi)
@@ -125,6 +153,7 @@ const Surface = HttpApi.make("spoke")
   .add(ManagedAgentsApi)
   .add(TokensApi)
   .add(RetentionApi)
+  .add(BudgetsApi)
   .add(KeysApi)
   .add(AuditApi)
   .add(EndUsersApi)
@@ -140,10 +169,14 @@ const Stores = Layer.mergeAll(
   EndUserStore.Default,
   ManageAnswerStore.Default,
   ExperimentStore.Default,
+  BudgetStore.Default,
   RetentionStore.Default,
   TeamStore.Default,
   UsageStore.Default,
   SessionStore.Default,
+  PasskeyStore.Default,
+  ScimStore.Default,
+  ScimTokenStore.Default,
   SingleSignOnStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
@@ -164,15 +197,21 @@ const UseCases = Layer.mergeAll(
   Keys.Default,
   Queues.Default,
   RetentionLimits.Default,
+  Budgets.Default,
   SignOn.Default.pipe(Layer.provide(AuditTrail.Default)),
   SingleSignOn.Default,
   OpenSessions.Default,
+  Passkeys.Default,
+  Scim.Default,
+  ScimAccess.Default,
   Subscriptions.Default,
   Team.Default,
   TestCases.Default,
   UsageReport.Default
 ).pipe(
   Layer.provide(layerArtifacts),
+  Layer.provideMerge(LimiterMemory.layerMemory),
+  Layer.provide([layerWebAuthn, SqlDedupe.layerSql]),
   Layer.provide(
     layerOpenIdConnect.pipe(
       Layer.provide(layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1/32")) }))
@@ -210,6 +249,9 @@ export const accountsServer = (options: Options = {}) => {
     MemberSessionsHandlers,
     SignOnHandlers,
     SingleSignOnHandlers,
+    ScimTokensHandlers,
+    PasskeysHandlers,
+    PasskeySignInHandlers,
     AgentsHandlers,
     AgentVersionsHandlers,
     TestCasesHandlers,
@@ -218,6 +260,7 @@ export const accountsServer = (options: Options = {}) => {
     TokensHandlers,
     AuditHandlers,
     RetentionHandlers,
+    BudgetsHandlers,
     EndUsersHandlers,
     KeysHandlers,
     HostedUsageHandlers,
@@ -226,8 +269,9 @@ export const accountsServer = (options: Options = {}) => {
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, url)),
     Layer.provide(ManageAuth.layer(Surface)),
-    Layer.provide(Layer.merge(SessionCookie.layer(url), SignOnCookie.layer(url))),
+    Layer.provide([SessionCookie.layer(url), SignOnCookie.layer(url), PasskeyCookie.layer(url)]),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
+    Layer.provide(ScimRoute.layer(url)),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken))))
   )
   return HttpApiBuilder.serve().pipe(

@@ -1,4 +1,4 @@
-/** What a sign-in costs, tells and keeps from others, over HTTP. Work is counted, never timed. */
+/** Cost and answers of a sign-in over HTTP. Work is counted, never timed. */
 import * as Http from "node:http"
 import { BlockList } from "node:net"
 import * as HttpServer from "@effect/platform/HttpServer"
@@ -116,7 +116,7 @@ layer(Slow, live)("Sign-ins by the hundred from one address", (it) => {
         }
       )
       for (let place = 0; place < 3; place++) expect(yield* from(home, email, password)).toBe(200)
-      // The crowd goes on: nobody had to wait for its end.
+      // The other sign-ins still run: this one did not wait for them.
       expect(done).toBeLessThan(60)
       expect(new Set(yield* Fiber.join(flood))).toEqual(new Set([401]))
     })

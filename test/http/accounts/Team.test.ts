@@ -30,6 +30,7 @@ layer(Server, { excludeTestServices: true })("The team", (it) => {
         email: "bob@example.com",
         role: "agent",
         invited: true,
+        active: true,
         createdAt: expect.any(String)
       })
       const { token } = made.data.invitation

@@ -22,7 +22,7 @@ const member = (by: string, email: string, role: string) =>
     return { id, path: `/api/users/${id}`, cookie: cookieOf(yield* signIn(email)) }
   })
 
-/** Somebody who was asked to choose a password and has not. */
+/** An invited member without a password. */
 const invited = (by: string, email: string, role: string) =>
   Effect.gen(function* () {
     const { data } = yield* call("POST", "/api/users", { cookie: by, body: { email, role } })

@@ -98,6 +98,7 @@ layer(Server, { excludeTestServices: true })("Test cases of an agent", (it) => {
         expectSources: ["guide.md"],
         expectFacts: ["npm start"],
         expectRefusal: null,
+        criterion: null,
         note: "Often asked.",
         origin: "written",
         runId: null,

@@ -24,7 +24,7 @@ layer(PublicServer, { excludeTestServices: true })("GET /v1/usage", (it) => {
     "admits members of the chat, retrieve, ingest and usage groups and *; a key with another alone is 403",
     () =>
       Effect.gen(function* () {
-        const refused = ["skill_fetch", "skills:read", "trace_read"]
+        const refused = ["skill_fetch", "skills:read", "trace_read", "visitor_tokens"]
         for (const permission of everyPermission) {
           const answer = yield* usage(`spk_only_${permission}`)
           if (refused.includes(permission)) expectError(answer, 403, "FORBIDDEN")

@@ -1,11 +1,11 @@
-/** Whose an account is: its provider is asked, over real HTTP of ours. */
+/** Proof of an account's owner by its provider, over real HTTP to a stub. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
-import { accounts, outages, served, start, telegram, whatsapp } from "./ChannelServer.ts"
+import { accounts, mailboxes, outages, served, start, telegram, whatsapp } from "./ChannelServer.ts"
 
 const unreachable = () =>
   new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
@@ -174,6 +174,84 @@ eachEngineLive("A Telegram bot", (it) => {
         })
         expect([unasked.status, unasked.error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
         expect((yield* call("GET", channels, { cookie })).data.channels).toEqual([])
+      })
+    )
+  )
+})
+
+eachEngineLive("A mailbox", (it) => {
+  const mailbox = (fields: object = {}) => ({
+    channel: "email",
+    accessToken: "first-password-canary",
+    secrets: { signingSecret: "signing-canary" },
+    settings: { address: "support@example.com", server: "smtps://smtp.example.com" },
+    ...fields
+  })
+
+  it.effect("is a login at its server, told what it needs, and claimed by who has the new password", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        const refused = yield* call("POST", channels, { cookie, body: mailbox() })
+        expect([refused.status, refused.error.details.issues[0].path]).toEqual([400, ["accessToken"]])
+        mailboxes.set("support@example.com@smtp.example.com", "first-password-canary")
+        const invalid = [
+          [{ settings: { address: "support@example.com" } }, ["settings", "server"]],
+          [{ settings: { ...mailbox().settings, color: "blue" } }, ["settings", "color"]],
+          [{ settings: { ...mailbox().settings, senders: "friends" } }, ["settings", "senders"]],
+          [{ secrets: {} }, ["secrets", "signingSecret"]]
+        ] as const
+        for (const [fields, path] of invalid) {
+          const answer = yield* call("POST", channels, { cookie, body: mailbox(fields) })
+          expect([answer.status, answer.error.details.issues[0].path]).toEqual([400, path])
+        }
+        const made = yield* call("POST", channels, { cookie, body: mailbox() })
+        expect(made.status).toBe(201)
+        const { externalId, id, settings, webhookUrl } = made.data.channel
+        expect(settings).toEqual(mailbox().settings)
+        expect(webhookUrl).toBe(`https://spoke.example.com/api/webhooks/email/${externalId}`)
+        const sql = yield* SqlClient.SqlClient
+        expect(JSON.stringify(yield* sql`select * from channels`)).not.toContain("canary")
+
+        // Who has a server of their own has another account, whatever address they give.
+        const other = yield* another
+        mailboxes.set("support@example.com@smtp.evil.example", "any")
+        const server = { address: "support@example.com", server: "smtps://smtp.evil.example" }
+        const foreign = yield* call("POST", other.channels, {
+          cookie: other.cookie,
+          body: mailbox({ accessToken: "any", settings: server })
+        })
+        expect(foreign.data.channel.externalId).not.toBe(externalId)
+        expect(yield* active).toHaveLength(2)
+
+        // The owner of the mailbox has changed its password, and belongs to the other tenant.
+        const owner = mailbox({ accessToken: "second-password-canary" })
+        const early = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+        expect(early.status).toBe(400)
+        mailboxes.set("support@example.com@smtp.example.com", "second-password-canary")
+        const claimed = yield* call("POST", other.channels, { cookie: other.cookie, body: owner })
+        expect([claimed.status, claimed.data.channel.externalId]).toEqual([201, externalId])
+        expect(yield* active).not.toContain(id)
+        expect(yield* actions(cookie)).toContain("channel.lose")
+      })
+    )
+  )
+
+  it.effect("changes the settings that are named, and takes away the empty ones", () =>
+    served(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        mailboxes.set("apikey@smtp.example.com", "first-password-canary")
+        mailboxes.set("support@example.com@smtp.example.com", "first-password-canary")
+        const body = mailbox({ settings: { ...mailbox().settings, user: "apikey", senders: "verified" } })
+        const made = yield* call("POST", channels, { cookie, body })
+        const path = `/api/channels/${made.data.channel.id}`
+        const patched = yield* call("PATCH", path, { cookie, body: { settings: { senders: "any" } } })
+        expect(patched.data.channel.settings).toEqual({ ...body.settings, senders: "any" })
+        const bare = yield* call("PATCH", path, { cookie, body: { settings: { user: "", senders: "" } } })
+        expect(bare.data.channel.settings).toEqual(mailbox().settings)
+        const needed = yield* call("PATCH", path, { cookie, body: { settings: { server: "" } } })
+        expect(needed.status).toBe(400)
       })
     )
   )

@@ -4,6 +4,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
+import { emailAdapter } from "../../../src/channels/email/Adapter.ts"
 import { telegramAdapter } from "../../../src/channels/telegram/Adapter.ts"
 import { startTelegram } from "../../servers/TelegramStub.ts"
 import * as Effect from "effect/Effect"
@@ -16,6 +17,7 @@ import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
 import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import { type MailSubmission, SubmissionError } from "../../../src/capabilities/Mailer.ts"
 import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
 import { Graph } from "../../../src/channels/Graph.ts"
 import { GraphFiles } from "../../../src/channels/GraphFiles.ts"
@@ -87,7 +89,10 @@ const Server = Layer.suspend(() => {
     Layer.provide(
       Layer.unwrapEffect(
         Effect.map(HttpClient.HttpClient, (http) =>
-          BuiltIn.layerOver({ appSecret: null, others: [telegramAdapter(http, stub?.url ?? "")] })
+          BuiltIn.layerOver({
+            appSecret: null,
+            others: [telegramAdapter(http, stub?.url ?? ""), emailAdapter(mails)]
+          })
         )
       ).pipe(Layer.provide([graph, Layer.mock(GraphFiles, {}), ProviderHttp.layer]))
     ),
@@ -104,6 +109,21 @@ const Server = Layer.suspend(() => {
 
 export const accessToken = "EAA-token-canary-90b2"
 export const whatsapp = { channel: "whatsapp", externalId: "106540352242922", accessToken }
+
+/** Passwords at mail servers, by `user@host`. */
+export const mailboxes = new Map<string, string>()
+
+const mails: typeof MailSubmission.Service = {
+  verify: ({ host, password, user }) =>
+    mailboxes.get(`${user}@${host}`) === Redacted.value(password)
+      ? Effect.void
+      : new SubmissionError({
+          reason: "Refused",
+          message: "The mail server does not let the user in.",
+          retryable: false
+        }),
+  submit: () => Effect.dieMessage("Nothing is sent here.")
+}
 
 /** What the provider knows: the account of each token. A token that it has forgotten is refused. */
 export const accounts = new Map<string, string>()
@@ -135,6 +155,7 @@ const graph = Layer.succeed(Graph, {
 export const start = Effect.gen(function* () {
   yield* reset
   accounts.clear()
+  mailboxes.clear()
   outages.length = 0
   const { cookie } = yield* signedIn("ada@example.com")
   const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Helper" } })

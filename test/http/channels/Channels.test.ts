@@ -53,6 +53,7 @@ eachEngineLive("Channel configurations", (it) => {
           channel: "whatsapp",
           externalId: "106540352242922",
           webhookUrl: "https://spoke.example.com/api/webhooks/whatsapp",
+          settings: {},
           active: true,
           version: 1,
           createdAt: expect.any(String),

@@ -6,6 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { createHmac } from "node:crypto"
+import { MailSubmission } from "../../../src/capabilities/Mailer.ts"
+import { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import * as ProviderHttp from "../../../src/capabilities/ModelRuntime/ProviderHttp.ts"
 import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
@@ -64,7 +66,9 @@ export const webhookServer = (options: Options = {}) =>
         graphUrl: "https://graph.invalid",
         telegramUrl: "https://telegram.invalid",
         slackUrl: "https://slack.invalid"
-      }).pipe(Layer.provide(ProviderHttp.layer))
+      }).pipe(
+        Layer.provide([ProviderHttp.layer, Layer.mock(MailSubmission, {}), Layer.mock(OutboundHttp, {})])
+      )
     ),
     Layer.provideMerge(ChannelStore.Default),
     Layer.provideMerge(layerSecretBox([Redacted.make("a master secret of the tests, long enough")])),

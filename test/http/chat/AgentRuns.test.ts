@@ -14,7 +14,7 @@ import { chunksOf, parts, type Read, say, types } from "./UiStream.ts"
 const call = (method: string, path: string, key: string) =>
   Effect.flatMap(TestServer, (server) => server.call(method, path, { headers: as(key) }))
 
-/** What a client counts (docs/traces.md). */
+/** The parts that a client counts to resume (docs/traces.md). */
 const counted = (chunks: ReadonlyArray<Read>) =>
   chunks.reduce((sum, { delta, type }) => sum + (type === "text-delta" ? `${String(delta)}`.length : 1), 0)
 

@@ -559,8 +559,11 @@ eachEngineLive("The hosted stream", (it, engine) => {
             }
             globalThis.gc?.()
             const first = process.memoryUsage().rss
-            let most = 0
-            const watch = setInterval(() => (most = Math.max(most, process.memoryUsage().rss - first)), 20)
+            let peakBytes = 0
+            const watch = setInterval(
+              () => (peakBytes = Math.max(peakBytes, process.memoryUsage().rss - first)),
+              20
+            )
             const response = await fetch(url + path, {
               method: "POST",
               headers: { ...as("spk_chat"), "content-type": "multipart/form-data; boundary=b" },
@@ -570,7 +573,7 @@ eachEngineLive("The hosted stream", (it, engine) => {
             clearInterval(watch)
             expect(response.status).toBe(400)
             await response.text()
-            return most
+            return peakBytes
           })
           // Sender and receiver are both in this process.
           expect(peak / MiB).toBeLessThan(60)

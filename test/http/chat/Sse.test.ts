@@ -68,7 +68,7 @@ describe("the stream of a turn", () => {
         ])
         const quiet = yield* whole(false)
         expect(beating.replaceAll(/data: \{"type":"data-heartbeat".*\n\n/gu, "")).toBe(quiet)
-        // Whoever lost a stream need not have counted them.
+        // A client that lost the stream need not have counted them.
         const resumed = yield* Resume.skip(Stream.encodeText(Stream.make(beating)), 3).pipe(
           Stream.decodeText(),
           Stream.mkString

@@ -44,6 +44,7 @@ import { Attachments } from "../../../src/usecases/chat/widget/Attachments.ts"
 import { Callers } from "../../../src/usecases/chat/widget/Callers.ts"
 import { HostedTurn } from "../../../src/usecases/chat/widget/HostedTurn.ts"
 import { WidgetSessions } from "../../../src/usecases/chat/widget/Sessions.ts"
+import { VisitorTokens } from "../../../src/usecases/chat/widget/VisitorTokens.ts"
 import { WidgetChat } from "../../../src/usecases/chat/widget/WidgetChat.ts"
 import { reset } from "../../TestDatabase.ts"
 import { turnLayer } from "../../usecases/chat/TurnHarness.ts"
@@ -114,7 +115,9 @@ const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
       Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
     )
   ).pipe(
-    Layer.provideMerge(Layer.mergeAll(Attachments.Default, Callers.Default, WidgetSessions.Default)),
+    Layer.provideMerge(
+      Layer.mergeAll(Attachments.Default, Callers.Default, VisitorTokens.Default, WidgetSessions.Default)
+    ),
     Layer.provideMerge(
       Handoff.Default.pipe(Layer.provide(ConversationControl.Default), Layer.provide(sender))
     ),

@@ -29,7 +29,7 @@ import { LegacyKeys } from "../../../src/usecases/conversations/LegacyKeys.ts"
 import { agent } from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { inboxView } from "./InboxServer.ts"
-import { liveKey, rateLimits } from "../PublicServer.ts"
+import { liveKey, noVisitors, rateLimits } from "../PublicServer.ts"
 import * as TestServer from "../TestServer.ts"
 
 const Surface = HttpApi.make("spoke").add(ConversationsApi).add(HostedConversationsApi).add(ImportsApi)
@@ -74,7 +74,7 @@ const server = TestServer.layer(
     Layer.provide(Layer.mergeAll(PublicHandlers.layer, ConversationsHandlers, ImportsHandlers)),
     Layer.provide(Layer.mergeAll(KeyAuth.layer(Surface), session)),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make("operator")))),
-    Layer.provide(Layer.merge(keyStore, rateLimits)),
+    Layer.provide(Layer.mergeAll(keyStore, rateLimits, noVisitors)),
     Layer.provide(DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]))
   )
 ).pipe(Layer.provideMerge(Layer.merge(useCases, inboxView)))

@@ -8,7 +8,7 @@ import { accountsServer, call, signedIn } from "../accounts/AccountsServer.ts"
 const served = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, effect).pipe(Effect.provide(accountsServer()), Effect.scoped)
 
-/** Somebody of the tenant, with a conversation in which they said so much. */
+/** An end user of the tenant, with a conversation of that many messages. */
 const person = (tenantId: string, externalId: string, messages: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -1,9 +1,11 @@
-/** What the dashboard reads of conversations, for tests of routes beside it. */
+/** Stubs of the inbox's reads, for tests of other routes. */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
+import { MailSubmission } from "../../../src/capabilities/Mailer.ts"
+import { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import * as BuiltIn from "../../../src/channels/BuiltIn.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
@@ -23,7 +25,7 @@ export const channels = BuiltIn.layerHttp({
   graphUrl: "http://127.0.0.1:9",
   slackUrl: "http://127.0.0.1:9",
   telegramUrl: "http://127.0.0.1:9"
-}).pipe(Layer.provide(FetchHttpClient.layer))
+}).pipe(Layer.provide([FetchHttpClient.layer, Layer.mock(MailSubmission, {}), Layer.mock(OutboundHttp, {})]))
 
 export const inboxView = InboxView.Default.pipe(
   Layer.provide(Layer.mergeAll(AuditTrail.Default, RealtimeAccess.Default)),

@@ -1,4 +1,4 @@
-/** What the dashboard's inbox reads, over HTTP, of conversations that agents have over the API. */
+/** Reads of the dashboard's inbox over HTTP, for conversations held over the API. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -309,7 +309,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
         yield* chat.complete(scope, request({ message: "Five?", conversationId }))
         expect(yield* list).toMatchObject({ failure: null })
         expect(yield* lastRun).toMatchObject({ failure: null })
-        // Nobody answered it, whatever came later.
+        // It has no answer, whatever came later.
         expect((yield* seen).messages.at(-3)).toMatchObject({ content: "Four?", failure })
         yield* as(yield* Fixtures.agent())
         TestServer.expectError(yield* call("GET", `/api/agents/${scope.agentId}/last-run`), 404, "NOT_FOUND")

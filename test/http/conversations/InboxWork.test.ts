@@ -1,4 +1,4 @@
-/** What members of a team do with conversations besides answering, over HTTP. */
+/** A team's work on conversations, apart from replies, over HTTP. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -318,6 +318,18 @@ eachEngineLive("The inbox of a team", (it) => {
       ]
       for (const message of pieces) yield* chat.complete(scope, request({ message, conversationId }))
       expect(yield* listed(`?q=${"x".repeat(100)}`)).toHaveLength(1)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("takes signs that the team writes in conversations of its own that go on", () =>
+    Effect.gen(function* () {
+      const { path, scope } = yield* talked
+      expect((yield* call("POST", `${path}/typing`)).status).toBe(200)
+      yield* as(yield* Fixtures.agent())
+      expect((yield* call("POST", `${path}/typing`)).status).toBe(404)
+      yield* as(scope)
+      yield* call("POST", `${path}/close`)
+      expect((yield* call("POST", `${path}/typing`)).status).toBe(404)
     }).pipe(onFreshData)
   )
 

@@ -1,4 +1,4 @@
-/** What went wrong and how turns went, over HTTP, of conversations that agents have over the API. */
+/** Failed turns and measures over HTTP, for conversations held over the API. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -335,6 +335,23 @@ eachEngineLive("The measures", (it) => {
         expect(byAgent.rows).toMatchObject([{ key: scope.agentId, name: "Test agent", turns: 6 }])
         const byChannel = yield* data("/api/measures?by=channel")
         expect(byChannel.rows).toMatchObject([{ key: "api", name: null, turns: 6 }])
+        yield* answered
+        yield* ask(scope, "Wo ist der Turm?", "ada")
+        yield* ask(scope, "4711", "ada")
+        const byLanguage = yield* data("/api/measures?by=language")
+        expect(
+          byLanguage.rows.map(({ key, turns }: { readonly key: string; readonly turns: number }) => [
+            key,
+            turns
+          ])
+        ).toEqual([
+          ["de", 1],
+          ["en", 6],
+          ["unknown", 1]
+        ])
+        const byVersion = yield* data(`/api/measures?by=version&agentId=${scope.agentId}`)
+        expect(byVersion.rows).toMatchObject([{ key: "1", name: null, turns: 8, answered: 6 }])
+        TestServer.expectError(yield* get("/api/measures?by=version"), 400, "VALIDATION_ERROR")
       }).pipe(onFreshData)
   )
 })

@@ -42,7 +42,7 @@ const follower = (conversationId: ConversationId, lastMessageId?: string, by: Gr
     const last = lastMessageId === undefined ? "" : `&lastMessageId=${lastMessageId}`
     const client = yield* Realtime.connect(`?token=${token}${last}`)
     expect(yield* client.opened).toBe(true)
-    // A word that nobody asked for comes through once the socket follows.
+    // A message arrives once the socket follows the conversation.
     if (lastMessageId === undefined) {
       const feed = yield* RealtimeFeed
       const ask = Effect.forever(Effect.delay(feed.typing(conversationId), "20 millis"))
@@ -210,7 +210,7 @@ layer(served(), live)("The realtime socket", (it) => {
         expect(contents(client.frames)).toEqual(["Before"])
         const late = yield* Realtime.connect(`?token=${token}&lastMessageId=none`)
         expect([yield* late.closed, late.frames]).toEqual([4401, []])
-        // Whoever stands on something else goes on.
+        // Sockets with other credentials stay open.
         if (!gone) yield* kept.until((frames) => contents(frames).length === 2)
       })
     )
@@ -228,6 +228,33 @@ layer(served(), live)("The realtime socket", (it) => {
       yield* sql`update api_keys set status = 'REVOKED'`
       expect(yield* client.closed).toBe(4401)
     })
+  )
+
+  it.scoped(
+    "tells each side that the other writes, now and then, and nobody that they do so themselves",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const feed = yield* RealtimeFeed
+        const { id, tenantId } = yield* Realtime.conversation
+        yield* sql`insert into users (id, tenant_id, email, role) values ('mbr_1', ${tenantId}, 'a@b.test', 'agent')`
+        const hash = Buffer.from("a session")
+        yield* sql`
+        insert into user_sessions (token_hash, user_id, tenant_id, expires_at) values (${hash}, 'mbr_1', ${tenantId}, now() + interval '1 day')`
+        const customer = yield* follower(id)
+        const team = yield* follower(id, undefined, { session: hash.toString("base64url") })
+        for (const by of ["team", "customer", "team", "customer"] as const) yield* feed.writing(id, by)
+        yield* Realtime.say(id, "The end")
+        const writers = (frames: Frames) => ofType(frames, "typing").flatMap(({ by }) => by ?? [])
+        for (const [client, other] of [
+          [customer, "team"],
+          [team, "customer"]
+        ] as const) {
+          yield* client.until((frames) => contents(frames).length === 1)
+          expect(writers(client.frames)).toEqual([other])
+        }
+      })
   )
 
   it.scoped("refuses what is no upgrade, and other methods, in the envelope", () =>
@@ -298,7 +325,7 @@ layer(served(), live)("The realtime socket", (it) => {
                 for (let place = 0; place < count; place++) yield* Realtime.say(id, `${said++}`, silent)
               })
             for (const [apart, together, silent] of batches) {
-              // Some while nobody listens, some while the socket comes up, and then it breaks where it happens to be.
+              // Some messages before the socket opens, some while it opens; then the connection breaks at a random point.
               yield* speak(apart, silent)
               yield* Effect.gen(function* () {
                 const client = yield* Realtime.connect(`?token=${yield* tokenFor(id)}&lastMessageId=${last}`)
@@ -419,7 +446,7 @@ describe("The connection", () => {
         const port = Realtime.portOf(yield* Effect.context<HttpServer.HttpServer>())
         const { socket } = yield* Realtime.mute(port, `?token=${yield* tokenFor(id)}&lastMessageId=${first}`)
         socket.pause()
-        // Another follower gets all of it meanwhile: the slow one keeps nobody waiting.
+        // Another follower gets all of it meanwhile: the slow one delays no other.
         const quick = yield* follower(id, first)
         yield* quick.until((frames) => contents(frames).includes("the last of all"))
         const all = Effect.async<void>((resume) => {

@@ -44,6 +44,11 @@ layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (
         null,
         "true"
       ])
+      expect(second.headers.get("x-request-id")).toMatch(/./u)
+      for (const header of ["content-security-policy", "content-type", "x-content-type-options"]) {
+        expect(second.headers.get(header)).toBe(first.headers.get(header))
+      }
+      expect(second.headers.get("content-length")).toBe(first.headers.get("content-length"))
       expect(yield* names).toEqual(["Helper"])
       expect((yield* send("POST", "/agents", "deploy-2", { name: "Other" })).status).toBe(201)
       expect((yield* names).toSorted()).toEqual(["Helper", "Other"])

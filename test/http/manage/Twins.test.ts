@@ -1,4 +1,4 @@
-/** What a person can do in the dashboard a program can do through the management interface. */
+/** The management interface offers programs every operation of the dashboard. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import { expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
@@ -31,6 +31,11 @@ const exceptions: Readonly<Record<string, string>> = {
   "POST /api/auth/logout": "A token has no session to end.",
   "DELETE /api/auth/sessions": "A token has no sessions of its own; those of its maker are under /users.",
   "DELETE /api/auth/sessions/:id": "A token has no sessions of its own; those of its maker are under /users.",
+  "POST /api/auth/passkeys": "A browser adds a passkey, for whom it has signed in.",
+  "POST /api/auth/passkeys/challenge": "A browser adds a passkey, for whom it has signed in.",
+  "DELETE /api/auth/passkeys/:id": "Whoever holds a token may not lock its maker out.",
+  "POST /api/single-sign-on/scim": "A token makes no token: it would outlive its own revocation.",
+  "DELETE /api/single-sign-on/scim": "Whoever made it with a session ends it with one.",
   "POST /api/tokens": "A token makes no token: it would outlive its own revocation.",
   "DELETE /api/tokens/:id": "Whoever holds a token may not lock its maker out of the others.",
   "POST /api/conversations/:id/realtime": "It opens a socket for the page that shows a conversation."

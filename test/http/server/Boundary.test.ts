@@ -81,7 +81,7 @@ layer(PublicServer, { excludeTestServices: true })("every response", (it) => {
         expect(headers.get("content-security-policy")).toContain("frame-ancestors 'none'")
         expect(headers.get("access-control-allow-origin")).toBe("*")
         expect(headers.get("access-control-allow-credentials")).toBeNull()
-        // Nobody is told to come over https alone where nothing answers there.
+        // Without https, browsers are not told to use it.
         expect(headers.get("strict-transport-security")).toBeNull()
         const exposed = headers.get("access-control-expose-headers")?.split(", ")
         const ours = ["x-request-id", "x-end-user-id", "x-run-id", "retry-after", "www-authenticate"]

@@ -18,7 +18,7 @@ import { api, as, layer as PublicServer, Script, script, turn } from "../PublicS
 import { TestServer } from "../TestServer.ts"
 import { result } from "../chat/UiStream.ts"
 
-/** The server on a database that answers nobody before `healed`. */
+/** The server on a database that does not answer before `healed`. */
 const onSlowDatabase = (maxWait: Duration.DurationInput) =>
   Effect.gen(function* () {
     const healed = yield* Effect.makeLatch(false)
@@ -58,7 +58,7 @@ const onSlowDatabase = (maxWait: Duration.DurationInput) =>
         const text = await (await fetch(`${url}/metrics`)).text()
         return Number(new RegExp(`^${name} (\\S+)$`, "mu").exec(text)?.[1] ?? 0)
       })
-    /** Asks one after the other until somebody has to wait. */
+    /** Sends requests, one after the other, until one has to wait. */
     const crowd = Effect.gen(function* () {
       const answers: Array<ReturnType<typeof chat>> = []
       while ((yield* metric("spoke_http_waiting")) === 0) {
@@ -70,21 +70,21 @@ const onSlowDatabase = (maxWait: Duration.DurationInput) =>
     return { begun: () => begun, chat, close, crowd, healed, metric, url }
   })
 
-/** Sends a whole request, and resets the connection. */
+/** Sends a complete request, then resets the connection. */
 const askAndLeave = (port: number) =>
   new Promise<void>((resolve, reject) => {
     const head = `POST /v1/chat/stream HTTP/1.1\r\nhost: a\r\nx-api-key: spk_all\r\ncontent-type: application/json\r\n`
     const socket = createConnection(port, "127.0.0.1", () =>
       socket.write(`${head}content-length: 16\r\n\r\n{"message":"Hi"}`, () => {
         socket.once("close", () => resolve())
-        // The server reads it first.
+        // Wait until the server has read it.
         setTimeout(() => socket.resetAndDestroy(), 50)
       })
     ).on("error", reject)
   })
 
 describe("a server whose database is late", () => {
-  it.live("answers what it cannot begin in time with 503, and everything that it has begun as ever", () =>
+  it.live("answers 503 to requests that it cannot begin in time, and completes those that it has begun", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed, metric, url } = yield* onSlowDatabase("200 millis")
       const before = yield* metric("spoke_http_refused_total")
@@ -119,7 +119,7 @@ describe("a server whose database is late", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("has requests for another protocol wait, too, and answers 503 where they waited too long", () =>
+  it.live("queues upgrade requests too, and answers 503 when they waited too long", () =>
     Effect.gen(function* () {
       const { crowd, healed, url } = yield* onSlowDatabase("200 millis")
       const answers = yield* crowd
@@ -137,7 +137,7 @@ describe("a server whose database is late", () => {
         )
       )
       const refused = heard.filter((text) => text.startsWith("HTTP/1.1 503 "))
-      // Somebody gets in now and then, however late everything is.
+      // A few requests begin even under overload: they are the measurement.
       expect(refused.length).toBeGreaterThan(25)
       for (const text of refused) expect(text).toMatch(/^retry-after: \d+\r$/mu)
       expect(heard.every((text) => /^HTTP\/1\.1 (?:200|503) /u.test(text))).toBe(true)
@@ -146,7 +146,7 @@ describe("a server whose database is late", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("begins everything in the end when there is time to wait", () =>
+  it.live("begins every request when the time limit allows it", () =>
     Effect.gen(function* () {
       const { begun, chat, crowd, healed } = yield* onSlowDatabase("1 minute")
       const answers = yield* crowd
@@ -158,7 +158,7 @@ describe("a server whose database is late", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("forgets who left while waiting: hardly anything is begun for them", () =>
+  it.live("drops queued requests of clients that have disconnected", () =>
     Effect.gen(function* () {
       const { begun, crowd, healed, url } = yield* onSlowDatabase("1 minute")
       const answers = yield* crowd
@@ -166,13 +166,13 @@ describe("a server whose database is late", () => {
       yield* Effect.promise(() => Promise.all(leavers))
       yield* healed.open
       yield* Effect.promise(() => Promise.all(answers))
-      // Somebody gets in now and then, however late everything is.
+      // A few requests begin even under overload: they are the measurement.
       expect(begun() - answers.length).toBeLessThan(50)
     }).pipe(Effect.scoped)
   )
 })
 
-/** A request on a connection of its own; what the server made of it, `reset` when nothing. */
+/** A request on a connection of its own, and the server's answer; `reset` without one. */
 const outcomeOf = async (port: number) => {
   const { headers, status, text } = await ask(port, "/v1/chat/stream", {
     method: "POST",
@@ -192,7 +192,7 @@ describe("a server that closes", () => {
       const first = yield* crowd
       const waiting = Array.from({ length: 600 }, () => outcomeOf(port))
       yield* Effect.sleep("300 millis")
-      // Some of them are accepted by now, others are not.
+      // The server has accepted only some of the connections by now.
       const late = Array.from({ length: 200 }, () => outcomeOf(port))
       const closing = yield* Effect.fork(close)
       yield* Effect.sleep("300 millis")
@@ -231,7 +231,7 @@ describe("a server that closes", () => {
 })
 
 describe("a server that does not serve yet, or no more", () => {
-  it.live("says so instead of leaving anybody without an answer", () =>
+  it.live("answers 503 instead of leaving connections without an answer", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const built = yield* Layer.buildWithScope(
@@ -249,7 +249,7 @@ describe("a server that does not serve yet, or no more", () => {
 })
 
 describe("a server that keeps up", () => {
-  it.live("refuses nobody, however many streams are open", () =>
+  it.live("refuses no request, however many streams are open", () =>
     Effect.gen(function* () {
       const { url } = yield* TestServer
       const { start } = yield* Script

@@ -122,9 +122,9 @@ describe("A form", () => {
         )
       }
       const drain = ({ content }: Upload.UploadedFile) => Stream.runDrain(content)
-      for (const { every, patience } of [
-        { every: null, patience: 30 },
-        { every: "20 seconds", patience: 240 }
+      for (const { every, bodySeconds } of [
+        { every: null, bodySeconds: 30 },
+        { every: "20 seconds", bodySeconds: 240 }
       ] as const) {
         const reading = yield* Effect.fork(
           Effect.flip(Effect.scoped(Upload.read(yield* request(every), drain)))
@@ -133,7 +133,7 @@ describe("A form", () => {
           Effect.promise(() => new Promise((next) => setTimeout(next, 5))),
           TestClock.adjust("10 seconds")
         )
-        yield* Effect.repeatN(step, patience / 10 - 2)
+        yield* Effect.repeatN(step, bodySeconds / 10 - 2)
         expect(yield* Fiber.poll(reading)).toMatchObject({ _tag: "None" })
         yield* Effect.repeatN(step, 2)
         expect((yield* Fiber.join(reading))._tag).toBe("VALIDATION_ERROR")

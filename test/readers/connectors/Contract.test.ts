@@ -1,4 +1,4 @@
-/** What every registered reader promises, whatever it reads. */
+/** The contract of registered readers. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"

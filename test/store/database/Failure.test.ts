@@ -1,4 +1,4 @@
-/** What is said of a database that refuses: its own words, the SQLSTATE, what to do, and nothing that a row or an address holds. */
+/** Messages for a database that refuses: its own words, the SQLSTATE and a remedy, without values of rows or addresses. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { expect, it as plain } from "@effect/vitest"

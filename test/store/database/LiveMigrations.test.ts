@@ -23,10 +23,11 @@ const folder = (files: Record<string, string>) =>
     (directory) => Effect.sync(() => Fs.rmSync(directory, { recursive: true, force: true }))
   )
 
-/** Without what an earlier test has left. */
-const fresh = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+const dropTables = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.unsafe(`drop table if exists live_things, live_others, ${table}`)
 )
+/** Without tables of these tests, before and after each of them: other files use the same database. */
+const fresh = Effect.acquireRelease(dropTables, () => Effect.orDie(dropTables))
 
 const first = {
   "0001_things.sql":
@@ -74,7 +75,7 @@ const ended = (client: Pg.Client) => Effect.promise(() => client.query("rollback
 /** Each waits a little, so that a test of many attempts is short. */
 const hasty = { table, lockTimeout: "300 millis" } as const
 
-/** Somebody waits for a lock on the table. */
+/** Another session waits for a lock on the table. */
 const someoneWaits = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<{ n: number }>`

@@ -1,4 +1,4 @@
-/** What a plan says of statements is what the database does. */
+/** A plan's statements about locks match the database's behaviour. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it as plain } from "@effect/vitest"
 import * as Effect from "effect/Effect"

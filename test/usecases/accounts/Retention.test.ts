@@ -1,4 +1,4 @@
-/** What a tenant keeps no longer is removed, and nothing else. */
+/** The sweep removes what is older than the retention periods, and nothing else. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -66,7 +66,7 @@ const upload = (scope: AgentScope, text: string) =>
     })
   ).pipe(Effect.map(({ source }) => String(source.config["artifact"])))
 
-/** A file that somebody sent in a chat with the agent. */
+/** A file of a visitor in a chat with the agent. */
 const attach = (scope: AgentScope, ref: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -34,6 +34,7 @@ import { RecordedRunStore } from "../../../src/store/chat/RecordedRuns.ts"
 import type { Turns } from "../../../src/store/chat/Turns.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { AgentVersions } from "../../../src/usecases/agents/AgentVersions.ts"
+import { CriterionJudge } from "../../../src/usecases/agents/CriterionJudge.ts"
 import { Experiments } from "../../../src/usecases/agents/Experiments.ts"
 import { ExperimentWork } from "../../../src/usecases/agents/ExperimentWork.ts"
 import { PublishGate } from "../../../src/usecases/agents/PublishGate.ts"
@@ -55,7 +56,7 @@ const live = Layer.mergeAll(
   PublishGate.Default,
   TestCases.Default
 ).pipe(
-  Layer.provideMerge(Replays.Default),
+  Layer.provideMerge(Layer.merge(CriterionJudge.Default, Replays.Default)),
   Layer.provideMerge(turnLayer()),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -478,6 +479,6 @@ test("What asks the questions is given nothing that could act on the world", () 
     | SqlClient.SqlClient
   expectTypeOf<Extract<Needs, Acting>>().toEqualTypeOf<never>()
   expectTypeOf<Layer.Layer.Context<typeof ExperimentWork.Default>>().toEqualTypeOf<
-    ExperimentStore | Replays
+    CriterionJudge | ExperimentStore | Replays
   >()
 })

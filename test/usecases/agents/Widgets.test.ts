@@ -105,10 +105,26 @@ eachEngineLive("The widget of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
-  it.effect("gets another public name once its key was revoked, and keeps its look", () =>
+  it.effect("lets visitors read what has no labels, until it is told otherwise", () =>
     Effect.gen(function* () {
       const { scope, widgets } = yield* begin
       const first = yield* widgets.patch(scope, scope.agentId, decode({ avatar: "S" }))
+      const readable = Effect.map(keyOf(first.publicId), (key) => Option.getOrThrow(key).sourceScope)
+      expect([first.sourceScope, yield* readable]).toEqual([{ labels: [] }, { labels: [] }])
+      for (const sourceScope of [{ labels: ["a", "b"] }, null, { labels: [], sourceIds: [] }]) {
+        const { sourceScope: told } = yield* widgets.patch(scope, scope.agentId, decode({ sourceScope }))
+        expect([told, yield* readable]).toEqual([sourceScope, sourceScope])
+        yield* widgets.patch(scope, scope.agentId, decode({ avatar: "T" }))
+        expect(yield* readable).toEqual(sourceScope)
+      }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("gets another public name once its key was revoked, and keeps its look and its scope", () =>
+    Effect.gen(function* () {
+      const { scope, widgets } = yield* begin
+      const sourceScope = { labels: ["staff"] }
+      const first = yield* widgets.patch(scope, scope.agentId, decode({ avatar: "S", sourceScope }))
       const { keyId } = Option.getOrThrow(yield* keyOf(first.publicId))
       yield* (yield* Keys).revoke(scope, keyId)
       expect(yield* widgets.get(scope, scope.agentId)).toMatchObject({
@@ -117,6 +133,7 @@ eachEngineLive("The widget of an agent", (it) => {
       })
       const next = yield* widgets.patch(scope, scope.agentId, decode({ color: "#000000" }))
       expect(next.look).toMatchObject({ avatar: "S", color: "#000000" })
+      expect(next.sourceScope).toEqual(sourceScope)
       expect(next.publicId).not.toBe(first.publicId)
       expect(Option.isNone(yield* keyOf(first.publicId))).toBe(true)
     }).pipe(Effect.provide(live))

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId, MessageId, newId } from "../../../src/domain/Ids.ts"
+import { BudgetStore } from "../../../src/store/billing/Budgets.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
@@ -18,7 +19,13 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
 const Live = UsageReport.Default.pipe(
   Layer.provideMerge(
-    Layer.mergeAll(UsageStore.Default, Turns.Default, EntitlementStore.Default, ProcessLeases.Default)
+    Layer.mergeAll(
+      UsageStore.Default,
+      BudgetStore.Default,
+      Turns.Default,
+      EntitlementStore.Default,
+      ProcessLeases.Default
+    )
   )
 )
 

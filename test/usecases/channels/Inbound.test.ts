@@ -231,7 +231,7 @@ eachEngineLive("A message of a channel", (it) => {
       const old = yield* channelOf(first)
       yield* receive(yield* message())
       yield* rows(`update channels set active = false where id = '${old}'`)
-      // Nobody's for now: it stays with those who know the contact.
+      // No agent has the account now: the message goes to the conversation that the contact already has.
       yield* receive(yield* message())
       const agentId = yield* newId.agent
       yield* rows(
@@ -670,7 +670,7 @@ eachEngineLive("A stored message whose job has died", (it) => {
         const doomed = yield* Effect.fork(inbound.process(job(id)))
         yield* Deferred.await(asked)
         yield* Fiber.interrupt(doomed)
-        // The process is gone: nobody renews its lease.
+        // The process is gone and its lease runs out.
         yield* rows(
           "insert into instances (id, lease_until) values ('ins_dead', now() - interval '1 second')"
         )

@@ -99,7 +99,7 @@ eachEngineLive("A file of a channel's message", (it) => {
         ]
       ])
       expect(yield* asked).toEqual([[png, new Uint8Array(pdf)]])
-      // What a conversation has, the sweep does not remove; what nobody has any more, it does.
+      // The sweep keeps files of a conversation and removes those without one.
       const store = yield* ArtifactStore
       yield* (yield* Artifacts).sweep
       expect((yield* store.get(refOf(sound)))._tag).toBe("Some")

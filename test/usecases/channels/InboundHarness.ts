@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
+import * as RateLimiterMemory from "../../../src/capabilities/RateLimiter/Memory.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import type { QueueJob } from "../../../src/capabilities/JobQueue.ts"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
@@ -99,6 +100,7 @@ export const ownershipLayer = (timeout?: Duration.DurationInput) =>
 
 export const inboundLayer = (timeout?: Duration.DurationInput) =>
   Inbound.Default.pipe(
+    Layer.provide([adapters, RateLimiterMemory.layerMemory]),
     Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([adapters, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
     Layer.provideMerge(

@@ -97,7 +97,7 @@ const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
 const conversationId = ConversationId.make("cnv_1")
 const messageId = MessageId.make("msg_1")
 
-/** A conversation with somebody who has a phone number. */
+/** A conversation with a contact that has a phone number. */
 const conversation = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { agentId, tenantId } = yield* Fixtures.agent()
@@ -159,6 +159,12 @@ const outboxId = Effect.map(
   ([row]) => OutboxId.make(row?.id ?? "")
 )
 
+const told = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly type: string; readonly ids: Readonly<Record<string, unknown>> }>`
+    select type, ids from webhook_deliveries where type like 'channel.%' order by seq`
+)
+
 eachEngine("What goes out through channels", (it) => {
   it.effect("is sent with the channel's token, once, however often its job runs", () =>
     onFreshData(
@@ -180,6 +186,36 @@ eachEngine("What goes out through channels", (it) => {
         const sql = yield* SqlClient.SqlClient
         const jobs = yield* sql`select serial_key from queue_jobs where queue = 'channel-outbound'`
         expect(jobs).toEqual([{ serial_key: conversationId }])
+      })
+    )
+  )
+
+  it.effect("is reported once while the provider takes nothing, and when it takes something again", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          insert into webhook_endpoints (tenant_id, id, url, events, payload, secret)
+          select tenant_id, 'whk_1', 'https://receiver.example/', '{channel.failing,channel.recovered}', 'thin', 's'
+          from conversations`
+        yield* post()
+        answers = Array.from({ length: 7 }, busy)
+        const failing = (times: number) =>
+          Effect.forEach(Array.from({ length: times }), () => Effect.exit(attempt(2)))
+        yield* failing(4)
+        expect(yield* told).toEqual([])
+        yield* failing(3)
+        const ids = { channelId: "chn_1", channel: "whatsapp" }
+        expect(yield* told).toEqual([{ type: "channel.failing", ids }])
+        yield* attempt(2)
+        expect(yield* told).toEqual([
+          { type: "channel.failing", ids },
+          { type: "channel.recovered", ids }
+        ])
+        expect(yield* sql`select failures, failing_since from channels`).toEqual([
+          { failures: 0, failing_since: null }
+        ])
       })
     )
   )
@@ -298,7 +334,7 @@ eachEngine("What goes out through channels", (it) => {
           expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
           yield* Effect.flip(attempt(3))
           expect(yield* state).toEqual([{ state: "HUMAN_REQUESTED", reason: "The window is closed." }])
-          // Whoever has come answers: what the agent wrote before is not sent any more.
+          // The human has taken over: unsent parts of the agent's reply are cancelled.
           yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
           yield* Effect.flip(attempt(1))
           expect(calls).toHaveLength(3)
@@ -375,7 +411,7 @@ eachEngine("What goes out through channels", (it) => {
           false
         )
         expect(yield* ours({ ...echo, accountId: "another" })).toBe(false)
-        // The app says so, whether the outbox knows of it or not; another app's is somebody else's message.
+        // An echo with our app's id is ours, also without a row in the outbox; one of another app is not ours.
         expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8801" } })).toBe(true)
         expect(yield* ours({ ...echo, messageId: "other", origin: { appId: "8802" } })).toBe(false)
       })

@@ -385,13 +385,13 @@ eachEngineLive("A chat turn", (it) => {
       const script = yield* Effect.provide(Script, there)
       const { conversationId } = yield* here.complete(scope, request())
       const open = yield* Ref.make(0)
-      const most = yield* Ref.make(0)
+      const peak = yield* Ref.make(0)
       const slow = (sent: Parameters<ReturnType<typeof says>>[0]) =>
         Stream.unwrapScoped(
           Effect.acquireRelease(
             Effect.flatMap(
               Ref.updateAndGet(open, (n) => n + 1),
-              (n) => Ref.update(most, (m) => Math.max(m, n))
+              (n) => Ref.update(peak, (m) => Math.max(m, n))
             ),
             () => Ref.update(open, (n) => n - 1)
           ).pipe(Effect.zipRight(Effect.sleep("20 millis")), Effect.as(says(`re: ${sent.question}`)(sent)))
@@ -411,7 +411,7 @@ eachEngineLive("A chat turn", (it) => {
         )
       }
       yield* Fiber.joinAll(fibers)
-      expect(yield* Ref.get(most)).toBe(1)
+      expect(yield* Ref.get(peak)).toBe(1)
       const asked = (yield* transcript).filter((line) => line.includes("user"))
       expect(asked.map((line) => line.split(": ")[1])).toEqual(["Hello?", "m0", "m1", "m2", "m3", "m4", "m5"])
       expect((yield* transcript).length).toBe(14)
@@ -475,7 +475,7 @@ eachEngineLive("A chat turn", (it) => {
         yield* Deferred.await(asked)
         yield* sql`update instances set lease_until = now() - interval '1 minute'`
         const second = yield* ask("Second")
-        // It looks, finds nobody alive, and lives itself.
+        // It finds no live process and takes the lease itself.
         yield* sql`select 1 from instances where lease_until > now()`.pipe(
           Effect.repeat({ until: (rows) => rows.length > 0, schedule: Schedule.spaced("10 millis") })
         )
@@ -513,7 +513,7 @@ eachEngineLive("A chat turn", (it) => {
       for (const message of ["Second", "Third"]) {
         expect(yield* ask(message)).toMatchObject({ _tag: "Left", left: { _tag: "RUNTIME_TIMEOUT" } })
       }
-      // It dies: what was asked there is read by whoever comes next.
+      // It dies: the next turn reads the question.
       yield* instances.leave("ins_other")
       expect(yield* ask("Fourth")).toMatchObject({ _tag: "Right" })
       const heard = JSON.stringify((yield* Ref.get(requests)).at(-1))

@@ -1,4 +1,4 @@
-/** What a turn makes of sources: the prompt that is sent, the reply that comes of it, streamed and stored alike. */
+/** Grounded turns: the prompt with sources, and the reply, streamed and stored alike. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"

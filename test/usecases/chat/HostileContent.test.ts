@@ -353,7 +353,7 @@ eachEngineLive("A run that was left running", (it) => {
       yield* leftRunning(conversationId, "run_left", "ins_alive", "Anyone?")
       expect(yield* instances.sweep).toBe(0)
       yield* sql`update agent_runs set ends_by = now() - interval '1 second' where id = 'run_left'`
-      // Whoever waits behind it ends it.
+      // The next turn of the conversation ends it.
       expect((yield* chat.complete(scope, request({ conversationId, message: "Next" }))).reply).toBe("Hello")
       expect(yield* runs).toEqual(expect.arrayContaining(["failed"]))
       expect((yield* transcript).slice(2)).toEqual(["3 user: Anyone?", "4 user: Next", "5 assistant: Hello"])

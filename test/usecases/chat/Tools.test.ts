@@ -259,7 +259,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         select table_name as name from information_schema.tables where table_schema = 'public'`
       const dump = yield* Effect.forEach(tables, ({ name }) => sql`select * from ${sql(name)}`)
       const bytes = yield* Stream.mkString(Stream.decodeText(Sse.body(Stream.fromIterable(parts), true)))
-      const everything = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
+      const allOutput = Inspectable.stringifyCircular([parts, bytes, logs, yield* Ref.get(requests), dump])
       for (const secret of [slot, bound, unused, stored]) {
         const raw = Buffer.from(secret)
         const forms = [
@@ -270,7 +270,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
           raw.toString("base64").slice(2, -4),
           secret.slice(5, 19)
         ]
-        for (const form of forms) expect(everything.includes(form)).toBe(false)
+        for (const form of forms) expect(allOutput.includes(form)).toBe(false)
       }
     }).pipe(onFreshData(turnLayer()))
   )

@@ -1,4 +1,4 @@
-/** What a turn costs, whatever becomes of it: stored by the statement that settles it. */
+/** The cost of a turn, stored by the statement that settles it, whatever the outcome. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"

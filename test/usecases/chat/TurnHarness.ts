@@ -1,4 +1,5 @@
 /** The chat turn on a real database, with a scripted model and a scripted search. */
+import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -135,8 +136,14 @@ export const settings = (timeout: Duration.DurationInput = "10 seconds", runtime
     drain: Duration.seconds(5)
   })
 
-/** One process that runs turns. */
-export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolean) =>
+type Knowledge = Layer.Layer<VectorSearch | Embedder, never, Script | SqlClient.SqlClient>
+
+/** One process that runs turns; `knowledge` is what it searches, scripted where none is given. */
+export const turnLayer = (
+  timeout?: Duration.DurationInput,
+  runtimeData?: boolean,
+  knowledge: Knowledge = Layer.merge(search, embedder)
+) =>
   ChatTurn.Default.pipe(
     Layer.provideMerge(RunningTurns.Default),
     Layer.provideMerge(
@@ -145,8 +152,7 @@ export const turnLayer = (timeout?: Duration.DurationInput, runtimeData?: boolea
     Layer.provideMerge(
       Layer.mergeAll(
         model,
-        search,
-        embedder,
+        knowledge,
         layerWords,
         box,
         outbound,

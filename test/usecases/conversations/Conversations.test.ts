@@ -267,10 +267,10 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
         const sql = yield* SqlClient.SqlClient
         const legacy = yield* LegacyMessages
         const given = yield* Deferred.make<void>()
-        const enough = yield* Deferred.make<void>()
+        const allStarted = yield* Deferred.make<void>()
         const batch = yield* legacy.giveKeys(500).pipe(
           Effect.tap(() => Deferred.succeed(given, undefined)),
-          Effect.tap(() => Deferred.await(enough)),
+          Effect.tap(() => Deferred.await(allStarted)),
           sql.withTransaction,
           Effect.fork
         )
@@ -281,7 +281,7 @@ eachEngineLive("Messages that came without a key", (it, engine) => {
         const place = { after: undefined, limit: 50 }
         const waits = yield* Effect.flip((yield* Conversations).messages(scope, id, place))
         expect(waits._tag).toBe("PAGINATION_NOT_READY")
-        yield* Deferred.succeed(enough, undefined)
+        yield* Deferred.succeed(allStarted, undefined)
         expect(yield* Fiber.join(batch)).toBe(3)
         expect(yield* contentsOf(scope, id)).toEqual(["1", "2", "3", "4", "re 4"])
       }).pipe(onFreshData)

@@ -259,7 +259,7 @@ eachEngineLive("what is stored about a person", (it) => {
       const { endUserId } = yield* begin(scope, "ada@example.com", canary)
       expect((yield* Effect.flip(endUsers.erase(scope, endUserId)))._tag).toBe("CONFLICT")
       expect(yield* dump).toContain(canary)
-      // Its process has died: nobody writes any more.
+      // Its process has died: there is no writer left.
       yield* sql`update instances set lease_until = now() - interval '1 second'`
       yield* endUsers.erase(scope, endUserId)
       expect(yield* dump).not.toContain(canary)

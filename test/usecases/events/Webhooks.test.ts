@@ -1,4 +1,4 @@
-/** Events out: written with what they report, sent at least once, in order, until somebody takes them. */
+/** Outgoing events: stored with the change that they report, and sent at least once, in order, until an endpoint accepts them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
@@ -111,7 +111,11 @@ const all: ReadonlyArray<EventType> = [
   "source.ready",
   "source.failed",
   "feedback.given",
-  "version.published"
+  "version.published",
+  "budget.near",
+  "channel.failing",
+  "channel.recovered",
+  "gap.found"
 ]
 
 const url = "https://receiver.example/spoke"
@@ -460,7 +464,7 @@ eachEngineLive("Events out", (it) => {
         expect((yield* deliveries)[0]).toMatchObject({ status: "delivered", attempts: 1 })
         const [lost, again] = calls.map(({ headers }) => headers?.["webhook-id"])
         expect([lost, again]).toEqual([key.eventId, key.eventId])
-        // Written, and then the job was lost: it is repeated and calls nobody.
+        // Stored, and then the job was lost: its repetition sends no request.
         yield* attemptAll
         expect(calls.length).toBe(2)
       })
@@ -643,6 +647,34 @@ eachEngineLive("Events out", (it) => {
         yield* listeners.sweep
         const gone = yield* Effect.flip(listeners.next(scope, id, { received: null, wait: Duration.zero }))
         expect(gone._tag).toBe("NOT_FOUND")
+      })
+    )
+  )
+
+  it.effect("wait in so many requests of one customer at most, and others get theirs", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const stranger = yield* Fixtures.agent()
+        const listeners = yield* WebhookListeners
+        const heard = (of: typeof scope, wait: Duration.DurationInput) =>
+          Effect.flatMap(listeners.start(of, { events: all, payload: "thin" }), ({ listener }) =>
+            listeners.next(of, listener.id, { received: null, wait: Duration.decode(wait) })
+          )
+        const { id } = (yield* listeners.start(scope, { events: all, payload: "thin" })).listener
+        const next = (wait: Duration.DurationInput) =>
+          listeners.next(scope, id, { received: null, wait: Duration.decode(wait) })
+        const refused = yield* Effect.flip(
+          Effect.all(
+            Array.from({ length: 41 }, () => next("10 minutes")),
+            { concurrency: "unbounded" }
+          ).pipe(
+            Effect.tapError(() => heard(stranger, 0)),
+            Effect.timeout("1 minute")
+          )
+        )
+        expect(refused._tag).toBe("SERVICE_UNAVAILABLE")
+        expect((yield* next(0)).events).toEqual([])
       })
     )
   )

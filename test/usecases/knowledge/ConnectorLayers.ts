@@ -1,4 +1,4 @@
-/** What sources of registered readers stand on, beside the database. */
+/** The layers below sources of registered readers, beside the database. */
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { SourceReaders } from "../../../src/capabilities/SourceReaders.ts"

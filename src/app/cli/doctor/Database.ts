@@ -1,4 +1,4 @@
-/** The database as `spoke doctor` finds it: nothing is made, migrated or changed there. */
+/** Database checks of `spoke doctor`. They create, migrate and change nothing. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -6,14 +6,15 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { pendingFiles, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
+import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
+import { isolation, pendingFiles, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
 import { database } from "../../Live.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** An embedded database in use is healthy when its server says so: no other process may open it. */
+/** Health of an embedded database that a server has open, as that server reports it: no other process may open it. */
 const running = (settings: Settings) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
@@ -37,7 +38,7 @@ interface Server {
   readonly room: number
 }
 
-/** Connections that are not ours, and those kept for superusers, are no room for us. */
+/** The server's free connections: other clients' connections and the superusers' reserve are not counted. */
 const server = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Server>`
@@ -54,7 +55,7 @@ const versionOf = (settings: Settings, { number, version }: Server): Finding => 
     : ok("database", `${name} ${version}`)
 }
 
-/** The pool and the connection that listens, in each process. */
+/** Connections of each process: its pool, and one for LISTEN. */
 const poolOf = ({ database: options }: Settings, { room }: Server): ReadonlyArray<Finding> => {
   if (options === null) return []
   const each = options.maxConnections + 1
@@ -73,7 +74,7 @@ const migrations = Effect.map(pendingFiles(Package.migrations), (pending) =>
     : warning("migrations", `${pending.length} wait; the next start applies them, and so does spoke migrate`)
 ).pipe(Effect.catchTag("MigrationError", ({ message }) => Effect.succeed(problem("migrations", message))))
 
-/** Seconds by which the clock of the database goes before ours. */
+/** Clock skew: seconds by which the database's clock is ahead of ours. */
 const skew = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const before = yield* Clock.currentTimeMillis
@@ -105,13 +106,13 @@ const vector = (settings: Settings) =>
       : warning("search", `in-process: ${obstacle}`)
   })
 
-/** Where jobs wait, whether it can be looked at or not. */
+/** The place of the job queue. */
 const queueOf = ({ database: options, redis }: Settings): string => {
   const kept = options === null ? "the embedded database" : "PostgreSQL"
   return redis === null ? `in ${kept}` : `in ${kept}, handed out by Redis`
 }
 
-/** The last word on the queue where nothing else was said of it. */
+/** The finding on the queue when no other check covered it. */
 const unseenQueue = (settings: Settings, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
   if (found.some(({ check }) => check === "queue")) return []
   const broken = found.some(({ check, status }) => check === "database" && status === "problem")
@@ -143,6 +144,43 @@ const queues = (settings: Settings) =>
     ]
   })
 
+/** Row level security: whether it is on, and whether it binds whom it has to. */
+const isolationOf = (settings: Settings) =>
+  Effect.gen(function* () {
+    const role = settings.tenantRole
+    const found = yield* isolation(role ?? "")
+    const closed = found.tables.length - found.open.length
+    const check = "row level security"
+    if (role === null && closed === 0)
+      return ok(check, "off: SPOKE_TENANT_ROLE turns it on, and docs/operations.md says how")
+    if (!found.isOwner && closed > 0)
+      return problem(
+        check,
+        `${found.user} does not own the tables, and what the owner may do fails: connect as their owner`
+      )
+    if (role === null)
+      return warning(
+        check,
+        `${closed} tables have policies, but SPOKE_TENANT_ROLE is not set: as their owner ${found.user} passes them by`
+      )
+    if (found.unbound)
+      return problem(
+        check,
+        `${role} is a superuser, has BYPASSRLS or owns tables: no policy binds it. Take another role`
+      )
+    if (!found.isMember && !(found.creatable && !found.exists))
+      return problem(
+        check,
+        `${found.user} may not become ${role}: let an administrator run CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO ${found.user}`
+      )
+    return found.open.length === 0 && found.ungranted.length === 0
+      ? ok(check, `on for ${closed} tables: tenants' statements run as ${role}`)
+      : warning(
+          check,
+          `${found.open.length} tables have no policy yet; the next start makes them, and so does spoke migrate`
+        )
+  })
+
 const opened = (settings: Settings) =>
   Effect.gen(function* () {
     const [found] = yield* server
@@ -152,11 +190,12 @@ const opened = (settings: Settings) =>
       versionOf(settings, found),
       ...poolOf(settings, found),
       yield* migrations,
+      yield* isolationOf(settings),
       yield* vector(settings),
       clockOf(yield* skew),
       ...(yield* queues(settings))
     ]
-  }).pipe(Effect.provide(database(settings)))
+  }).pipe(forEveryTenant("operator"), Effect.provide(database(settings)))
 
 const fresh = ({ database: options, dataDir }: Settings): boolean =>
   options === null && !fs.existsSync(path.join(dataDir, "database"))

@@ -1,4 +1,4 @@
-/** What `spoke doctor` found, and what to do about it. */
+/** A finding of `spoke doctor`, with its remedy. */
 import * as Duration from "effect/Duration"
 
 /** A `problem` must be mended; a `warning` is worth knowing. The message never repeats a value of the configuration that may be secret. */

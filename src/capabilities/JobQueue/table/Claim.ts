@@ -63,7 +63,7 @@ const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Cla
 export interface ClaimRequest {
   /** Most jobs to claim. */
   readonly limit: number
-  /** Who claims them, and for how long. */
+  /** The worker that claims them, and the length of its lease. */
   readonly token: string
   readonly lease: Duration.Duration
   /** The owner that was served last: those after it come first. */

@@ -11,11 +11,11 @@ import type { Lease, Rows } from "./Rows.ts"
 
 export interface Held extends Lease {
   readonly job: QueueJob
-  /** Whose job it is. */
+  /** The owner of the job. */
   readonly owner: string
   /** The worker of its last attempt died: only that is left to be told. */
   readonly dead: boolean
-  /** When the lease was last known to run in full, by this process's clock: the moment before it was asked for. */
+  /** Start of the last known full lease, by this process's clock: the moment before it was requested. */
   renewedAt: number
   /** Why we interrupted its handler, if we did. */
   ending: "lost" | "stopped" | undefined

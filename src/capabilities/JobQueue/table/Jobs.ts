@@ -1,4 +1,4 @@
-/** What a queue does with the rows of its jobs besides running them: put them in, count, show and revive them. */
+/** Operations on the rows of jobs, apart from running them: enqueue, count, list and retry. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

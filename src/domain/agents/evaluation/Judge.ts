@@ -1,4 +1,4 @@
-/** What became of one case: the agent's reply, and whether it is what the case expects. */
+/** The result of one case: the agent's reply, and whether it meets the case's expectations. */
 import * as Schema from "effect/Schema"
 import { Supported } from "../../chat/ChatTurn.ts"
 import type { Case } from "../TestCaseFile.ts"
@@ -9,7 +9,7 @@ export const Citation = Schema.Struct({
   sourceName: Schema.String,
   title: Schema.String,
   url: Schema.String,
-  /** Whether the passage supports what is said before its mark, where the service has looked. */
+  /** Whether the passage supports the text before its mark, where the service has checked it. */
   supported: Schema.optional(Supported)
 })
 export type Citation = typeof Citation.Type
@@ -30,6 +30,28 @@ export interface NoReply {
 }
 
 const Judged = Schema.NullOr(Schema.Boolean)
+const Count = Schema.Int.pipe(Schema.nonNegative())
+
+/** What a language model says of a reply. */
+export const Verdict = Schema.Struct({
+  /** Null where none could judge it: such a case does not pass. */
+  passed: Judged,
+  reason: Schema.String,
+  inputTokens: Count,
+  outputTokens: Count,
+  /** Billionths of a US dollar; null where the price is not known. */
+  costNano: Schema.NullOr(Schema.Number)
+})
+export type Verdict = typeof Verdict.Type
+
+/** Of a reply that nobody can judge. */
+export const unjudged = (reason: string): Verdict => ({
+  passed: null,
+  reason,
+  inputTokens: 0,
+  outputTokens: 0,
+  costNano: null
+})
 
 /** A case and its reply, as `results` of the report has it. Null stands where the case expects nothing of the kind. */
 export const CaseResult = Schema.Struct({
@@ -38,12 +60,14 @@ export const CaseResult = Schema.Struct({
   passed: Schema.Boolean,
   /** In words, why it failed. */
   problems: Schema.Array(Schema.String),
-  /** Whether the first document that the reply cites, one of the first three, or any is an expected one. */
+  /** Whether the first cited document, one of the first three, or any is an expected one. */
   sourceAt1: Judged,
   sourceAt3: Judged,
   sourceCited: Judged,
   facts: Judged,
   refusal: Judged,
+  /** Of the case's criterion. */
+  verdict: Schema.optionalWith(Schema.NullOr(Verdict), { default: () => null }),
   /** Share of its citations that are supported; null where the service does not say. */
   grounding: Schema.NullOr(Schema.Number),
   citations: Schema.Array(
@@ -154,6 +178,7 @@ const unanswered = (
     sourceCited: missed(expectSources.length > 0),
     facts: missed(expectFacts.length > 0),
     refusal: missed(expectRefusal !== undefined),
+    verdict: null,
     grounding: null,
     citations: [],
     reply: null,
@@ -164,9 +189,23 @@ const unanswered = (
   }
 }
 
-/** `phrases` are further ways to say that the sources do not answer. */
-export const judge = (asked: Case, reply: Reply | NoReply, phrases: ReadonlyArray<string>): CaseResult => {
+const ofVerdict = ({ passed, reason }: Verdict): ReadonlyArray<string> =>
+  passed === true
+    ? []
+    : [passed === false ? `does not meet the criterion: ${reason}` : `cannot be judged: ${reason}`]
+
+/**
+ * `phrases` are further ways to say that the sources do not answer. `verdict` is what a model says of the case's criterion; a
+ * case that has one and is judged by none does not pass.
+ */
+export const judge = (
+  asked: Case,
+  reply: Reply | NoReply,
+  phrases: ReadonlyArray<string>,
+  given: Verdict = unjudged("no language model was asked")
+): CaseResult => {
   if ("error" in reply) return unanswered(asked, reply.error)
+  const verdict = asked.criterion === undefined ? null : given
   const { expectFacts, expectRefusal, expectSources, line, question } = asked
   const cited = documents(marked(reply))
   const among = (first: number) =>
@@ -184,7 +223,8 @@ export const judge = (asked: Case, reply: Reply | NoReply, phrases: ReadonlyArra
       : []),
     ...missing.map((fact) => `does not say: ${fact}`),
     ...(expectRefusal === true && !refused ? ["answered, and was expected to refuse"] : []),
-    ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : [])
+    ...(expectRefusal === false && refused ? ["refused, and was expected to answer"] : []),
+    ...(verdict === null ? [] : ofVerdict(verdict))
   ]
   return {
     line,
@@ -196,6 +236,7 @@ export const judge = (asked: Case, reply: Reply | NoReply, phrases: ReadonlyArra
     sourceCited,
     facts: expectFacts.length === 0 ? null : missing.length === 0,
     refusal: expectRefusal === undefined ? null : expectRefusal === refused,
+    verdict,
     grounding: groundingOf(reply.citations),
     citations: cited.map(({ sourceName, title, url }) => ({ sourceName, title, url })),
     reply: reply.text,

@@ -1,4 +1,4 @@
-/** How sure a figure over a set of cases is. The same cases give the same intervals every time. */
+/** Confidence intervals of figures over a set of cases. They are deterministic. */
 
 export interface Interval {
   readonly low: number

@@ -1,5 +1,5 @@
 /**
- * Who a request of the widget or of the dashboard's try-it chat comes from: the agent key that it
+ * The caller of a request of the widget or of the dashboard's try-it chat: the agent key that it
  * carries, else the session of its cookie. A key that is not valid is refused, also beside a valid cookie.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
@@ -9,14 +9,15 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { KeyStore } from "../../../capabilities/KeyStore.ts"
+import type { KeyStore } from "../../../capabilities/KeyStore.ts"
 import { atLeast, type Caller } from "../../../domain/accounts/Access.ts"
 import { workFor } from "../../../concurrency/CurrentOwner.ts"
 import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
-import { RateLimits } from "../../../usecases/billing/RateLimits.ts"
+import type { RateLimits } from "../../../usecases/billing/RateLimits.ts"
+import type { VisitorTokens } from "../../../usecases/chat/widget/VisitorTokens.ts"
 import { CallerAuth } from "../../Auth.ts"
-import { authenticate, secretOf } from "../../KeyAuth.ts"
+import { authenticate, authorities, secretOf } from "../../KeyAuth.ts"
 import * as Routes from "../../Routes.ts"
 import { sameOrigin } from "./SessionAuth.ts"
 import { sessionToken } from "./SessionCookie.ts"
@@ -25,14 +26,13 @@ import { sessionToken } from "./SessionCookie.ts"
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
-): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits> => {
+): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits | VisitorTokens> => {
   const check = sameOrigin(new URL(appUrl).origin)
   return Layer.effect(
     CallerAuth,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const keys = yield* KeyStore
-      const limits = yield* RateLimits
+      const known = yield* authorities
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
 
       const bySession = Effect.fn("CallerAuth.bySession")(function* (least: Routes.Route["role"]) {
@@ -57,7 +57,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const caller: Caller = Option.isSome(secretOf(request))
           ? {
               _tag: "Key",
-              key: yield* authenticate(keys, limits, { permission, publicApi: false, widgets: true }, request)
+              key: yield* authenticate(known, { permission, publicApi: false, widgets: true }, request)
             }
           : { _tag: "User", user: yield* bySession(role) }
         return caller

@@ -6,7 +6,7 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "./Actor.ts"
 
-const deed = "session.revoke"
+const action = "session.revoke"
 
 /** One's own sessions. */
 export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (handlers) =>
@@ -18,20 +18,20 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
         Effect.gen(function* () {
           const user = yield* CurrentUser
           return { sessions: yield* sessions.list(user, user.userId) }
-          // Whoever asks is there.
+          // The caller exists: the session has just authenticated.
         }).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
       )
       .handle("endOthers", () =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
           const change = sessions.endOthers(user, user.userId)
-          return { ended: yield* audit.change(yield* actor, deed, change, () => user.userId) }
+          return { ended: yield* audit.change(yield* actor, action, change, () => user.userId) }
         })
       )
       .handle("end", ({ path: { id } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
-          yield* audit.change(yield* actor, deed, sessions.end(user, user.userId, id), () => id)
+          yield* audit.change(yield* actor, action, sessions.end(user, user.userId, id), () => id)
           return { id, deleted: true } as const
         })
       )
@@ -52,13 +52,13 @@ const group = (handlers: GroupHandlers<"memberSessions">) =>
       .handle("endAll", ({ path: { id } }) =>
         Effect.gen(function* () {
           const change = sessions.endOthers(yield* CurrentUser, id)
-          return { ended: yield* audit.change(yield* actor, deed, change, () => id) }
+          return { ended: yield* audit.change(yield* actor, action, change, () => id) }
         })
       )
       .handle("endOne", ({ path: { id, session } }) =>
         Effect.gen(function* () {
           const change = sessions.end(yield* CurrentUser, id, session)
-          yield* audit.change(yield* actor, deed, change, () => session)
+          yield* audit.change(yield* actor, action, change, () => session)
           return { id: session, deleted: true } as const
         })
       )

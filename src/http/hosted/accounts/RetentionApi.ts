@@ -1,4 +1,4 @@
-/** How long the tenant keeps what, for admins; owners change it. */
+/** Retention periods of the tenant, for admins; owners change them. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

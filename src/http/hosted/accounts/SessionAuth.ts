@@ -1,4 +1,4 @@
-/** Who a dashboard request comes from. Its checks in order: cross-site request (403), session (401), role (403). */
+/** The user of a dashboard request. Checks, in order: cross-site request (403), session (401), role (403). */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpRouter from "@effect/platform/HttpRouter"

@@ -47,6 +47,42 @@ export class ManagedSingleSignOnApi extends settings("managedSingleSignOn")
   .middleware(ManageAuth)
   .annotateEndpoints(Managed, "team") {}
 
+const ScimToken = Schema.Struct({
+  /** The first characters of the secret. */
+  prefix: Schema.String,
+  createdAt: Schema.DateTimeUtc,
+  usedAt: Schema.NullOr(Schema.DateTimeUtc)
+})
+/** `url` is what the provider has to know of us. */
+export const ScimAnswer = Schema.Struct({ token: Schema.NullOr(ScimToken), url: Schema.String })
+/** The only answer that holds the secret. */
+export const MadeScimToken = Schema.Struct({
+  token: Schema.NullOr(ScimToken),
+  url: Schema.String,
+  secret: Schema.Redacted(Schema.String)
+})
+
+const getToken = HttpApiEndpoint.get("get", "/api/single-sign-on/scim")
+  .addSuccess(success(ScimAnswer))
+  .annotate(RequiredRole, "owner")
+
+/** Replaces the one that there is, which is void at once. 409 without a connection. */
+const makeToken = HttpApiEndpoint.post("make", "/api/single-sign-on/scim")
+  .addSuccess(success(MadeScimToken), { status: 201 })
+  .addError(failure(Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+const removeToken = HttpApiEndpoint.del("remove", "/api/single-sign-on/scim")
+  .addSuccess(success(Schema.Struct({ deleted: Schema.Literal(true) })))
+  .addError(failure(NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "owner")
+
+export class ScimTokensApi extends HttpApiGroup.make("scimTokens")
+  .add(getToken)
+  .add(makeToken)
+  .add(removeToken)
+  .middleware(SessionAuth) {}
+
 /** Where the page sends the browser. */
 export const BegunSignOn = Schema.Struct({ url: Schema.String })
 

@@ -6,6 +6,7 @@ import { deviceOf } from "../../../domain/accounts/Session.ts"
 import { sessionLasts } from "../../../usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { flowLasts, SignOn } from "../../../usecases/accounts/SignOn.ts"
+import { ScimAccess } from "../../../usecases/accounts/ScimAccess.ts"
 import { SingleSignOn } from "../../../usecases/accounts/SingleSignOn.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
@@ -47,6 +48,36 @@ const group = (handlers: GroupHandlers<"singleSignOn">) =>
 
 export const SingleSignOnHandlers = HttpApiBuilder.group(Api, "singleSignOn", group)
 export const ManagedSingleSignOnHandlers = HttpApiBuilder.group(Api, "managedSingleSignOn", group)
+
+/** The token that the provider provisions with. */
+export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handlers) =>
+  Effect.gen(function* () {
+    const access = yield* ScimAccess
+    const audit = yield* AuditTrail
+    const { scimUrl: url } = yield* SignOnCookie
+    return handlers
+      .handle("get", () =>
+        Effect.gen(function* () {
+          return { token: yield* access.find(yield* CurrentUser), url }
+        })
+      )
+      .handle("make", () =>
+        Effect.gen(function* () {
+          const by = yield* actor
+          const change = access.create(yield* CurrentUser)
+          return { ...(yield* audit.change(by, "scim_token.create", change, () => by.tenantId)), url }
+        })
+      )
+      .handle("remove", () =>
+        Effect.gen(function* () {
+          const by = yield* actor
+          const change = access.remove(yield* CurrentUser)
+          yield* audit.change(by, "scim_token.revoke", change, () => by.tenantId)
+          return { deleted: true } as const
+        })
+      )
+  })
+)
 
 /** The dashboard, which says what went wrong where something did. No other address is ever led to. */
 const toDashboard = (query = "") => HttpServerResponse.redirect(`/app${query}`, { status: 302 })

@@ -17,7 +17,7 @@ export const AgentVersionPage = Schema.Struct({
 })
 export const OneAgentVersion = Schema.Struct({
   version: Schema.Struct({ ...AgentVersion.fields, settings: AgentVersionSettings }),
-  /** What differs from the version before it. */
+  /** The differences from the version before it. */
   changes: Schema.Array(SettingChange)
 })
 

@@ -29,15 +29,15 @@ const group = (handlers: GroupHandlers<"agentVersions">) =>
       .handle("publish", ({ path, urlParams: { force = false } }) =>
         Effect.gen(function* () {
           const change = versions.publish(yield* CurrentUser, path.id, path.version, force)
-          const deed = force ? "agent.publish_forced" : "agent.publish"
-          return { agent: yield* audit.change(yield* actor, deed, change, ({ id }) => id) }
+          const action = force ? "agent.publish_forced" : "agent.publish"
+          return { agent: yield* audit.change(yield* actor, action, change, ({ id }) => id) }
         })
       )
       .handle("split", ({ path, payload, urlParams: { force = false } }) =>
         Effect.gen(function* () {
           const change = versions.split(yield* CurrentUser, path.id, payload, force)
-          const deed = force ? "agent.split_forced" : "agent.split"
-          return { agent: yield* audit.change(yield* actor, deed, change, ({ id }) => id) }
+          const action = force ? "agent.split_forced" : "agent.split"
+          return { agent: yield* audit.change(yield* actor, action, change, ({ id }) => id) }
         })
       )
       .handle("endSplit", ({ path }) =>

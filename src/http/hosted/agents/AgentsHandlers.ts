@@ -50,8 +50,8 @@ const agents = (handlers: GroupHandlers<"agents">) =>
         Effect.gen(function* () {
           const by = yield* actor
           const change = agents.patch(by, path.id, payload, expectedVersion(headers), by.actor, force)
-          const deed = force ? "agent.update_forced" : "agent.update"
-          return { agent: yield* tagged(yield* audit.change(by, deed, change, ({ id }) => id)) }
+          const action = force ? "agent.update_forced" : "agent.update"
+          return { agent: yield* tagged(yield* audit.change(by, action, change, ({ id }) => id)) }
         })
       )
       .handle("remove", ({ path: { id } }) =>

@@ -1,4 +1,4 @@
-/** What the tenant has used of the period, for the dashboard. */
+/** Usage of the tenant in the period, for the dashboard. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { InternalError } from "../../../domain/Errors.ts"

@@ -1,4 +1,4 @@
-/** The hosted chat stream, and the shims of the dashboard's domain that have moved. */
+/** The hosted chat stream, and shims for routes that have left the dashboard's domain. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -32,8 +32,8 @@ const Events = Schema.String.pipe(
 )
 
 /**
- * JSON (domain/chat/Widget `HostedTurnRequest`), or `multipart/form-data` with `message`, `files` and the other fields, those that
- * are no text as JSON.
+ * JSON (domain/chat/Widget `HostedTurnRequest`), or `multipart/form-data` with `message`, `files` and the other fields;
+ * fields other than text are JSON.
  */
 const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
   .addSuccess(Events)
@@ -60,7 +60,7 @@ const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
   .annotate(RequiredPermission, "chat")
   .annotate(RequiredRole, "agent")
 
-/** A turn from its first part, however far it has come: for a page that was loaded again in the middle of it. */
+/** A running turn from its first part on, for a page that was reloaded during the turn. */
 const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
   .setPath(Schema.Struct({ runId: RunId }))
   .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
@@ -69,7 +69,7 @@ const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
   .annotate(RequiredPermission, "chat")
   .annotate(RequiredRole, "agent")
 
-/** Ends a running turn: what was said so far becomes the reply. */
+/** Stops a running turn: the text so far becomes the reply. */
 const stop = HttpApiEndpoint.post("stop", "/api/v1/chat/stream/:runId/stop")
   .setPath(Schema.Struct({ runId: RunId }))
   .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))

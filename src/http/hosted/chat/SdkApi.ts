@@ -1,4 +1,4 @@
-/** What the widget asks for besides the chat itself; the agent comes from the key, or from `agentId`. */
+/** The widget's routes apart from the chat stream; the agent comes from the key, or from `agentId`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -14,6 +14,7 @@ import {
   InitRequest,
   SessionQuery,
   SessionView,
+  TypingRequest,
   VoiceRequest,
   VoiceView,
   WidgetMessage
@@ -25,14 +26,14 @@ import { failure, success } from "../../Envelope.ts"
 
 const refused = failure(ValidationError, NotFound)
 
-/** How the widget looks, before anybody has opened it. */
+/** The widget's appearance, read before it is opened. */
 const widget = HttpApiEndpoint.get("widget", "/api/sdk/widget")
   .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
   .addSuccess(success(ShownWidget))
   .addError(refused)
   .annotate(RequiredRole, "viewer")
 
-/** The session that is named, else a new one. */
+/** Resumes the named session, else makes a new one. */
 const init = HttpApiEndpoint.post("init", "/api/sdk/init")
   .setPayload(InitRequest)
   .addSuccess(success(SessionView))
@@ -94,6 +95,13 @@ const handoff = HttpApiEndpoint.post("handoff", "/api/sdk/handoff")
   .addError(refused)
   .annotate(RequiredRole, "agent")
 
+/** The team is told that the person writes: at most every two seconds, however often it is said. */
+const typing = HttpApiEndpoint.post("typing", "/api/sdk/typing")
+  .setPayload(TypingRequest)
+  .addSuccess(success(Schema.Struct({ told: Schema.Boolean })))
+  .addError(refused)
+  .annotate(RequiredRole, "agent")
+
 const voice = HttpApiEndpoint.post("voice", "/api/sdk/voice/start")
   .setPayload(VoiceRequest)
   .addSuccess(success(VoiceView))
@@ -109,6 +117,7 @@ export const SdkApi = HttpApiGroup.make("sdk")
   .add(identify)
   .add(feedback)
   .add(handoff)
+  .add(typing)
   .add(voice)
   .annotateEndpoints(RequiredPermission, "chat")
   .middleware(CallerAuth)

@@ -1,10 +1,11 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import type { ReadScope } from "../../../domain/accounts/Access.ts"
+import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import type { SessionId } from "../../../domain/chat/Widget.ts"
 import { Widgets } from "../../../usecases/agents/Widgets.ts"
-import { Callers } from "../../../usecases/chat/widget/Callers.ts"
+import { Callers, named, type Standing } from "../../../usecases/chat/widget/Callers.ts"
 import { WidgetSessions } from "../../../usecases/chat/widget/Sessions.ts"
 import { WidgetChat } from "../../../usecases/chat/widget/WidgetChat.ts"
 import { Api } from "../../Api.ts"
@@ -22,6 +23,11 @@ interface PageParams {
   readonly limit?: number
 }
 
+interface SessionParams {
+  readonly sessionId?: SessionId
+  readonly externalEndUserId?: ExternalEndUserId
+}
+
 /** Routes of the widget. */
 export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
   Effect.gen(function* () {
@@ -36,8 +42,19 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     /** The agent that the request is about. */
     const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
 
+    /** A session of the person that a token names, where one does. */
+    const begun = Effect.fn("SdkHandlers.begun")(function* (
+      caller: Standing,
+      { externalEndUserId, sessionId }: SessionParams
+    ) {
+      return yield* chat.init(caller, {
+        sessionId,
+        externalEndUserId: yield* named(caller, externalEndUserId)
+      })
+    })
+
     const page = Effect.fn("SdkHandlers.page")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       { cursor, limit = defaultMessages, sessionId }: PageParams
     ) {
       const session = yield* chat.session(scope, sessionId)
@@ -54,7 +71,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     return handlers
       .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.shown))
       .handle("init", ({ payload: { agentId, ...given } }) =>
-        Effect.flatMap(standingOf(agentId), (caller) => chat.init(caller, given))
+        Effect.flatMap(standingOf(agentId), (caller) => begun(caller, given))
       )
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
         Effect.flatMap(standingOf(agentId), (caller) => chat.conversation(caller, sessionId))
@@ -68,7 +85,11 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
         )
       )
       .handle("identify", ({ payload: { agentId, externalEndUserId, sessionId } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => sessions.identify(scope, sessionId, externalEndUserId))
+        Effect.gen(function* () {
+          const caller = yield* standingOf(agentId)
+          yield* named(caller, externalEndUserId)
+          return yield* sessions.identify(caller.scope, sessionId, externalEndUserId)
+        })
       )
       .handle("feedback", ({ payload: { agentId, ...opinion } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) =>
@@ -78,9 +99,14 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       .handle("handoff", ({ payload: { agentId, sessionId, ...wish } }) =>
         Effect.flatMap(standingOf(agentId), (standing) => chat.handoff(standing, sessionId, wish))
       )
+      .handle("typing", ({ payload: { agentId, sessionId } }) =>
+        Effect.flatMap(standingOf(agentId), (standing) =>
+          Effect.map(chat.typing(standing, sessionId), (told) => ({ told }))
+        )
+      )
       .handle("voice", ({ payload: { agentId, ...given } }) =>
         Effect.flatMap(standingOf(agentId), (caller) =>
-          Effect.map(chat.init(caller, given), (session) => ({ ...session, voice: null }))
+          Effect.map(begun(caller, given), (session) => ({ ...session, voice: null }))
         )
       )
   })

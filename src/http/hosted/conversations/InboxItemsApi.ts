@@ -1,4 +1,4 @@
-/** What a team keeps for its inbox: labels, saved views and canned replies. */
+/** A team's labels, saved views and canned replies. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** What the dashboard's inbox reads: conversations at a glance, newest messages, sockets and traces. */
+/** Data of the dashboard's inbox: summaries of conversations, newest messages, sockets and traces. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -44,7 +44,7 @@ const list = HttpApiEndpoint.get("list", "/api/inbox")
 export const RecentMessages = Schema.Struct({
   conversation: InboxConversation,
   messages: Schema.Array(InboxMessage),
-  /** What happened beside the messages of this page. */
+  /** Events between the messages of this page. */
   entries: Schema.Array(Entry),
   hasMore: Schema.Boolean
 })

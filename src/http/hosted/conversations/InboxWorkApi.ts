@@ -1,4 +1,4 @@
-/** What members of a team do with conversations besides answering. */
+/** A team's work on conversations, apart from replies. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -22,7 +22,7 @@ export const OnePerson = Schema.Struct({ person: Person })
 export const OneEntry = Schema.Struct({ entry: Entry })
 const Changed = success(Schema.Struct({ id: ConversationId }))
 
-/** Unread conversations that people answer and that are nobody else's; 100 stands for 100 and more. */
+/** Unread conversations that humans answer and that no other member has; 100 means 100 or more. */
 const unread = HttpApiEndpoint.get("unread", "/inbox/unread")
   .addSuccess(success(UnreadCount))
   .annotate(RequiredRole, "viewer")
@@ -40,7 +40,7 @@ const read = HttpApiEndpoint.post("read", "/conversations/:id/read")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** To a member from the role `agent` on, or with null to nobody. */
+/** Assigns to a member with role `agent` or above; null removes the assignee. */
 const assign = HttpApiEndpoint.put("assign", "/conversations/:id/assignee")
   .setPath(conversationPath)
   .setPayload(AssigneeFields)
@@ -71,7 +71,14 @@ const removeNote = HttpApiEndpoint.del("removeNote", "/conversations/:id/notes/:
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** Whom the conversation is with. */
+/** Tells the customer that the team writes. The signal is sent at most every two seconds. */
+const typing = HttpApiEndpoint.post("typing", "/conversations/:id/typing")
+  .setPath(conversationPath)
+  .addSuccess(Changed)
+  .addError(failure(NotFound))
+  .annotate(RequiredRole, "agent")
+
+/** The end user of the conversation. */
 const person = HttpApiEndpoint.get("person", "/conversations/:id/person")
   .setPath(conversationPath)
   .addSuccess(success(OnePerson))
@@ -87,6 +94,7 @@ const work = <const Id extends string>(id: Id) =>
     .add(label)
     .add(note)
     .add(removeNote)
+    .add(typing)
     .add(person)
 
 export class InboxWorkApi extends work("inboxWork").prefix("/api").middleware(SessionAuth) {}

@@ -47,6 +47,12 @@ const group = (handlers: GroupHandlers<"inboxWork">) =>
           return { id: noteId, deleted: true } as const
         })
       )
+      .handle("typing", ({ path: { id } }) =>
+        Effect.as(
+          Effect.flatMap(CurrentUser, (user) => work.typing(user, id)),
+          { id }
+        )
+      )
       .handle("person", ({ path: { id } }) =>
         Effect.map(
           Effect.flatMap(CurrentUser, (user) => work.person(user, id)),

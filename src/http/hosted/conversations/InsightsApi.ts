@@ -1,4 +1,4 @@
-/** What went wrong, grouped by what was asked, and how all turns went. */
+/** Failed turns grouped by question, and measures over all turns. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

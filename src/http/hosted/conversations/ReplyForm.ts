@@ -1,4 +1,4 @@
-/** A team member's message, as it is sent: JSON, or a form whose files are taken in as they come. */
+/** Body of a team member's message: JSON, or a form whose files are read as a stream. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -8,7 +8,7 @@ import { Said } from "./TakeoverApi.ts"
 
 const decode = Schema.decodeUnknown(Said, { errors: "all" })
 
-/** The text, and what `take` made of the files; a form may be without a text. */
+/** The text, and the results of `take` for the files; the text of a form may be empty. */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
   take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>

@@ -1,4 +1,4 @@
-/** Where the tenant's events go, for admins in the dashboard and for programs. */
+/** Webhook endpoints of the tenant, for admins in the dashboard and for programs. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -53,7 +53,7 @@ const endpoints = <const Path extends string>(base: Path) => {
       .setPath(path)
       .addSuccess(One)
       .addError(failure(ValidationError, NotFound)),
-    /** What is left out stays. `If-Match` names the version that the change was made from. */
+    /** Absent fields stay. `If-Match` names the version that the change was made from. */
     patch: HttpApiEndpoint.patch("patch", one)
       .setPath(path)
       .setHeaders(IfMatchHeader)

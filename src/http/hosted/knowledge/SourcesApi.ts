@@ -1,4 +1,4 @@
-/** The sources of the tenant's agents, for the dashboard: as the public routes, and uploads. Viewers read, admins write. */
+/** Sources of the tenant's agents, for the dashboard: the public routes' operations, and uploads. Viewers read, admins write. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -57,7 +57,7 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Body of a creation: as the public route takes it, and the agent. */
+/** Body of a creation: the public route's body with the agent. */
 export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
 
 const create = HttpApiEndpoint.post("create", "/sources")
@@ -123,12 +123,12 @@ const sync = HttpApiEndpoint.post("sync", "/sources/:id/sync")
   .addError(failure(ValidationError, NotFound, LimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** What connectors can read, and the form of what each of them asks for. */
+/** The registered readers, each with the form of its settings. */
 const readers = HttpApiEndpoint.get("readers", "/source-readers")
   .addSuccess(success(Schema.Struct({ readers: Schema.Array(ReaderForm) })))
   .annotate(RequiredRole, "viewer")
 
-/** How far a job of the source is. */
+/** Progress of a job of the source. */
 const job = HttpApiEndpoint.get("job", "/sources/:id/jobs/:jobId")
   .setPath(Schema.Struct({ id: SourceId, jobId: IngestionJobId }))
   .addSuccess(success(Schema.Struct(IngestionJob.fields)))

@@ -38,7 +38,7 @@ export const MessagePage = Schema.Struct({
   hasMore: Schema.Boolean
 })
 
-/** Any positive safe integer; more rows than a page may have are not returned at once. */
+/** `limit` may be any positive safe integer; a page has at most its maximum. */
 export const messagePageParams = Schema.Struct({
   limit: limitParam(Number.MAX_SAFE_INTEGER),
   cursor: cursorParam

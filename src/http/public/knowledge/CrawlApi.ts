@@ -1,4 +1,4 @@
-/** What a source's crawl did, and what one would do. */
+/** The report of a source's crawl, and the dry run of one. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

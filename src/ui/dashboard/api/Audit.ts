@@ -1,4 +1,4 @@
-/** Who did what. */
+/** The audit trail. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import type { AuditEntry as Declared } from "../../../domain/accounts/Audit.ts"
 import type { AuditPage } from "../../../http/hosted/accounts/AuditApi.ts"

@@ -8,13 +8,16 @@ import type {
 import type { ChannelPage } from "../../../http/hosted/channels/ChannelsApi.ts"
 import { call, firstPage } from "./Client.ts"
 
-export const providers = ["whatsapp", "messenger", "telegram", "slack"] as const
+export const providers = ["whatsapp", "messenger", "telegram", "slack", "email"] as const
 export type Provider = (typeof providers)[number]
 /** A service may have channels of its own, which have no other name than theirs. */
 export const isProvider = (name: string): name is Provider => providers.some((one) => one === name)
 /** Providers whose accounts are named by hand; the others tell the account of its token. */
 export const isNamed = (provider: Provider): provider is "whatsapp" | "messenger" =>
   provider === "whatsapp" || provider === "messenger"
+/** Whom an account of e-mail answers; the first where nothing is said. */
+export const senderRules = ["plausible", "verified", "any"] as const
+export type SenderRule = (typeof senderRules)[number]
 
 export type Channel = typeof ChannelConfiguration.Encoded
 

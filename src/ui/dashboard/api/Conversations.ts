@@ -21,7 +21,16 @@ export const states = membersOf<State>({
   AI_ACTIVE: true,
   CLOSED: true
 })
-export const channels = ["api", "widget", "whatsapp", "messenger", "telegram", "slack", "test"] as const
+export const channels = [
+  "api",
+  "widget",
+  "whatsapp",
+  "messenger",
+  "telegram",
+  "slack",
+  "email",
+  "test"
+] as const
 type Channel = (typeof channels)[number]
 /** A service may have channels of its own, which have no other name than theirs. */
 export const isChannel = (name: string): name is Channel => channels.some((one) => one === name)

@@ -1,4 +1,4 @@
-/** The team's inbox: its list, what is unread, and what members do with conversations besides answering. */
+/** The team's inbox: its list, unread counts, and work on conversations apart from replies. */
 import {
   type InfiniteData,
   infiniteQueryOptions,
@@ -67,7 +67,7 @@ export const unreadCount = queryOptions({
   queryFn: ({ signal }) =>
     call<typeof UnreadCount.Encoded>("GET", "/api/inbox/unread", { signal }).then(({ unread }) => unread),
   refetchInterval: countIntervalMs,
-  // Who asked for notifications gets them while the page is not in sight.
+  // Notifications are for the time in which the page is hidden.
   refetchIntervalInBackground: true
 })
 
@@ -113,6 +113,9 @@ export const addNote = (id: string, content: string) =>
 
 export const removeNote = (id: string, noteId: string) =>
   call("DELETE", `/api/conversations/${id}/notes/${noteId}`)
+
+/** The customer is told that the team writes. */
+export const tellTyping = (id: string) => call("POST", `/api/conversations/${id}/typing`)
 
 export const person = (id: string) =>
   queryOptions({

@@ -1,4 +1,4 @@
-/** What went wrong, and how all turns went. */
+/** Failed turns grouped by question, and measures over all turns. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type {
   InsightGroup as Group,

@@ -1,4 +1,4 @@
-/** How long the tenant keeps what. */
+/** Retention periods of the tenant. */
 import { queryOptions } from "@tanstack/react-query"
 import type { PatchRetention, Retention as Limits } from "../../../domain/accounts/Retention.ts"
 import type { RetentionAnswer } from "../../../http/hosted/accounts/RetentionApi.ts"

@@ -1,4 +1,4 @@
-/** Who is signed in. */
+/** The signed-in user. */
 import { queryOptions } from "@tanstack/react-query"
 import type { Role as Declared } from "../../../domain/accounts/Access.ts"
 import type { Login } from "../../../domain/accounts/Account.ts"

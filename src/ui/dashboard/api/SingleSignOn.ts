@@ -6,7 +6,12 @@ import type {
   PutConnection,
   SignOnProblem as Problem
 } from "../../../domain/accounts/SingleSignOn.ts"
-import type { BegunSignOn, ConnectionAnswer } from "../../../http/hosted/accounts/SingleSignOnApi.ts"
+import type {
+  BegunSignOn,
+  ConnectionAnswer,
+  MadeScimToken,
+  ScimAnswer
+} from "../../../http/hosted/accounts/SingleSignOnApi.ts"
 import { call } from "./Client.ts"
 
 export type Connection = typeof Declared.Encoded
@@ -25,3 +30,14 @@ export const disconnect = () => call("DELETE", "/api/single-sign-on")
 /** Where the browser goes to sign in. */
 export const beginSignOn = (email: string) =>
   call<typeof BegunSignOn.Encoded, typeof BeginSignOn.Encoded>("POST", "/api/auth/sso", { body: { email } })
+
+/** The token that the provider provisions with; null without one. */
+export const provisioning = queryOptions({
+  queryKey: ["provisioning"],
+  queryFn: ({ signal }) => call<typeof ScimAnswer.Encoded>("GET", "/api/single-sign-on/scim", { signal })
+})
+
+export const makeProvisioningToken = () =>
+  call<typeof MadeScimToken.Encoded>("POST", "/api/single-sign-on/scim")
+
+export const revokeProvisioningToken = () => call("DELETE", "/api/single-sign-on/scim")

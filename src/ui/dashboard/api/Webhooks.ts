@@ -1,4 +1,4 @@
-/** Where the tenant's events go. */
+/** Webhook endpoints of the tenant. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   CreateWebhook,
@@ -29,7 +29,11 @@ export const eventTypes = membersOf<EventType>({
   "source.ready": true,
   "source.failed": true,
   "feedback.given": true,
-  "version.published": true
+  "version.published": true,
+  "budget.near": true,
+  "channel.failing": true,
+  "channel.recovered": true,
+  "gap.found": true
 })
 
 const root = "/api/webhook-endpoints"

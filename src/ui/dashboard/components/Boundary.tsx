@@ -1,4 +1,4 @@
-/** What is shown where a page could not be loaded or broke: a way on, instead of an empty window. */
+/** The error boundary: shown in place of a page that failed to load or crashed, with a way to continue. */
 import { Component, type ReactNode } from "react"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
@@ -32,7 +32,7 @@ const Broken = () => {
 }
 
 interface Props {
-  /** Where this is shown: elsewhere, all is tried anew. */
+  /** The path on which the error is shown: another path resets it. */
   readonly place: string
   readonly children: ReactNode
 }

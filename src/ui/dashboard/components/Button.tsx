@@ -4,7 +4,7 @@ import css from "./Button.module.css"
 interface Props extends Omit<ButtonProps, "className" | "isPending"> {
   /** `primary` once a page; `danger` where something is lost; `quiet` within rows. */
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
-  /** What it began is not done: it keeps the focus and does nothing. */
+  /** Its action is running: the button keeps the focus and does nothing. */
   readonly busy?: boolean
   /** It shows an icon alone: `aria-label` names it. */
   readonly icon?: boolean

@@ -9,9 +9,18 @@ interface Props<K extends string> {
   readonly value: ReadonlyArray<K>
   readonly onChange: (value: ReadonlyArray<K>) => void
   readonly error?: string | undefined
+  /** True where people have given the names, in any language. */
+  readonly isNamedByPeople?: boolean
 }
 
-export const Choices = <K extends string>({ label, options, value, onChange, error }: Props<K>) => (
+export const Choices = <K extends string>({
+  label,
+  options,
+  value,
+  onChange,
+  error,
+  isNamedByPeople = false
+}: Props<K>) => (
   <CheckboxGroup
     className={css["group"] ?? ""}
     value={[...value]}
@@ -23,7 +32,7 @@ export const Choices = <K extends string>({ label, options, value, onChange, err
     {options.map(([key, name, meaning]) => (
       <Checkbox key={key} value={key} className={css["choice"] ?? ""}>
         <span aria-hidden className={css["box"]} />
-        <span>
+        <span {...(isNamedByPeople ? { lang: "" } : {})}>
           <span className={css["name"]}>{name}</span> <span className={css["meaning"]}>{meaning}</span>
         </span>
       </Checkbox>

@@ -15,7 +15,7 @@ const words = texts(
 
 interface Props {
   readonly citation: Citation
-  /** Where its passage is shown beside the reply: leads there. Without it the passage is shown over the page. */
+  /** Link to the passage beside the reply. Without it the passage opens over the page. */
   readonly onShow?: ((index: number) => void) | undefined
 }
 

@@ -86,7 +86,7 @@ export const Question = ({ title, question, action, onConfirm, ...open }: Questi
 }
 
 interface ConfirmProps extends Omit<QuestionProps, "isOpen" | "onOpenChange"> {
-  /** What opens the question. */
+  /** The element that opens the dialog. */
   readonly trigger: ReactNode
 }
 

@@ -14,7 +14,7 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
     readonly fetchNextPage: () => Promise<unknown>
   }
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>
-  /** What stands there instead while there are no rows. */
+  /** Content shown while there are no rows. */
   readonly empty: ReactNode
   /** Above the rows. */
   readonly bar?: ReactNode

@@ -1,4 +1,4 @@
-/** Where a message is written, with the files that go along: Enter sends, Shift and Enter begins a line. */
+/** The form of a message and its files: Enter sends, Shift and Enter begins a line. */
 import {
   type FormEvent,
   type KeyboardEvent,
@@ -60,16 +60,16 @@ const Files = ({ files, onRemove }: FilesProps) => {
   )
 }
 
-/** A text that is inserted by its name. */
+/** A canned text that is inserted by its name. */
 export interface Snippet {
   readonly name: string
   readonly text: string
 }
 
-/** Offered at once at most. */
+/** Maximum number of suggestions. */
 const maxOffered = 6
 
-/** The `/name` that ends what stands before the caret. */
+/** The `/name` directly before the caret. */
 const command = /(?:^|\s)\/([\p{L}\p{N}_-]*)$/u
 
 interface OfferedProps {
@@ -103,27 +103,27 @@ const Offered = ({ active, id, onChoose, snippets }: OfferedProps) => {
 }
 
 export interface MessageFormProps {
-  /** The name of this draft in the list of drafts that were not sent. */
+  /** The name of this draft in the list of unsent drafts. */
   readonly draft: { readonly name: string; readonly title: string }
-  /** Of the field. */
+  /** Label of the field. */
   readonly label: string
   readonly placeholder: string
-  /** What is to be known before it is sent. */
+  /** A note above the send button. */
   readonly note?: string
-  /** Whether files may go along; they may by default. */
+  /** Whether files may be attached; true by default. */
   readonly attaching?: boolean
-  /** Whether files may go without a word. */
+  /** Whether files may be sent without a text. */
   readonly wordless?: boolean
-  /** In place of the way to send, while there is none: what is written stays. */
+  /** Shown instead of the send button while sending is not possible; the text stays. */
   readonly busy?: ReactNode
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
-  /** What is offered in place of a `/` and the beginning of a name. */
+  /** Texts that are suggested after a `/`. */
   readonly snippets?: ReadonlyArray<Snippet>
-  /** The field, for those who put the focus into it. */
+  /** The field, for callers that focus it. */
   readonly field?: RefObject<HTMLTextAreaElement | null>
-  /** Called with each change of what is written. */
+  /** Called with each change of the text. */
   readonly onWrite?: () => void
-  /** Further choices, before the way to send. */
+  /** Further controls, before the send button. */
   readonly children?: ReactNode
 }
 

@@ -11,7 +11,7 @@ interface Props {
   /** That it is not shown again. */
   readonly help: string
   readonly secret: string
-  /** What to do with it. */
+  /** Instructions for the secret. */
   readonly children?: ReactNode
   readonly onClose: () => void
 }

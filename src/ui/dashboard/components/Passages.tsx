@@ -1,4 +1,4 @@
-/** What the model was shown of the sources: each passage with how well it fits, why it was found, and what the reply cites of it. */
+/** Passages that the model was shown: their scores, why they were found, and the reply's citations. */
 import { Link } from "wouter"
 import type { RunPassage } from "../../../domain/chat/AgentRun.ts"
 import { useFormat } from "../text/Format.ts"
@@ -39,7 +39,7 @@ const words = texts(
   }
 )
 
-/** Characters that are shown before somebody asks for more. */
+/** Characters that are shown before the passage is expanded. */
 const previewLength = 420
 
 /** `text` without the ends of lines that only its writer's editor broke; as long as it was. */

@@ -1,4 +1,4 @@
-/** What went wrong, with the request's id for the operator. */
+/** An error message, with the request's id for the operator. */
 import { ApiError } from "../api/Client.ts"
 import { issuesOf } from "../forms/useIssues.ts"
 import { everywhere } from "../text/everywhere.ts"

@@ -1,11 +1,11 @@
-/** What a model, a customer or a colleague wrote, as elements: never as HTML. */
+/** Text of models, customers and members as elements, never as HTML. */
 import { createElement, type ReactNode, useMemo } from "react"
 import { type Drawing, elements, spoken } from "../../markdown/Elements.ts"
 import css from "./Prose.module.css"
 
 interface Props {
   readonly text: string
-  /** What stands for `[index]`, null for a mark that names nothing; without it marks are text. */
+  /** The element for `[index]`, null for a mark without a citation; without it marks are text. */
   readonly citation?: (index: number) => ReactNode
   /** More is to come. */
   readonly streaming?: boolean

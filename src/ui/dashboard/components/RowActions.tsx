@@ -1,10 +1,10 @@
-/** What can be done with one row: quiet buttons, each named with what it is about. */
+/** Actions of one row: quiet buttons, each labelled with its object. */
 import { Button } from "./Button.tsx"
 import { Confirm, type QuestionProps } from "./Dialog.tsx"
 
 interface RowButtonProps {
   readonly label: string
-  /** What tells the row from the others, read out with the label. */
+  /** The row's name, which screen readers read with the label. */
   readonly of: string
   readonly busy?: boolean
   readonly onPress: () => void

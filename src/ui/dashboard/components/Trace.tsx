@@ -1,4 +1,4 @@
-/** What happened in a turn, event by event, while it happens. */
+/** Events of a turn, live. */
 import type {
   RunEvent as DeclaredEvent,
   RunEventType,
@@ -120,7 +120,7 @@ interface Props {
   readonly version?: number | null
   /** Of the models; null where it is not known. */
   readonly cost?: (typeof RunTrace.Encoded)["cost"]
-  /** What the model was shown of the sources, as it was then. */
+  /** Passages that the model was shown, as they were then. */
   readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>
 }
 

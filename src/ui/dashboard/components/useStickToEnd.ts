@@ -1,11 +1,11 @@
 /** A box of messages that grows: it shows its end while its reader is there, and stays where they read otherwise. */
 import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef } from "react"
 
-/** How near to its end a reader counts as following, in pixels. */
-const near = 80
+/** Distance from the end at which a reader still follows, in pixels. */
+const followDistancePx = 80
 
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
-  scrollHeight - scrollTop - clientHeight < near
+  scrollHeight - scrollTop - clientHeight < followDistancePx
 
 interface Sticking {
   readonly frame: RefObject<HTMLDivElement | null>
@@ -21,7 +21,7 @@ export const useStickToEnd = (own?: string | number): Sticking => {
   const frame = useRef<HTMLDivElement>(null)
   const following = useRef(true)
   const lastOwn = useRef(own)
-  /** Where the last new text has moved the box to. */
+  /** Scroll position after the last new text. */
   const placedAt = useRef(0)
   const stick = () => {
     const box = frame.current

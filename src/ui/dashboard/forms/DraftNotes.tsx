@@ -1,4 +1,4 @@
-/** What a form says of what was not saved, of what came back, and of what another session has stored meanwhile. */
+/** Notes of a form about unsaved changes, a restored draft, and changes of another session. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { Link, useLocation } from "wouter"
@@ -46,7 +46,7 @@ const words = texts(
 
 interface DraftStateProps<A extends Fields> {
   readonly draft: Draft<A>
-  /** What is said while nothing is to be saved. */
+  /** Shown while there is nothing to save. */
   readonly children?: ReactNode
 }
 
@@ -94,7 +94,7 @@ export const Theirs = <A extends Fields>({
 }: {
   readonly draft: Draft<A>
   readonly name: keyof A & string
-  /** How a value of the field is written. */
+  /** Formats a value of the field. */
   readonly shown?: (value: unknown) => string
 }) => {
   const t = useText(words)

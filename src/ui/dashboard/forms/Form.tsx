@@ -5,7 +5,7 @@ import css from "./Form.module.css"
 
 interface Props {
   readonly onSubmit: () => void
-  /** What is shown above the fields: {@link useIssues} says what belongs there. */
+  /** A general error above the fields: see {@link useIssues}. */
   readonly problem?: unknown
   readonly children: ReactNode
 }

@@ -20,7 +20,7 @@ export interface Draft<A extends Fields> {
   readonly take: (name: keyof A) => void
   /** Back to what is stored. */
   readonly discard: () => void
-  /** What is typed has been stored. */
+  /** To be called when the values have been stored. */
   readonly saved: () => void
 }
 
@@ -29,7 +29,7 @@ interface Options<A extends Fields> {
   readonly name: string
   /** Its name in the list of drafts that were not saved. */
   readonly title: string
-  /** What is stored now, as the form shows it. */
+  /** The stored values, as the form shows them. */
   readonly stored: A
   /** Secrets: they are not kept. */
   readonly unkept?: ReadonlyArray<keyof A & string>

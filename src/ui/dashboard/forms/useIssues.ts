@@ -1,4 +1,4 @@
-/** What the service found wrong with a form, field by field. */
+/** Validation issues of a form, field by field. */
 import { ApiError } from "../api/Client.ts"
 import { useIssueWords } from "../text/useIssueWords.ts"
 

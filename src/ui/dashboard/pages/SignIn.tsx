@@ -2,6 +2,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { ApiError } from "../api/Client.ts"
+import { isBrokenOff, knowsPasskeys, signInWithPasskey } from "../api/Passkeys.ts"
 import { beginSignOn, type SignOnProblem } from "../api/SingleSignOn.ts"
 import { session, signIn } from "../api/Session.ts"
 import { Button } from "../components/Button.tsx"
@@ -19,6 +20,9 @@ const words = texts(
     wrong: "The e-mail address or the password is wrong.",
     often: "Too many attempts. Please wait fifteen minutes and try again.",
     signOn: "Continue with single sign-on",
+    passkey: "Continue with a passkey",
+    noPasskey: "The passkey was not used: it was cancelled, or took too long.",
+    wrongPasskey: "This passkey is not known here any more. Sign in with your password.",
     noSignOn: "There is no single sign-on for this address. Sign in with your password.",
     retry: "The sign-in took too long or was begun in another window. Please try again.",
     denied: "Your organisation did not let you in. Ask whoever runs its sign-in.",
@@ -36,6 +40,9 @@ const words = texts(
     wrong: "Die E-Mail-Adresse oder das Passwort ist falsch.",
     often: "Zu viele Versuche. Bitte eine Viertelstunde warten und dann noch einmal versuchen.",
     signOn: "Weiter mit Single Sign-on",
+    passkey: "Weiter mit einem Passkey",
+    noPasskey: "Der Passkey wurde nicht benutzt: abgebrochen oder zu lange gewartet.",
+    wrongPasskey: "Dieser Passkey ist hier nicht mehr bekannt. Bitte mit dem Passwort anmelden.",
     noSignOn: "Für diese Adresse gibt es kein Single Sign-on. Bitte mit dem Passwort anmelden.",
     retry:
       "Die Anmeldung hat zu lange gedauert oder in einem anderen Fenster begonnen. Bitte noch einmal versuchen.",
@@ -81,8 +88,19 @@ export const SignIn = () => {
   const [returned] = useState(returnedWith)
   const signOn = useMutation({
     mutationFn: () => beginSignOn(email),
-    onMutate: () => attempt.reset(),
+    onMutate: () => {
+      attempt.reset()
+      byPasskey.reset()
+    },
     onSuccess: ({ url }) => location.assign(url)
+  })
+  const byPasskey = useMutation({
+    mutationFn: signInWithPasskey,
+    onMutate: () => {
+      attempt.reset()
+      signOn.reset()
+    },
+    onSuccess: ({ user }) => queries.setQueryData(session.queryKey, user)
   })
   useEffect(() => {
     document.title = `${t.title} · Spoke`
@@ -90,9 +108,10 @@ export const SignIn = () => {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     signOn.reset()
+    byPasskey.reset()
     attempt.mutate()
   }
-  const untried = attempt.isIdle && signOn.isIdle
+  const untried = attempt.isIdle && signOn.isIdle && byPasskey.isIdle
   return (
     <main className={css["place"]}>
       <form className={css["form"]} onSubmit={submit}>
@@ -105,6 +124,20 @@ export const SignIn = () => {
         ) : null}
         {signOn.error === null ? null : (
           <Problem problem={signOn.error} sentence={isStatus(signOn.error, 404) ? t.noSignOn : undefined} />
+        )}
+        {byPasskey.error === null ? null : (
+          <Problem
+            problem={byPasskey.error}
+            sentence={
+              isBrokenOff(byPasskey.error)
+                ? t.noPasskey
+                : isStatus(byPasskey.error, 401)
+                  ? t.wrongPasskey
+                  : isStatus(byPasskey.error, 429)
+                    ? t.often
+                    : undefined
+            }
+          />
         )}
         {attempt.error === null ? null : (
           <Problem
@@ -143,6 +176,11 @@ export const SignIn = () => {
         >
           {t.signOn}
         </Button>
+        {knowsPasskeys() ? (
+          <Button busy={byPasskey.isPending} onPress={() => byPasskey.mutate()}>
+            {t.passkey}
+          </Button>
+        ) : null}
         <p className={css["hint"]}>{t.first}</p>
       </form>
     </main>

@@ -11,7 +11,7 @@ export const germanCodes: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_ERROR: "Etwas an der Eingabe stimmt nicht.",
   NOT_FOUND: "Das gibt es nicht oder nicht mehr.",
   LIMIT_EXCEEDED: "Das Kontingent an Quellen oder Synchronisierungen ist ausgeschöpft.",
-  TURN_LIMIT_EXCEEDED: "Das Kontingent an Antworten ist ausgeschöpft.",
+  TURN_LIMIT_EXCEEDED: "Das Kontingent an Antworten ist ausgeschöpft, oder ein Budget ist ausgegeben.",
   CONVERSATION_NOT_FOUND: "Das Gespräch gibt es nicht.",
   CONVERSATION_NOT_ACTIVE: "In diesem Gespräch antwortet der Agent gerade nicht.",
   END_USER_NOT_FOUND: "Die Person gibt es nicht.",

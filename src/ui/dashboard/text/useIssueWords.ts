@@ -1,4 +1,4 @@
-/** What is wrong with a value: the service's words for it in English, and what they mean in German. */
+/** Messages of validation issues: the service's English ones, and their German translations. */
 import { useLanguage } from "./Language.tsx"
 
 type Translation = readonly [english: RegExp, readable: string, german: string]

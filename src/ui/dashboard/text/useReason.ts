@@ -1,4 +1,4 @@
-/** What went wrong: a sentence in the reader's language, and the service's own message where that says more. */
+/** Messages of errors: a sentence in the reader's language, and the service's own message where it has more detail. */
 import { ApiError } from "../api/Client.ts"
 import { germanCodes } from "./codes.ts"
 import { everywhere } from "./everywhere.ts"

@@ -1,4 +1,4 @@
-/** Tells of what comes while nobody looks, by the browser and by a sound: only where it was asked for. */
+/** Notifications of the browser, and a sound, for messages that arrive while the page is hidden; off by default. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 
 const storageKey = "spoke.notifications"

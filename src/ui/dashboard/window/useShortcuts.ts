@@ -1,4 +1,4 @@
-/** Single keys that do something on a page, never while somebody types, and switched off by who wants it so. */
+/** Shortcuts of one key. They are ignored in text fields, and each user can switch them off. */
 import { useEffect, useRef, useSyncExternalStore } from "react"
 
 const storageKey = "spoke.shortcuts"

@@ -18,7 +18,7 @@ export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Ci
   }))
 
 /**
- * Tells each citation in the middle of the text, right before the bracket that ends its first mark: whoever shows the
+ * Tells each citation in the middle of the text, right before the bracket that ends its first mark: a client that shows the
  * text as it comes knows by then what the mark stands for. Where that is does not depend on the pieces of the text.
  */
 export class Telling {
@@ -57,7 +57,7 @@ export class Telling {
     return [...this.candidates.values()].filter(({ index }) => numbers.has(index))
   }
 
-  /** What was told of the text so far. */
+  /** The text that was passed on so far. */
   get text(): string {
     return this.said
   }
@@ -67,12 +67,12 @@ export class Telling {
     return this.of(this.told)
   }
 
-  /** What is told for the next piece of the text. */
+  /** The parts for the next piece of the text: citations come before their marks. */
   say(delta: string): ReadonlyArray<TurnPart> {
     return this.tell(this.scanner === null ? [{ _tag: "Text", text: delta }] : this.scanner.push(delta))
   }
 
-  /** What was held back, once nothing follows. */
+  /** The rest that was held back, at the end of the text. */
   end(): ReadonlyArray<TurnPart> {
     return this.scanner === null ? [] : this.tell(this.scanner.flush())
   }

@@ -8,7 +8,7 @@ export interface MarkedClaim {
   readonly end: number
   /** Without its marks. */
   readonly text: string
-  /** What it cites, in order, each once. */
+  /** Its citations, in order and without repetition. */
   readonly numbers: ReadonlyArray<number>
 }
 

@@ -1,4 +1,4 @@
-/** Whether the sources say what a reply says, and what becomes of a reply that they do not support. */
+/** Checks whether sources support a reply, and decides about an unsupported one. */
 import type { Context } from "effect"
 import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
 import type { Bill } from "../../../domain/billing/Cost.ts"
@@ -7,15 +7,15 @@ import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { claimsOf, type MarkedClaim } from "./Claims.ts"
 
 export interface Grounding {
-  /** With what was found out about them. */
+  /** The citations, with the results of the check. */
   readonly citations: ReadonlyArray<Citation>
-  /** True when the sources do not support a statement that cites them. */
+  /** True when the sources do not support one of the statements that cite them. */
   readonly isUnsupported: boolean
   /** For the trace; null when nothing was checked. */
   readonly payload: Readonly<Record<string, unknown>> | null
   readonly inputTokens: number
   readonly outputTokens: number
-  /** What models that were asked cost. */
+  /** Costs of the models that checked. */
   readonly bills: ReadonlyArray<Bill>
 }
 
@@ -28,7 +28,7 @@ const gravity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
 const gravityOf = ({ verdict: { supported } }: Judged): number =>
   supported === null ? 0 : gravity[supported]
 
-/** Of the statements that cite it the one that it supports least, the first of them. */
+/** The least supported statement that cites it; the first of equals. */
 const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation => {
   const own = judged.filter(({ claim }) => claim.numbers.includes(citation.index))
   const [first, ...others] = own
@@ -45,7 +45,7 @@ const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation 
   }
 }
 
-/** Of a reply in which nothing is to be checked: one without citations, or of quotations. */
+/** The result for a reply without anything to check: one without citations, or one of quotations. */
 export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
   citations,
   isUnsupported: false,

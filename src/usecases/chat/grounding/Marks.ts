@@ -37,7 +37,7 @@ class CodeState {
     } else if (character !== " " && character !== "\t") this.isLineBlank = false
   }
 
-  /** Whether the next character stands in code, if it is neither a backtick nor a tilde. */
+  /** True when the next character is inside code, unless it is a backtick or a tilde. */
   isCode(): boolean {
     this.settle()
     return this.fence !== null || this.inline > 0
@@ -60,7 +60,7 @@ export class MarkScanner {
   private readonly numbers: ReadonlySet<number>
   private readonly removesOthers: boolean
   private readonly code = new CodeState()
-  /** What may yet become marks, one within the other, innermost last; and the blanks before them. */
+  /** Incomplete marks, nested, the innermost last; and the blanks before them. */
   private open: Array<string> = []
   private blanks = ""
   /** True right after a mark was removed. */
@@ -74,13 +74,13 @@ export class MarkScanner {
     this.removesOthers = removesOthers
   }
 
-  /** What is certain now that `delta` has come. */
+  /** The text that is final after `delta`. */
   push(delta: string): ReadonlyArray<Piece> {
     for (let place = 0; place < delta.length; place++) this.read(delta.charAt(place))
     return this.taken()
   }
 
-  /** What was held back, once nothing follows. */
+  /** The rest that was held back, at the end of the text. */
   flush(): ReadonlyArray<Piece> {
     if (this.removed) this.blanks = ""
     this.release()

@@ -13,7 +13,7 @@ export interface Passage {
   readonly chunk: FoundChunk
   /** Chunks of one section in the order of reading. */
   readonly text: string
-  /** When the service read it; null where that is not known. */
+  /** The time at which the service read it; null where unknown. */
   readonly readAt: DateTime.Utc | null
   /** True for an answer that was written beforehand. */
   readonly curated: boolean
@@ -29,7 +29,8 @@ export const titleOf = ({ title, heading }: FoundChunk): string =>
 const keyOf = ({ documentId, heading }: { readonly documentId: string; readonly heading: string }) =>
   `${documentId} ${heading}`
 
-const gap = "\n\n[…]\n\n"
+/** Stands between chunks that are not neighbours. */
+export const gap = "\n\n[…]\n\n"
 
 interface Section {
   readonly best: FoundChunk

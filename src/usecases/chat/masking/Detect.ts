@@ -47,7 +47,7 @@ interface Group {
   readonly start: number
   readonly end: number
   readonly digits: string
-  /** What stands between it and the group before in the same row; null for the first. */
+  /** The separator before it in the same row; null for the first group. */
   readonly gap: string | null
 }
 

@@ -1,4 +1,4 @@
-/** What a turn keeps from its tools, its checker and its trace; nothing of it is done where the agent masks nothing. */
+/** Masking of a turn's tools, checker and trace; without effect where the agent masks nothing. */
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"

@@ -50,9 +50,9 @@ const merged = (found: ReadonlyArray<Found>): ReadonlyArray<Found> => {
 
 /** For texts that come in pieces. */
 export interface Restoring {
-  /** What may be shown now that `delta` has come. */
+  /** The text that may be shown after `delta`. */
   readonly push: (delta: string) => string
-  /** What was held back, once nothing follows. */
+  /** The rest that was held back, at the end of the text. */
   readonly flush: () => string
 }
 
@@ -80,12 +80,12 @@ export class Masking {
     this.#kinds = new Set([...settings.kinds, ...this.#patterns.map(({ name }) => name), literalKind])
   }
 
-  /** How many values were masked, by kind. */
+  /** Number of masked values, by kind. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#counts)
   }
 
-  /** Whether the tool gets the values. */
+  /** Whether the tool gets the unmasked values. */
   trusts(tool: string): boolean {
     return this.#settings.tools.includes(tool)
   }
@@ -108,7 +108,7 @@ export class Masking {
     return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
   }
 
-  /** What the model reads of the agent's own texts: all of it, unless sources are masked. */
+  /** Masks the agent's own texts for the model; unchanged unless sources are masked. */
   readonly source = (text: string): string => (this.#settings.sources ? this.text(text) : this.literals(text))
 
   /** Only what looks like a placeholder is replaced. */
@@ -143,14 +143,14 @@ export class Masking {
         )
   }
 
-  /** What a tool answers: the placeholders that it was given mean what they meant. */
+  /** Masks a tool's answer: placeholders that the tool was given keep their meaning. */
   readonly answered = (input: JsonObject | null, value: JsonValue): JsonValue => {
     const given = new Set<string>()
     for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) given.add(keyOf(inner))
     return this.json(value, (key) => given.has(key))
   }
 
-  /** What a tool answered in a turn that is run again: placeholders of then stay, and no value gets one of them. */
+  /** Masks a tool's answer from a turn that is replayed: old placeholders stay, and no value gets one of them. */
   readonly recorded = (value: JsonValue): JsonValue =>
     this.json(value, (key) => {
       const at = key.lastIndexOf("-")
@@ -159,7 +159,7 @@ export class Masking {
       return true
     })
 
-  /** What may be searched for: without the values, or the words for them where nothing else is left. */
+  /** The query for search: without the values, or with their words where nothing else is left. */
   readonly searchable = (text: string): string => {
     const masked = this.text(text, "", () => true)
     const without = (instead: (kind: string) => string) =>
@@ -174,7 +174,7 @@ export class Masking {
     return /[\p{L}\p{N}]/u.test(bare) ? bare : without((kind) => kind)
   }
 
-  /** A passage for whoever compares it with statements that have gone through {@link known}. */
+  /** A passage, masked for comparison with statements that have gone through {@link known}. */
   readonly passage = (text: string): string => (this.#settings.sources ? this.text(text) : this.known(text))
 
   /** For comparing: values and placeholders as their kinds. */
@@ -184,7 +184,7 @@ export class Masking {
       return this.#isPlaceholder(key) ? `[${key.slice(0, key.lastIndexOf("-"))}]` : whole
     })
 
-  /** What the model wrote, with the values. */
+  /** The model's text with the values restored. */
   readonly restored = (text: string): string =>
     text.replaceAll(bracketed, (whole, inner: string) => this.#values.get(keyOf(inner)) ?? whole)
 

@@ -35,7 +35,7 @@ export interface ReplayAgent {
   readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "masking">
   readonly hasSources: boolean
   readonly hasCurated: boolean
-  /** What the model is told of the agent's tools, as far as that is known without asking a server. */
+  /** The agent's tools as the model sees them, as far as that is known without a request to a server. */
   readonly declarations: ReadonlyArray<ToolDeclaration>
 }
 
@@ -105,6 +105,8 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
         reserved: true,
         periodStart: DateTime.toDate(run.startedAt),
         credited: false,
+        budgeted: false,
+        spentBudget: null,
         known: true,
         endUserId: run.endUserId,
         state: "AI_ACTIVE",

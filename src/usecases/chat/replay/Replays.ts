@@ -12,15 +12,17 @@ import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Acc
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
 import { NotFound } from "../../../domain/Errors.ts"
 import { type AgentId, newId, type RunId } from "../../../domain/Ids.ts"
+import type { QaPair } from "../../../domain/knowledge/CuratedSource.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
 import { shownSettings } from "../../../store/agents/AgentSettings.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
 import { type RecordedRun, RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
 import { PassageStore } from "../../../store/knowledge/Passages.ts"
 import { TurnSettings } from "../TurnSettings.ts"
+import * as DraftAnswer from "./DraftAnswer.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
 
-/** Who replays, as the audit trail names them, and what they may read: a key stands for its own agent alone. */
+/** The actor of a replay, for the audit trail, and what they may read: a key reads its own agent only. */
 export const standing = (
   caller: Caller,
   agentId: AgentId
@@ -121,23 +123,33 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return replayed
     })
 
-    /** What `asked` comes to, with how long it took in milliseconds. */
-    const timed = (scope: ReadScope, asked: RecordedRun, agent: ReplayTurn.ReplayAgent) =>
+    /** The result of `asked`, with its duration in milliseconds. */
+    const timed = (
+      given: ReplayTurn.ReplayEnvironment,
+      scope: ReadScope,
+      asked: RecordedRun,
+      agent: ReplayTurn.ReplayAgent
+    ) =>
       Effect.map(
-        Effect.timed(ReplayTurn.replay(environment, scope, asked, agent, timeout)),
+        Effect.timed(ReplayTurn.replay(given, scope, asked, agent, timeout)),
         ([took, replayed]) => ({ ...replayed, latency: Duration.toMillis(took) })
       )
 
     /**
      * How `chosen` answers, all sources of the agent being readable: `question` one that stands at the beginning of a
-     * conversation, with tools that answer as in the turn `runId`; `turn` that turn. Nothing is kept of either.
+     * conversation, with tools that answer as in the turn `runId`; `turn` that turn. Nothing is kept of either. `draft` is a
+     * curated answer that is found beside those that are live.
      */
     const asking = Effect.fn("Replays.asking")(function* (
       of: AgentScope,
-      chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
+      chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">,
+      draft: QaPair | null = null
     ) {
       const scope: ReadScope = { ...of, sourceScope: null }
-      const agent = yield* withBelongings(scope, chosen)
+      const known = yield* withBelongings(scope, chosen)
+      const agent = draft === null ? known : { ...known, hasCurated: true, hasSources: true }
+      const search = draft === null ? environment.search : DraftAnswer.beside(environment.search, draft)
+      const given = { ...environment, search }
       const question = Effect.fn("Replays.question")(function* (text: string, runId: RunId | null) {
         const stored = runId === null ? Option.none() : yield* runs.find(scope, runId)
         const asked: RecordedRun = {
@@ -158,11 +170,11 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
           events: Option.match(stored, { onNone: () => [], onSome: (run) => run.events }),
           history: []
         }
-        return yield* timed(scope, asked, agent)
+        return yield* timed(given, scope, asked, agent)
       })
       const turn = Effect.fn("Replays.turn")(function* (runId: RunId) {
         const stored = yield* runs.find(scope, runId)
-        return Option.isNone(stored) ? null : yield* timed(scope, stored.value, agent)
+        return Option.isNone(stored) ? null : yield* timed(given, scope, stored.value, agent)
       })
       return { question, turn }
     })

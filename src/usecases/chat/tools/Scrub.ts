@@ -220,9 +220,9 @@ class Line<A> {
 }
 
 export interface Streaming {
-  /** What may be shown now that `delta` has come. */
+  /** The text that may be shown after `delta`. */
   readonly push: (delta: string) => string
-  /** What was held back, once nothing follows. */
+  /** The rest that was held back, at the end of the text. */
   readonly flush: () => string
 }
 
@@ -234,13 +234,13 @@ interface Span {
 /** One text on its way. Places are counted from its beginning. */
 class Scan implements Streaming {
   readonly #automaton: Automaton
-  /** What is not shown yet, in the pieces in which it came, and how much of the first is. */
+  /** Text that is not shown yet, in its original pieces, and the consumed length of the first. */
   readonly #pieces = new Line<string>()
   #used = 0
   #state = 0
   #end = 0
   #shown = 0
-  /** What has to be hidden and is not shown yet; needles that overlap are one. */
+  /** Ranges to hide in the text that is not shown yet; overlapping needles are one range. */
   readonly #hidden = new Line<Span>()
   /** Needles that end here and count if no word goes on after them. */
   #undecided: ReadonlyArray<Span> = []

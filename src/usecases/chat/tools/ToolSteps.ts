@@ -53,7 +53,7 @@ const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
         const text = tools.scrubber.text(said).slice(0, maxProgressCharacters).toWellFormed()
         return emit(turn, { _tag: "ToolProgress", id: call.id, text })
       }),
-    /** What is said after the answer would take its place. */
+    /** Text after the answer would replace it. */
     end: Effect.sync(() => {
       left = 0
     })

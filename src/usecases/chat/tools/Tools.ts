@@ -46,7 +46,7 @@ export interface TurnTools {
   readonly declarations: ReadonlyArray<ToolDeclaration>
   /** Tools that could not be offered, and why: one entry a tool of the agent. */
   readonly unavailable: ReadonlyArray<{ readonly name: string; readonly failure: Bindings.ToolFailure }>
-  /** What the model may see of the call, be it the tool's answer or its failure. */
+  /** The part of the call that the model may see: the tool's answer or its failure. */
   readonly call: (name: string, input: JsonObject | null, progress: Progress) => Called
   readonly scrubber: Scrubber
   /** True where calls are answered from a trace, which holds no personal data that was masked. */

@@ -10,6 +10,7 @@ import {
   type ReadScope
 } from "../../../domain/accounts/Access.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
+import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
 
@@ -23,9 +24,27 @@ export interface Standing {
   readonly full: boolean
   /** Whether the caller may change the agent. */
   readonly mayChange: boolean
-  /** What a realtime token of the caller's stands on. */
+  /** The credential behind the caller's realtime token. */
   readonly by: Grantor | null
+  /** The name that a token proves; null where none does. */
+  readonly visitor: ExternalEndUserId | null
 }
+
+/** The person whom a request is for: a name that a token proves stands alone. */
+export const named = (
+  { visitor }: Pick<Standing, "visitor">,
+  given: ExternalEndUserId | undefined
+): Effect.Effect<ExternalEndUserId | undefined, ValidationError> =>
+  visitor === null || given === undefined || given === visitor
+    ? Effect.succeed(visitor ?? given)
+    : Effect.fail(
+        new ValidationError({
+          message: "The visitor's token is somebody else's.",
+          details: {
+            issues: [{ path: ["externalEndUserId"], message: "Expected the name that the token proves" }]
+          }
+        })
+      )
 
 export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Callers", {
   effect: Effect.gen(function* () {
@@ -34,14 +53,15 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
     /** A key stands for its own agent, and `agentId` is ignored; a dashboard user must name one of the tenant's. */
     const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
-        const { agentId: own, permissions, sourceScope, tenantId } = caller.key
+        const { agentId: own, permissions, sourceScope, tenantId, visitor = null } = caller.key
         const scope: ReadScope = { tenantId, agentId: own, sourceScope }
         const view: Standing = {
           scope,
           channel: "widget",
           full: allows(permissions, "trace_read"),
           mayChange: false,
-          by: grantorOfKey(caller.key)
+          by: grantorOfKey(caller.key),
+          visitor
         }
         return view
       }
@@ -57,7 +77,8 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
         channel: "test",
         full: true,
         mayChange: atLeast(caller.user.role, "admin"),
-        by: grantorOfUser(caller.user)
+        by: grantorOfUser(caller.user),
+        visitor: null
       }
       return view
     })

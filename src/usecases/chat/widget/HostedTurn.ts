@@ -23,7 +23,7 @@ import type { Files } from "../TurnOptions.ts"
 import * as Identity from "../Identity.ts"
 import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import { Attachments, type StagedFile } from "./Attachments.ts"
-import type { HostedChannel, Standing } from "./Callers.ts"
+import { type HostedChannel, named, type Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 /** How often a message looks again who answers, when that changes while it is being handed over. */
@@ -162,6 +162,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       const { channel, scope } = standing
       const { agentId: _, draft, replaces, retryOf, sessionId, version, ...turn } = request
       yield* checkTrial(standing, request)
+      yield* named(standing, turn.externalEndUserId)
       if (retryOf !== undefined && sessionId !== undefined) {
         return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
       }

@@ -2,7 +2,7 @@
 import { createHash, randomBytes } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { AgentScope, ReadScope } from "../../../domain/accounts/Access.ts"
+import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import { Conflict, NotFound } from "../../../domain/Errors.ts"
 import { newId } from "../../../domain/Ids.ts"
@@ -21,7 +21,8 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
   effect: Effect.gen(function* () {
     const store = yield* WidgetSessionStore
 
-    const find = Effect.fn("WidgetSessions.find")(function* (scope: AgentScope, sessionId: SessionId) {
+    /** Its conversation is one that may be read under the scope: null where what was said last was said under another. */
+    const find = Effect.fn("WidgetSessions.find")(function* (scope: ReadScope, sessionId: SessionId) {
       const found = yield* store.find(scope, hashOf(sessionId))
       if (Option.isNone(found)) return yield* unknown()
       const session: Session = { sessionId, ...found.value }
@@ -33,7 +34,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
      * session's reach. A session that belongs to another id of the caller's stays as it is: 409.
      */
     const identify = Effect.fn("WidgetSessions.identify")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       sessionId: SessionId,
       externalId: ExternalEndUserId
     ) {
@@ -49,7 +50,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
 
     /** A new session; a person of its own unless the caller names one. */
     const open = Effect.fn("WidgetSessions.open")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       externalId: ExternalEndUserId | null
     ) {
       const sessionId = yield* freshId
@@ -63,7 +64,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
 
     /** The session that is named, else a new one. */
     const begin = Effect.fn("WidgetSessions.begin")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       {
         externalEndUserId,
         sessionId
@@ -78,7 +79,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
         : yield* identify(scope, sessionId, externalEndUserId)
     })
 
-    /** Where the session's next message goes; `created` when a conversation begins with it. */
+    /** The conversation of the session's next message; `created` when it begins with it. */
     const place = Effect.fn("WidgetSessions.place")(function* (
       scope: ReadScope,
       channel: HostedChannel,

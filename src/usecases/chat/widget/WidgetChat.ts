@@ -1,9 +1,9 @@
-/** What the widget reads and does in its session's conversation. */
+/** The widget's operations in its session's conversation. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../../capabilities/ArtifactStore.ts"
-import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { StoredAttachment } from "../../../domain/channels/Attachment.ts"
 import type { ExternalEndUserId, Media } from "../../../domain/chat/ChatTurn.ts"
 import { NotFound } from "../../../domain/Errors.ts"
@@ -17,6 +17,7 @@ import { RealtimeAccess } from "../RealtimeAccess.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as HandoffNotice from "../HandoffNotice.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
+import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import type { Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
@@ -49,13 +50,14 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const artifacts = yield* ArtifactStore
     const access = yield* RealtimeAccess
     const handoffs = yield* Handoff
+    const feed = yield* RealtimeFeed
     const { realtimeUrl } = yield* TurnSettings
 
     /** A token exists only for a conversation. */
     const realtime = ({ by, scope }: Pick<Standing, "by" | "scope">, id: ConversationId | null) =>
       id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(scope, id, by)
 
-    /** What a page needs to begin: the session that is named, else a new one. */
+    /** Initial data of a page: the named session, else a new one. */
     const init = Effect.fn("WidgetChat.init")(function* (
       { by, scope }: Standing,
       given: {
@@ -91,7 +93,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
 
     /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
     const page = Effect.fn("WidgetChat.page")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       { conversationId }: Session,
       { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
     ) {
@@ -114,7 +116,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
 
     /** Keeps what the person thinks of a reply; the last word counts. */
     const rate = Effect.fn("WidgetChat.rate")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       { comment, messageId, rating, sessionId }: FeedbackRequest
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
@@ -135,9 +137,17 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return yield* conversation(caller, sessionId)
     })
 
+    /** Tells the team that the person writes. False before the first message: there is nobody to be told. */
+    const typing = Effect.fn("WidgetChat.typing")(function* ({ scope }: Standing, sessionId: SessionId) {
+      const { conversationId } = yield* sessions.find(scope, sessionId)
+      if (conversationId === null) return false
+      yield* feed.writing(conversationId, "customer")
+      return true
+    })
+
     /** A file of the session's conversation, by the last part of its address in `media`. */
     const attachment = Effect.fn("WidgetChat.attachment")(function* (
-      scope: AgentScope,
+      scope: ReadScope,
       sessionId: SessionId,
       id: string
     ) {
@@ -151,6 +161,6 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return { ...stored.value, bytes: bytes.value }
     })
 
-    return { init, conversation, page, rate, handoff, attachment, session: sessions.find } as const
+    return { init, conversation, page, rate, handoff, typing, attachment, session: sessions.find } as const
   })
 }) {}

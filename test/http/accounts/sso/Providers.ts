@@ -120,7 +120,7 @@ export interface Answers {
   discovery: (document: Record<string, unknown>) => Record<string, unknown>
 }
 
-/** A provider that makes its tokens as the test says: it asks nobody, every code is good once. */
+/** A provider that makes its tokens as the test says: it shows no sign-in page, and each code works once. */
 export const falseProvider = Effect.gen(function* () {
   const state = { ...pair(), kid: "first" }
   const foreign = pair()

@@ -57,7 +57,7 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
           ["c6", { email: "eve@sub.acme.example", email_verified: true }]
         ])
         yield* connected(yield* realProvider(redirectUri, people))
-        // Of another tenant, with an address in the domain of this one.
+        // A user of another tenant, with an address in this tenant's domain.
         yield* signedIn("boss@acme.example")
         for (const [login, location] of [
           ["c1", "/app?sso=account"],
@@ -103,6 +103,12 @@ layer(Server, { excludeTestServices: true })("Single sign-on at a real provider"
       people.set("e1", ada(["it", "staff"]))
       const second = yield* signIn("e1")
       expect(yield* who(second.session)).toMatchObject({ role: "admin" })
+      const token = yield* call("POST", "/api/tokens", {
+        cookie: second.session ?? "",
+        body: { name: "Deploy", scopes: ["*"] }
+      })
+      const headers = { authorization: `Bearer ${token.data.secret}` }
+      expect((yield* call("GET", "/api/manage/v1/agents", { headers })).status).toBe(200)
       people.set("e1", ada(["staff"]))
       const third = yield* signIn("e1")
       expect(yield* who(third.session)).toMatchObject({ role: "agent" })
@@ -309,7 +315,7 @@ layer(Server, { excludeTestServices: true })("The connection of a tenant", (it) 
       expect((yield* operate("PUT", domain(one.tenantId))).status).toBe(200)
       expect((yield* operate("PUT", domain(two.tenantId))).status).toBe(409)
       expect((yield* operate("PUT", domain(two.tenantId, "unclaimed.example"))).status).toBe(404)
-      // The provider cannot be reached in a test, which is another answer than before.
+      // The provider is unreachable in this test, which has an answer of its own.
       expect((yield* asked).status).toBe(503)
       expect((yield* operate("DELETE", domain(one.tenantId))).status).toBe(200)
       expect((yield* asked).status).toBe(404)

@@ -1,4 +1,4 @@
-/** What has just happened, with the way back: at the edge of the page, read out, gone by itself. */
+/** Toasts: a message about the last action with an undo button, announced to screen readers. */
 import { useEffect, useState, useSyncExternalStore } from "react"
 import { texts, useText } from "../../text/Language.tsx"
 import { Button } from "../Button.tsx"

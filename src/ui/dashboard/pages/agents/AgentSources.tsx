@@ -1,4 +1,4 @@
-/** What the agent knows. */
+/** Sources of the agent. */
 import type { User } from "../../api/Session.ts"
 import { SourceList } from "../sources/SourceList.tsx"
 

@@ -9,6 +9,8 @@ import {
   isProvider,
   type Provider,
   providers,
+  type SenderRule,
+  senderRules,
   setChannelActive
 } from "../../api/Channels.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -33,18 +35,29 @@ const words = texts(
     add: "New channel",
     empty: "No channel yet",
     emptyLead:
-      "Connect a WhatsApp number, a Messenger Page, a Telegram bot or a Slack app, and the agent answers what is written to it.",
+      "Connect a WhatsApp number, a Messenger Page, a Telegram bot, a Slack app or a mailbox, and the agent answers what is written to it.",
     provider: "Provider",
     account: "Account",
     whatsapp: "WhatsApp",
     messenger: "Messenger",
     telegram: "Telegram",
     slack: "Slack",
+    email: "E-mail",
     phone: "Phone number id",
     page: "Page id",
     token: "Access token",
     tokenHelp: "Kept encrypted, never shown again.",
     signingSecret: "Signing secret",
+    address: "E-mail address",
+    server: "Mail server",
+    serverHelp: "Such as smtps://smtp.example.com. Replies are sent there.",
+    user: "User name",
+    userHelp: "Empty where it is the e-mail address.",
+    password: "Password",
+    senders: "Answered senders",
+    plausible: "All but those found to be forged",
+    verified: "Only those found to be genuine",
+    any: "All",
     state: "State",
     on: "Active",
     off: "Off",
@@ -56,27 +69,39 @@ const words = texts(
     question: (account: string) => `Nothing that is written to ${account} is answered any more.`,
     webhooks: "What the provider has to know",
     webhooksLead:
-      "Enter the address as the webhook of the app, with the verify token that the service was configured with (CHANNEL_VERIFY_TOKEN). Telegram is told by itself; a Slack app has an address of its own.",
+      "Enter the address as the webhook of the app, with the verify token that the service was configured with (CHANNEL_VERIFY_TOKEN). Telegram is told by itself; a Slack app and a mailbox have an address of their own.",
     webhookOf: (provider: string) => `Webhook for ${provider}`,
-    eventsOf: (account: string) => `Request URL for ${account} in Slack`
+    eventsOf: (account: string) => `Request URL for ${account} in Slack`,
+    mailsOf: (account: string) => `Where mails to ${account} are delivered`
   },
   {
     title: "Kanäle",
     add: "Neuer Kanal",
     empty: "Noch kein Kanal",
     emptyLead:
-      "Eine WhatsApp-Nummer, eine Messenger-Seite, einen Telegram-Bot oder eine Slack-App anbinden, und der Agent beantwortet, was dort geschrieben wird.",
+      "Eine WhatsApp-Nummer, eine Messenger-Seite, einen Telegram-Bot, eine Slack-App oder ein Postfach anbinden, und der Agent beantwortet, was dort geschrieben wird.",
     provider: "Anbieter",
     account: "Konto",
     whatsapp: "WhatsApp",
     messenger: "Messenger",
     telegram: "Telegram",
     slack: "Slack",
+    email: "E-Mail",
     phone: "Id der Telefonnummer",
     page: "Id der Seite",
     token: "Zugriffstoken",
     tokenHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
     signingSecret: "Signaturgeheimnis",
+    address: "E-Mail-Adresse",
+    server: "Mailserver",
+    serverHelp: "Etwa smtps://smtp.example.com. Dort werden Antworten verschickt.",
+    user: "Benutzername",
+    userHelp: "Leer, wo es die E-Mail-Adresse ist.",
+    password: "Passwort",
+    senders: "Beantwortete Absender",
+    plausible: "Alle außer erkannten Fälschungen",
+    verified: "Nur als echt erkannte",
+    any: "Alle",
     state: "Stand",
     on: "Aktiv",
     off: "Aus",
@@ -88,21 +113,93 @@ const words = texts(
     question: (account: string) => `Was an ${account} geschrieben wird, wird dann nicht mehr beantwortet.`,
     webhooks: "Was der Anbieter wissen muss",
     webhooksLead:
-      "Die Adresse als Webhook der App eintragen, mit dem Prüftoken, mit dem der Dienst eingerichtet ist (CHANNEL_VERIFY_TOKEN). Telegram erfährt sie von selbst; jede Slack-App hat eine eigene.",
+      "Die Adresse als Webhook der App eintragen, mit dem Prüftoken, mit dem der Dienst eingerichtet ist (CHANNEL_VERIFY_TOKEN). Telegram erfährt sie von selbst; jede Slack-App und jedes Postfach hat eine eigene.",
     webhookOf: (provider: string) => `Webhook für ${provider}`,
-    eventsOf: (account: string) => `Request URL für ${account} in Slack`
+    eventsOf: (account: string) => `Request URL für ${account} in Slack`,
+    mailsOf: (account: string) => `Wohin Mails an ${account} geliefert werden`
   }
 )
 
 const provider = (): Provider => "whatsapp"
-const nothing = { channel: provider(), externalId: "", accessToken: "", signingSecret: "" }
+const senderRule = (): SenderRule => "plausible"
+const nothing = {
+  channel: provider(),
+  externalId: "",
+  accessToken: "",
+  signingSecret: "",
+  address: "",
+  server: "",
+  user: "",
+  senders: senderRule()
+}
 
-const bodyOf = ({ accessToken, channel, externalId, signingSecret }: typeof nothing) => ({
-  channel,
-  accessToken,
-  ...(isNamed(channel) ? { externalId } : {}),
-  ...(channel === "slack" ? { secrets: { signingSecret } } : {})
-})
+/** Whose deliveries are signed with a secret that the provider shares. */
+const isSigned = (channel: Provider) => channel === "slack" || channel === "email"
+
+const bodyOf = (value: typeof nothing) => {
+  const { accessToken, address, channel, externalId, senders, server, signingSecret, user } = value
+  return {
+    channel,
+    accessToken,
+    ...(isNamed(channel) ? { externalId } : {}),
+    ...(isSigned(channel) ? { secrets: { signingSecret } } : {}),
+    ...(channel === "email" ? { settings: { address, server, user, senders } } : {})
+  }
+}
+
+interface MailboxProps {
+  readonly value: typeof nothing
+  readonly change: (changes: Partial<typeof nothing>) => void
+  readonly errorOf: (field: (typeof fields)[number]) => string | undefined
+}
+
+const fields = [
+  "externalId",
+  "accessToken",
+  "secrets.signingSecret",
+  "settings.address",
+  "settings.server",
+  "settings.user"
+] as const
+
+const Mailbox = ({ change, errorOf, value }: MailboxProps) => {
+  const t = useText(words)
+  return (
+    <>
+      <TextField
+        label={t.address}
+        type="email"
+        autoComplete="off"
+        isRequired
+        value={value.address}
+        onChange={(address) => change({ address })}
+        error={errorOf("settings.address")}
+      />
+      <TextField
+        label={t.server}
+        help={t.serverHelp}
+        isRequired
+        value={value.server}
+        onChange={(server) => change({ server })}
+        error={errorOf("settings.server")}
+      />
+      <TextField
+        label={t.user}
+        help={t.userHelp}
+        autoComplete="off"
+        value={value.user}
+        onChange={(user) => change({ user })}
+        error={errorOf("settings.user")}
+      />
+      <Select
+        label={t.senders}
+        options={senderRules.map((one) => [one, t[one]] as const)}
+        value={value.senders}
+        onChange={(senders) => change({ senders })}
+      />
+    </>
+  )
+}
 
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
@@ -122,7 +219,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(create.error, ["externalId", "accessToken", "secrets.signingSecret"])
+  const { errorOf, general } = useIssues(create.error, fields)
   return (
     <Form onSubmit={() => create.mutate()} problem={general}>
       <Select
@@ -140,8 +237,9 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
           error={errorOf("externalId")}
         />
       ) : null}
+      {value.channel === "email" ? <Mailbox value={value} change={change} errorOf={errorOf} /> : null}
       <TextField
-        label={t.token}
+        label={value.channel === "email" ? t.password : t.token}
         help={t.tokenHelp}
         type="password"
         autoComplete="off"
@@ -150,7 +248,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(accessToken) => change({ accessToken })}
         error={errorOf("accessToken")}
       />
-      {value.channel === "slack" ? (
+      {isSigned(value.channel) ? (
         <TextField
           label={t.signingSecret}
           help={t.tokenHelp}
@@ -225,7 +323,10 @@ const Channels = ({ agentId, mayChange }: Props) => {
         keyOf={({ id }) => id}
         columns={[
           { title: t.provider, cell: ({ channel }) => (isProvider(channel) ? t[channel] : channel) },
-          { title: t.account, cell: ({ externalId }) => <code>{externalId}</code> },
+          {
+            title: t.account,
+            cell: ({ externalId, settings }) => <code>{settings["address"] ?? externalId}</code>
+          },
           {
             title: t.state,
             cell: ({ active }) => <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
@@ -249,9 +350,15 @@ const Channels = ({ agentId, mayChange }: Props) => {
         <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
         {(query.data?.pages ?? [])
           .flatMap((page) => page.channels)
-          .filter(({ channel }) => channel === "slack")
-          .map(({ externalId, id, webhookUrl }) => (
-            <Copyable key={id} label={t.eventsOf(externalId)} value={webhookUrl} />
+          .filter(({ channel }) => channel === "slack" || channel === "email")
+          .map(({ channel, externalId, id, settings, webhookUrl }) => (
+            <Copyable
+              key={id}
+              label={
+                channel === "slack" ? t.eventsOf(externalId) : t.mailsOf(settings["address"] ?? externalId)
+              }
+              value={webhookUrl}
+            />
           ))}
       </Card>
     </>

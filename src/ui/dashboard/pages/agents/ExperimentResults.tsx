@@ -1,4 +1,4 @@
-/** What came of an experiment: each reply beside that of the baseline, with what differs marked. */
+/** Results of an experiment: each reply beside the baseline's, with the differences marked. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"

@@ -1,4 +1,4 @@
-/** How often a key may be used: chosen when it is made, changed later. */
+/** The rate limit of a key, set at creation and changed later. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { type Key, keys, type RateLimit, setRateLimit } from "../../api/Keys.ts"

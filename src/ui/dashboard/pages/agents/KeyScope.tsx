@@ -50,11 +50,13 @@ export const useScopeTitle = () => useText(words).title
 interface Props {
   readonly agentId: string
   readonly value: TypedScope
+  /** What the labels mean, where it is not a key that reads. */
+  readonly help?: string
   readonly onChange: (value: Partial<TypedScope>) => void
   readonly errorOf: (place: (typeof scopePlaces)[number]) => string | undefined
 }
 
-export const KeyScope = ({ agentId, errorOf, onChange, value }: Props) => {
+export const KeyScope = ({ agentId, errorOf, help, onChange, value }: Props) => {
   const t = useText(words)
   const query = useInfiniteQuery(sources(agentId))
   const known = query.data?.pages.flatMap((page) => page.sources) ?? []
@@ -64,13 +66,14 @@ export const KeyScope = ({ agentId, errorOf, onChange, value }: Props) => {
       {value.limited ? (
         <>
           <Labels
-            help={t.labelsHelp}
+            help={help ?? t.labelsHelp}
             value={value.labels}
             onChange={(labels) => onChange({ labels })}
             error={errorOf("sourceScope.labels")}
           />
           {known.length === 0 ? null : (
             <Choices
+              isNamedByPeople
               label={t.these}
               options={known.map(({ id, labels = [], name }) => [id, name, typedLabels(labels)] as const)}
               value={value.sourceIds}

@@ -41,6 +41,8 @@ const words = texts(
     usageMeans: "Read what the period has used.",
     trace: "Traces",
     traceMeans: "Read what happened in a turn. For trusted servers only.",
+    visitors: "Visitor tokens",
+    visitorsMeans: "Say who a visitor is and what they may read. For trusted servers only.",
     origins: "Only from these pages",
     originsHelp:
       "One origin a line, such as https://www.example.com. Empty: from anywhere. A key in a web page needs this.",
@@ -81,6 +83,8 @@ const words = texts(
     usageMeans: "Lesen, was im Zeitraum verbraucht ist.",
     trace: "Abläufe",
     traceMeans: "Lesen, was in einer Antwort geschah. Nur für vertraute Server.",
+    visitors: "Besucher-Token",
+    visitorsMeans: "Sagen, wer ein Besucher ist und was er lesen darf. Nur für vertraute Server.",
     origins: "Nur von diesen Seiten",
     originsHelp:
       "Je Zeile eine Herkunft, etwa https://www.example.com. Leer: von überall. Ein Schlüssel in einer Webseite braucht das.",
@@ -133,7 +137,8 @@ const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
     retrieve: [t.retrieve, t.retrieveMeans],
     ingest: [t.ingest, t.ingestMeans],
     "usage.read": [t.usage, t.usageMeans],
-    trace_read: [t.trace, t.traceMeans]
+    trace_read: [t.trace, t.traceMeans],
+    visitor_tokens: [t.visitors, t.visitorsMeans]
   }
 }
 

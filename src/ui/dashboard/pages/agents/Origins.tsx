@@ -25,7 +25,7 @@ interface Props {
   readonly isRequired?: boolean
   readonly value: string
   readonly onChange: (typed: string) => void
-  /** What the service found wrong. */
+  /** The service's error. */
   readonly error: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** What an agent is told, and how it searches. */
+/** Instructions and search settings of an agent. */
 import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"

@@ -33,11 +33,13 @@ const words = texts(
     any: "Either is fine",
     refuses: "It has to decline to answer",
     answers: "It has to answer",
+    criterion: "Criterion",
+    criterionHelp: "Judged by the language model. Without one the case does not pass.",
     note: "Note",
     noteHelp: "For people. Nothing checks it.",
     file: "File",
     fileHelp:
-      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal and note. At most 1 MB.",
+      "JSON Lines, or CSV with the columns question, expectSources, expectFacts, expectRefusal, criterion and note. At most 1 MB.",
     import: "Import"
   },
   {
@@ -52,11 +54,13 @@ const words = texts(
     any: "Beides ist recht",
     refuses: "Der Agent muss ablehnen",
     answers: "Der Agent muss antworten",
+    criterion: "Kriterium",
+    criterionHelp: "Das Sprachmodell beurteilt es. Ohne Modell ist der Testfall nicht bestanden.",
     note: "Notiz",
     noteHelp: "Für Menschen. Nichts prüft sie.",
     file: "Datei",
     fileHelp:
-      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal und note. Höchstens 1 MB.",
+      "JSON Lines, oder CSV mit den Spalten question, expectSources, expectFacts, expectRefusal, criterion und note. Höchstens 1 MB.",
     import: "Importieren"
   }
 )
@@ -70,16 +74,32 @@ interface CaseForm {
   readonly sources: string
   readonly facts: string
   readonly refusal: Refusal
+  readonly criterion: string
   readonly note: string
 }
 
-const nothing: CaseForm = { question: "", sources: "", facts: "", refusal: "any", note: "" }
+const nothing: CaseForm = {
+  question: "",
+  sources: "",
+  facts: "",
+  refusal: "any",
+  criterion: "",
+  note: ""
+}
 
-const formOf = ({ expectFacts, expectRefusal, expectSources, note, question }: TestCase): CaseForm => ({
+const formOf = ({
+  criterion,
+  expectFacts,
+  expectRefusal,
+  expectSources,
+  note,
+  question
+}: TestCase): CaseForm => ({
   question,
   sources: expectSources.join("\n"),
   facts: expectFacts.join("\n"),
   refusal: expectRefusal === null ? "any" : expectRefusal ? "refuses" : "answers",
+  criterion: criterion ?? "",
   note: note ?? ""
 })
 
@@ -89,11 +109,12 @@ const linesOf = (text: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== "")
 
-const inputOf = ({ facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
+const inputOf = ({ criterion, facts, note, question, refusal, sources }: CaseForm): TestCaseInput => ({
   question,
   expectSources: linesOf(sources),
   expectFacts: linesOf(facts),
   ...(refusal === "any" ? {} : { expectRefusal: refusal === "refuses" }),
+  ...(criterion.trim() === "" ? {} : { criterion }),
   ...(note.trim() === "" ? {} : { note })
 })
 
@@ -123,7 +144,13 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       onClose()
     }
   })
-  const { errorOf, general } = useIssues(attempt.error, ["question", "expectSources", "expectFacts", "note"])
+  const { errorOf, general } = useIssues(attempt.error, [
+    "question",
+    "expectSources",
+    "expectFacts",
+    "criterion",
+    "note"
+  ])
   return (
     <Form onSubmit={() => attempt.mutate()} problem={general}>
       <DraftState draft={draft} />
@@ -160,6 +187,14 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
           ["answers", t.answers],
           ["refuses", t.refuses]
         ]}
+      />
+      <LongText
+        label={t.criterion}
+        help={t.criterionHelp}
+        rows={2}
+        value={value.criterion}
+        onChange={(criterion) => change({ criterion })}
+        error={errorOf("criterion")}
       />
       <TextField
         label={t.note}

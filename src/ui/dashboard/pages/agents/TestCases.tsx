@@ -96,9 +96,9 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: T
   )
 }
 
-const Expected = ({ expectFacts, expectRefusal, expectSources }: TestCase) => {
+const Expected = ({ criterion, expectFacts, expectRefusal, expectSources }: TestCase) => {
   const t = useText(words)
-  const all = [...expectSources, ...expectFacts]
+  const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
   return (
     <span className={css["question"]}>
       {expectRefusal === null ? null : (

@@ -1,4 +1,4 @@
-/** What the agent was after each change: what changed, who changed it, and which version answers. */
+/** Versions of an agent: each change, its author, and which version answers. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation } from "wouter"

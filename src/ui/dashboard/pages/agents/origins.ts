@@ -1,7 +1,7 @@
 /** The websites that are meant by what was typed: people paste whole addresses and leave out the scheme. */
 export interface Meant {
   readonly typed: string
-  /** What is stored; null where no website is meant. */
+  /** The stored form; null for a line that is no website. */
   readonly origin: string | null
   /** The scheme was left out. */
   readonly isGuess: boolean

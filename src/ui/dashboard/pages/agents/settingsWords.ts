@@ -1,4 +1,4 @@
-/** What the settings of an agent are called, wherever they are set. */
+/** Names of an agent's settings, shared by all pages. */
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(

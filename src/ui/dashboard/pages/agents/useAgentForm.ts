@@ -1,4 +1,4 @@
-/** What is set of an agent, as it is typed, tried and saved: one draft, wherever it is edited. */
+/** Form state of an agent's settings: one draft for every page that edits or tries them. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { TriedSettings } from "../../../../domain/agents/Agent.ts"

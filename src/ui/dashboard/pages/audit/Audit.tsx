@@ -1,4 +1,4 @@
-/** Who did what, newest first. */
+/** The audit trail, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { audit, type AuditEntry } from "../../api/Audit.ts"
 import { members } from "../../api/Team.ts"
@@ -9,7 +9,7 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Audit.module.css"
-import { deedOf } from "./deeds.ts"
+import { actionOf } from "./actions.ts"
 
 const words = texts(
   {
@@ -87,7 +87,7 @@ const Audit = () => {
                   title: t.what,
                   cell: ({ action }) => (
                     <span className={css["two"]}>
-                      {deedOf(action, language)}
+                      {actionOf(action, language)}
                       <code className={css["soft"]}>{action}</code>
                     </span>
                   )

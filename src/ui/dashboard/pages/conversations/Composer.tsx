@@ -1,8 +1,8 @@
-/** Where the team writes, and what of it has not arrived yet. */
+/** The team's message form, and its unsent messages. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { say, type State } from "../../api/Conversations.ts"
-import { addNote, inboxItems } from "../../api/Inbox.ts"
+import { addNote, inboxItems, tellTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/MessageForm.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
@@ -159,10 +159,13 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   ))
 }
 
+/** How often the customer is told that the team writes, in milliseconds. */
+const tellEveryMs = 3_000
+
 interface ComposerProps extends Pick<Drafts, "send" | "note"> {
   readonly id: string
   readonly customer: string
-  /** What the customer is called; null where nobody knows. */
+  /** The customer's name; null where it is unknown. */
   readonly known: string | null
   readonly state: State
 }
@@ -183,6 +186,14 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
     setAsked(asked + 1)
   }
   useShortcuts({ r: () => write("reply"), n: () => write("note") })
+  const toldAt = useRef(0)
+  const tell = () => {
+    const now = Date.now()
+    // While the agent answers nobody waits for the team's words.
+    if (state === "AI_ACTIVE" || now - toldAt.current < tellEveryMs) return
+    toldAt.current = now
+    tellTyping(id).catch(() => undefined)
+  }
   const { data: items } = useQuery(inboxItems)
   const snippets = (items?.replies ?? []).map(({ content, shortcut }) => ({
     name: shortcut,
@@ -222,6 +233,7 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
           wordless
           field={field}
           snippets={snippets}
+          onWrite={tell}
           onSend={send}
         />
       )}

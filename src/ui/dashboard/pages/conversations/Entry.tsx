@@ -1,4 +1,4 @@
-/** What stands in a thread beside its messages: what happened, and notes of the team. */
+/** Entries of a thread that are not messages: events, and notes of the team. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type Entry as Happened, removeNote, type Teammate } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"

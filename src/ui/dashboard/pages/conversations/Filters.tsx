@@ -1,4 +1,4 @@
-/** What of the inbox is shown: search, whose, saved views, and the rarer choices behind a button. */
+/** Filters of the inbox: search, assignee, saved views, and the rarer ones behind a button. */
 import { useQueryClient } from "@tanstack/react-query"
 import { ListFilter, Search, X } from "lucide-react"
 import { type FormEvent, useEffect, useId, useRef, useState } from "react"
@@ -70,7 +70,7 @@ const words = texts(
 
 /** A filter's key that filters nothing out. */
 const every = "all"
-/** How long nobody types before a search begins, in milliseconds. */
+/** Debounce of the search field, in milliseconds. */
 const quietMs = 250
 
 interface SearchProps {

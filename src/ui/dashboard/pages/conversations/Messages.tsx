@@ -14,14 +14,18 @@ const words = texts(
   {
     messages: "Messages",
     older: "Older messages",
-    typing: "The agent is writing …",
+    agent: "The agent is writing …",
+    customer: (who: string) => `${who} is writing …`,
+    team: "The team is writing …",
     trace: "Trace",
     empty: "Nothing has been said yet."
   },
   {
     messages: "Nachrichten",
     older: "Ältere Nachrichten",
-    typing: "Der Agent schreibt …",
+    agent: "Der Agent schreibt …",
+    customer: (who: string) => `${who} schreibt …`,
+    team: "Das Team schreibt …",
     trace: "Ablauf",
     empty: "Noch wurde nichts gesagt."
   }
@@ -31,13 +35,13 @@ interface Props {
   readonly conversationId: string
   /** Oldest first. */
   readonly messages: ReadonlyArray<Message>
-  /** What happened beside them, oldest first. */
+  /** Events between the messages, oldest first. */
   readonly entries: ReadonlyArray<Happened>
-  /** What the customer and the agent are called. */
+  /** Names of the customer and the agent. */
   readonly names: { readonly customer: string; readonly agent: string }
-  /** Who looks at them. */
+  /** The id of the reader. */
   readonly userId: string
-  readonly typing: boolean
+  readonly typing: "agent" | "customer" | "team" | null
   /** The run whose trace is shown. */
   readonly chosen: string | null
   /** Null where traces are not for this user. */
@@ -142,8 +146,8 @@ export const Messages = ({
         })}
         {children}
       </div>
-      <p role="status" className={typing ? css["typing"] : "visually-hidden"}>
-        {typing ? t.typing : spoken}
+      <p role="status" className={typing !== null ? css["typing"] : "visually-hidden"}>
+        {typing === null ? spoken : typing === "customer" ? t.customer(names.customer) : t[typing]}
       </p>
     </>
   )

@@ -1,4 +1,4 @@
-/** Whom a conversation is with, who has it, its labels, and what else the person asked; or the trace of a reply. */
+/** The end user of a conversation, its assignee, its labels and the person's other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { X } from "lucide-react"
 import { type FormEvent, type ReactNode, useState } from "react"
@@ -78,7 +78,7 @@ const words = texts(
   }
 )
 
-/** Stands for nobody where a member is chosen. */
+/** The option for no assignee. */
 const nobody = "-"
 
 const useChange = (found: Conversation) => {

@@ -63,10 +63,10 @@ const kilobytes = (size: number) => Math.max(1, Math.round(size / 1_000))
 
 interface SaidProps {
   readonly conversationId: string
-  /** What the customer and the agent are called. */
+  /** Names of the customer and the agent. */
   readonly names: { readonly customer: string; readonly agent: string }
   readonly message: Message
-  /** What stands beside the time. */
+  /** Content beside the time. */
   readonly aside: ReactNode
 }
 

@@ -1,4 +1,4 @@
-/** What keys do in the inbox. */
+/** List of the inbox's keyboard shortcuts. */
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Switch } from "../../components/Field.tsx"

@@ -131,7 +131,7 @@ interface Props {
   readonly id: string
   readonly user: User
   readonly live: Live
-  /** What follows the path of the list. */
+  /** Suffix of the list's path. */
   readonly search: string
   readonly runId: string | null
   readonly onTrace: (runId: string | null) => void

@@ -1,4 +1,4 @@
-/** What the socket of a conversation tells while its page is open. */
+/** The open conversation's realtime socket. */
 import { useEffect, useState } from "react"
 import type { Frame as Declared } from "../../../../domain/conversations/RealtimeFrame.ts"
 import { realtime } from "../../api/Conversations.ts"
@@ -24,12 +24,13 @@ const frameOf = (text: unknown): Frame | null => {
 export interface Live {
   /** False while nothing is heard. */
   readonly connected: boolean
-  readonly typing: boolean
+  /** Who writes; null where nobody does. */
+  readonly typing: "agent" | "customer" | "team" | null
   /** Of the turn that is under way, or was last. */
   readonly events: ReadonlyArray<RunEvent>
 }
 
-const silent: Live = { connected: false, typing: false, events: [] }
+const silent: Live = { connected: false, typing: null, events: [] }
 
 /** `onChange` is called when messages or the state may have changed. */
 export const useLive = (id: string, onChange: () => void): Live => {
@@ -44,15 +45,16 @@ export const useLive = (id: string, onChange: () => void): Live => {
     const hear = (frame: Frame) => {
       if (frame.type === "typing") {
         clearTimeout(quiet)
-        quiet = setTimeout(() => setLive((before) => ({ ...before, typing: false })), writing)
-        setLive((before) => ({ ...before, typing: true }))
+        quiet = setTimeout(() => setLive((before) => ({ ...before, typing: null })), writing)
+        const { by = "agent" } = frame
+        setLive((before) => ({ ...before, typing: by }))
       }
       if (frame.type === "run.event") {
         const { event } = frame
         const ended = event.type === "run.completed" || event.type === "run.failed"
         setLive((before) => ({
           ...before,
-          typing: !ended && before.typing,
+          typing: ended ? null : before.typing,
           events: [
             ...before.events.filter(({ id, runId }) => runId === event.runId && id !== event.id),
             event
@@ -61,14 +63,14 @@ export const useLive = (id: string, onChange: () => void): Live => {
         if (ended) onChange()
       }
       if (frame.type === "message.created" || frame.type === "conversation.updated") {
-        setLive((before) => ({ ...before, typing: false }))
+        setLive((before) => ({ ...before, typing: null }))
         onChange()
       }
     }
 
     const later = () => {
       if (leaving.signal.aborted) return
-      setLive((before) => ({ ...before, connected: false, typing: false }))
+      setLive((before) => ({ ...before, connected: false, typing: null }))
       again = setTimeout(() => void open(), wait)
       wait = Math.min(wait * 2, pause.most)
     }

@@ -43,7 +43,7 @@ export const useFilter = () => {
   const filter = useMemo(() => filterOf(new URLSearchParams(text)), [text])
   return {
     filter,
-    /** What follows the path of a page that keeps the filter. */
+    /** Query string of a page that keeps the filter. */
     search: text === "" ? "" : `?${text}`,
     setFilter: (next: Filter) => setParameters(addressOf(next), { replace: true })
   }

@@ -22,7 +22,7 @@ export const useInbox = (filter: Filter) => {
   const queries = useQueryClient()
   const pages = useInfiniteQuery(listed(filter))
   const newest = useQuery(head(filter))
-  /** Who waits comes first in the list of all; elsewhere the order is what was asked for. */
+  /** The list of all shows waiting customers first; other lists keep the requested order. */
   const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
   const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
 

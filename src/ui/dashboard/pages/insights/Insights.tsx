@@ -1,4 +1,4 @@
-/** How the agents did, and what went wrong, grouped by what was asked. */
+/** Measures of the agents, and failed turns grouped by question. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"

@@ -1,4 +1,4 @@
-/** How long the tenant keeps what: admins read it, owners change it. */
+/** Retention periods of the tenant: admins read them, owners change them. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { type Retention as Limits, retention, setRetention } from "../../api/Retention.ts"
 import { atLeast, type User } from "../../api/Session.ts"

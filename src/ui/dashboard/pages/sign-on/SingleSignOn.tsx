@@ -13,6 +13,7 @@ import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
+import { Provisioning } from "./Provisioning.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -259,11 +260,14 @@ const SingleSignOn = () => {
     <Page title={t.title} lead={t.lead}>
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
-          <Card>
-            <p>{t.redirectHelp}</p>
-            <Copyable label={t.redirect} value={redirectUri} />
-            <Edit key={connection === null ? "new" : "stored"} found={connection} />
-          </Card>
+          <>
+            <Card>
+              <p>{t.redirectHelp}</p>
+              <Copyable label={t.redirect} value={redirectUri} />
+              <Edit key={connection === null ? "new" : "stored"} found={connection} />
+            </Card>
+            {connection === null ? null : <Provisioning />}
+          </>
         )}
       </Loaded>
     </Page>

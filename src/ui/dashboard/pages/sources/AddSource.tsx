@@ -1,6 +1,6 @@
 /** Adding a source: a website, a sitemap, something by its address, files from this computer, or what is written here. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { useId, useState } from "react"
+import { type ReactNode, useId, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
 import { createSource, sources, type SourceType, uploadSource } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
@@ -12,7 +12,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { CuratedFields, curatedOf, curatedPlaces, emptyCurated, isCurated } from "./Curated.tsx"
+import { CuratedFields, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
 import { addressOf } from "./addressOf.ts"
 import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
@@ -69,8 +69,15 @@ interface Props {
   readonly agentId: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  /** What is chosen when the form is opened. */
+  /** The selected kind when the form opens. */
   readonly kind?: Kind
+}
+
+/** The form of one kind of source. */
+interface OwnForm {
+  readonly title: string
+  readonly create: () => Promise<unknown>
+  readonly fields: (errorOf: (path: string) => string | undefined) => ReactNode
 }
 
 const kindOfSource = (): Kind => "URL"
@@ -88,7 +95,7 @@ const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPl
 const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
-  const common = useText(everywhere)
+  const everywhereWords = useText(everywhere)
   const queries = useQueryClient()
   const fileId = useId()
   const draft = useDraft({
@@ -103,41 +110,88 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
   const said = useSaid()
   const registered = useReaders()
   const reader = registered.find((one) => kind === `reader:${one.name}`)
-  const named: Record<OwnKind, string> = {
-    URL: names.URL,
-    SITEMAP: names.SITEMAP,
-    upload: t.upload,
-    "bulk-upload": t.bulk,
-    FILE: t.file,
-    IMAGE: t.image,
-    TEXT: names.TEXT,
-    QA: names.QA
-  }
   const [file, setFile] = useState<File | null>(null)
+
+  const common = (defaultName: string) => ({ agentId, labels, name: name === "" ? defaultName : name })
+  const uploaded = (type: "upload" | "bulk-upload"): OwnForm => ({
+    title: type === "upload" ? t.upload : t.bulk,
+    create: () =>
+      file === null
+        ? Promise.reject(new Error("There is no file."))
+        : uploadSource(type, { agentId, name, labels, file }),
+    fields: () => (
+      <div className={css["file"]}>
+        <label htmlFor={fileId}>{t.choose}</label>
+        <input
+          id={fileId}
+          type="file"
+          required
+          {...(type === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
+          onChange={({ target }) => setFile(target.files?.[0] ?? null)}
+        />
+      </div>
+    )
+  })
+  const crawled = (type: "URL" | "SITEMAP"): OwnForm => ({
+    title: names[type],
+    create: () => createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
+    fields: (errorOf) => (
+      <CrawlFields
+        type={type}
+        form={crawl}
+        onChange={(fields) => change({ crawl: { ...crawl, ...fields } })}
+        errorOf={errorOf}
+      />
+    )
+  })
+  const written = (type: "TEXT" | "QA"): OwnForm => ({
+    title: names[type],
+    create: () => createSource({ ...common(names[type]), ...curatedOf(type, curated) }),
+    fields: (errorOf) => (
+      <CuratedFields
+        type={type}
+        form={curated}
+        onChange={(fields) => change({ curated: { ...curated, ...fields } })}
+        errorOf={errorOf}
+      />
+    )
+  })
+  const fetched = (type: "FILE" | "IMAGE", title: string, placeholder: string): OwnForm => ({
+    title,
+    create: () => {
+      const fileUrl = addressOf(address)
+      return createSource({ ...common(nameOf(fileUrl)), type, config: { fileUrl } })
+    },
+    fields: (errorOf) => (
+      <TextField
+        label={t.address}
+        inputMode="url"
+        spellCheck="false"
+        placeholder={placeholder}
+        isRequired
+        value={address}
+        onChange={(typed) => change({ address: typed })}
+        error={errorOf("config.fileUrl")}
+      />
+    )
+  })
+  const forms: Record<OwnKind, OwnForm> = {
+    URL: crawled("URL"),
+    SITEMAP: crawled("SITEMAP"),
+    upload: uploaded("upload"),
+    "bulk-upload": uploaded("bulk-upload"),
+    FILE: fetched("FILE", t.file, "https://example.com/handbook.pdf"),
+    IMAGE: fetched("IMAGE", t.image, "https://example.com/menu.png"),
+    TEXT: written("TEXT"),
+    QA: written("QA")
+  }
 
   const add = useMutation({
     mutationFn: () => {
-      if (kind === "upload" || kind === "bulk-upload") {
-        return file === null
-          ? Promise.reject(new Error("There is no file."))
-          : uploadSource(kind, { agentId, name, labels, file })
-      }
-      const common = (called: string) => ({ agentId, labels, name: name === "" ? called : name })
-      if (isCurated(kind)) return createSource({ ...common(names[kind]), ...curatedOf(kind, curated) })
-      if (kind === "URL" || kind === "SITEMAP") {
-        return createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(kind, crawl) })
-      }
-      if (isReader(kind)) {
-        return reader === undefined
-          ? Promise.reject(new Error("There is no such reader."))
-          : createSource({
-              ...common(said(reader.title)),
-              type: "CONNECTOR",
-              config: readerConfigOf(reader, value)
-            })
-      }
-      const fileUrl = addressOf(address)
-      return createSource({ ...common(nameOf(fileUrl)), type: kind, config: { fileUrl } })
+      if (!isReader(kind)) return forms[kind].create()
+      if (reader === undefined) return Promise.reject(new Error("There is no such reader."))
+      const config = readerConfigOf(reader, value)
+      return createSource({ ...common(said(reader.title)), type: "CONNECTOR", config })
     },
     onSuccess: async () => {
       draft.saved()
@@ -151,57 +205,18 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
       <Select
         label={t.kind}
         options={[
-          ...membersOf(named).map((one) => [one, named[one]] as const),
+          ...membersOf(forms).map((one) => [one, forms[one].title] as const),
           ...registered.map((one) => [`reader:${one.name}` as const, said(one.title)] as const)
         ]}
         value={kind}
         onChange={(chosen) => change({ kind: chosen })}
       />
-      {kind === "URL" || kind === "SITEMAP" ? (
-        <CrawlFields
-          type={kind}
-          form={crawl}
-          onChange={(fields) => change({ crawl: { ...crawl, ...fields } })}
-          errorOf={errorOf}
-        />
-      ) : null}
-      {isCurated(kind) ? (
-        <CuratedFields
-          type={kind}
-          form={curated}
-          onChange={(fields) => change({ curated: { ...curated, ...fields } })}
-          errorOf={errorOf}
-        />
-      ) : null}
+      {isReader(kind) ? null : forms[kind].fields(errorOf)}
       {reader === undefined ? null : (
         <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
       )}
-      {kind === "FILE" || kind === "IMAGE" ? (
-        <TextField
-          label={t.address}
-          inputMode="url"
-          spellCheck="false"
-          placeholder={kind === "FILE" ? "https://example.com/handbook.pdf" : "https://example.com/menu.png"}
-          isRequired
-          value={address}
-          onChange={(typed) => change({ address: typed })}
-          error={errorOf("config.fileUrl")}
-        />
-      ) : null}
-      {kind === "upload" || kind === "bulk-upload" ? (
-        <div className={css["file"]}>
-          <label htmlFor={fileId}>{t.choose}</label>
-          <input
-            id={fileId}
-            type="file"
-            required
-            {...(kind === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
-            onChange={({ target }) => setFile(target.files?.[0] ?? null)}
-          />
-        </div>
-      ) : null}
       <TextField
-        label={common.name}
+        label={everywhereWords.name}
         help={t.nameHelp}
         value={name}
         onChange={(typed) => change({ name: typed })}
@@ -215,7 +230,7 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
       />
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onPress={onClose}>{everywhereWords.cancel}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {names.add}
         </Button>

@@ -1,4 +1,4 @@
-/** What became of every address that the source's job met. */
+/** The outcome of every address that the source's job found. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { crawl, type Outcome, outcomes, type SourceDetail } from "../../api/Sources.ts"

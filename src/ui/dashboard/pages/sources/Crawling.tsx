@@ -1,4 +1,4 @@
-/** Fields of what is crawled, and the trial run that shows what they would take. */
+/** Fields of a crawl, and the trial run that shows the pages they select. */
 import { useMutation } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import type { DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
@@ -50,7 +50,7 @@ const lines = (text: string) =>
     .map((line) => line.trim())
     .filter((line) => line !== "")
 
-/** The fields as they are typed. */
+/** Values of the fields, as typed. */
 export interface CrawlForm {
   readonly [field: string]: unknown
   readonly url: string
@@ -70,7 +70,7 @@ export const crawlFormOf = (config: SourceConfig): CrawlForm => ({
   refresh: config.refresh ?? "off"
 })
 
-/** What the form says of a source. */
+/** The source's type and config from the form. */
 export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRunRequest.Encoded => {
   const config = {
     ...(lines(form.include).length === 0 ? {} : { includePatterns: lines(form.include) }),
@@ -83,7 +83,7 @@ export const crawlOf = (type: "URL" | "SITEMAP", form: CrawlForm): typeof DryRun
     : { type, config: { ...config, sitemapUrl: address } }
 }
 
-/** Where the service names what is wrong. */
+/** Paths of validation issues that have a field. */
 export const crawlPlaces = [
   "config.url",
   "config.sitemapUrl",
@@ -97,7 +97,7 @@ interface Props {
   readonly form: CrawlForm
   readonly onChange: (form: Partial<CrawlForm>) => void
   readonly errorOf: (place: (typeof crawlPlaces)[number]) => string | undefined
-  /** What stands below a field, by its name. */
+  /** The error below a field, by the field's path. */
   readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
 }
 

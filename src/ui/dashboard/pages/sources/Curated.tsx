@@ -62,7 +62,7 @@ interface Props {
   readonly form: CuratedForm
   readonly onChange: (form: Partial<CuratedForm>) => void
   readonly errorOf: (place: (typeof curatedPlaces)[number]) => string | undefined
-  /** What stands below a field, by its name. */
+  /** The error below a field, by the field's path. */
   readonly below?: (field: "text" | "pairs") => ReactNode
 }
 

@@ -1,4 +1,4 @@
-/** How often a source is read again by itself. */
+/** The schedule on which a source is read again. */
 import type { SourceConfig } from "../../api/Sources.ts"
 import { Select } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"

@@ -38,7 +38,7 @@ const Ask = ({ agentId, isKnown, user }: Props) => {
       {(found) => (
         <>
           {found.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
-          {/* In the language of the content, which nobody has said. */}
+          {/* In the language of the content, which is unknown. */}
           <ul className={css["questions"]} lang="">
             {found.map((question) => (
               <li key={question}>

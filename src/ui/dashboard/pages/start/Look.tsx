@@ -36,7 +36,7 @@ const words = texts(
 
 interface Props {
   readonly agent: { readonly id: string; readonly name: string }
-  /** What the agent reads: the website of the first one is proposed. */
+  /** The agent's sources: the first website is proposed. */
   readonly sources: ReadonlyArray<SourceItem>
   readonly onSaved: () => void
 }

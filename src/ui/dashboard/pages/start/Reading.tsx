@@ -1,4 +1,4 @@
-/** Step two: how far the reading is, as it happens. */
+/** Step two: live progress of the ingestion. */
 import type { SourceItem } from "../../api/Sources.ts"
 import { Link } from "wouter"
 import { texts, useText } from "../../text/Language.tsx"

@@ -111,7 +111,7 @@ const Steps = ({ choose, started, user }: Props) => {
   const [chosen, setChosen] = useState<number | null>(null)
   // The next step opens by itself once this one is done.
   useEffect(() => setChosen(null), [current])
-  // The script is what somebody who comes back is after.
+  // People who come back look for the script.
   const open = chosen ?? (current === -1 ? 4 : current)
   const step = (place: number) => ({
     number: place + 1,

@@ -9,7 +9,7 @@ const words = texts({ done: "Done" }, { done: "Erledigt" })
 interface Props {
   readonly number: number
   readonly title: string
-  /** How it stands, in a few words. */
+  /** The state of the step, in a few words. */
   readonly state?: ReactNode
   readonly isDone: boolean
   readonly isOpen: boolean

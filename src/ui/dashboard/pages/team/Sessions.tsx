@@ -1,4 +1,4 @@
-/** Where somebody is signed in: one's own sessions, and for owners those of a member. */
+/** Open sessions: the user's own, and for owners those of a member. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { endOtherSessions, endSession, type OpenSession, openSessions } from "../../api/Sessions.ts"
 import { members } from "../../api/Team.ts"
@@ -10,6 +10,7 @@ import { RowConfirm } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { Passkeys } from "./Passkeys.tsx"
 
 const words = texts(
   {
@@ -21,6 +22,7 @@ const words = texts(
     method: "Signed in with",
     password: "Password",
     sso: "Single sign-on",
+    passkey: "Passkey",
     used: "Last use",
     current: "This one",
     unknown: "Unknown",
@@ -43,6 +45,7 @@ const words = texts(
     method: "Angemeldet mit",
     password: "Passwort",
     sso: "Single Sign-on",
+    passkey: "Passkey",
     used: "Zuletzt benutzt",
     current: "Diese",
     unknown: "Unbekannt",
@@ -155,6 +158,7 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
           )
         }
       </Loaded>
+      {userId === null ? <Passkeys /> : null}
     </Page>
   )
 }

@@ -46,6 +46,7 @@ const words = texts(
     since: "Since",
     actions: "Actions",
     pending: "Invited",
+    off: "Switched off",
     you: "You",
     again: "New link",
     remove: "Remove",
@@ -71,6 +72,7 @@ const words = texts(
     since: "Seit",
     actions: "Aktionen",
     pending: "Eingeladen",
+    off: "Abgeschaltet",
     you: "Das sind Sie",
     again: "Neuer Link",
     remove: "Entfernen",
@@ -259,6 +261,7 @@ const Team = ({ user }: { readonly user: User }) => {
                   <span className={css["who"]}>
                     {member.email}
                     {member.id === user.id ? <Badge tone="neutral">{t.you}</Badge> : null}
+                    {member.active ? null : <Badge tone="bad">{t.off}</Badge>}
                     {member.invited ? <Badge tone="warn">{t.pending}</Badge> : null}
                   </span>
                 )

@@ -1,4 +1,4 @@
-/** Where an invitation leads: choosing a password. The token stands after the `#`, so that no server's log sees it. */
+/** Target of an invitation: the choice of a password. The token stands after the `#`, so that no server's log contains it. */
 import { useMutation } from "@tanstack/react-query"
 import { type FormEvent, useEffect, useState } from "react"
 import { useLocation } from "wouter"

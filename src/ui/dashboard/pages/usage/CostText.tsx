@@ -1,4 +1,4 @@
-/** What models cost, and how much of it is not known. */
+/** The cost of models, and the share of calls without a known price. */
 import type { Usage } from "../../api/Usage.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"

@@ -1,12 +1,14 @@
-/** What was used of the period, by whom and when. */
+/** Usage of the period, by agent and day. */
 import { useQuery } from "@tanstack/react-query"
 import { lazy, Suspense } from "react"
 import { usage, type Usage as Report } from "../../api/Usage.ts"
+import { atLeast, type User } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { BudgetNotice, Budgets } from "./Budgets.tsx"
 import { CostText } from "./CostText.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
@@ -74,7 +76,7 @@ const Totals = ({ report }: { readonly report: Report }) => {
   )
 }
 
-const Usage = () => {
+const Usage = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const { day, number } = useFormat()
   const query = useQuery(usage)
@@ -84,7 +86,13 @@ const Usage = () => {
         {(report) => (
           <>
             <p className={css["term"]}>{t.period(day(report.period.start), day(report.period.end))}</p>
+            <BudgetNotice agents={report.agents} budgets={report.budgets} />
             <Totals report={report} />
+            <Budgets
+              agents={report.agents}
+              budgets={report.budgets}
+              mayChange={atLeast(user.role, "admin")}
+            />
             <Card title={t.days}>
               {report.days.length === 0 ? (
                 <p className={css["term"]}>{t.noDays}</p>

@@ -1,4 +1,4 @@
-/** What an endpoint was told, newest first. */
+/** Deliveries to an endpoint, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { deliveries, type Delivery } from "../../api/Webhooks.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"

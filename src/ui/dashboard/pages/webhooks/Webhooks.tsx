@@ -1,4 +1,4 @@
-/** Where the tenant's events go: added, switched off, given new secrets, tested. A secret is shown once. */
+/** Webhook endpoints: add, switch off, rotate the secret, test. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import {

@@ -1,4 +1,4 @@
-/** What the page of webhooks says. */
+/** Texts of the webhooks page. */
 import { texts } from "../../text/Language.tsx"
 
 export const words = texts(
@@ -50,7 +50,11 @@ export const words = texts(
     "source.ready": "A source has been read.",
     "source.failed": "A source could not be read.",
     "feedback.given": "A customer has rated a reply.",
-    "version.published": "A version of an agent is published."
+    "version.published": "A version of an agent is published.",
+    "budget.near": "A budget is spent to 80 or 100 percent.",
+    "channel.failing": "A channel's provider refuses what is sent.",
+    "channel.recovered": "A channel works again.",
+    "gap.found": "Customers ask what the agents have no answer to."
   },
   {
     title: "Webhooks",
@@ -101,6 +105,10 @@ export const words = texts(
     "source.ready": "Eine Quelle ist gelesen.",
     "source.failed": "Eine Quelle war nicht zu lesen.",
     "feedback.given": "Ein Kunde hat eine Antwort bewertet.",
-    "version.published": "Eine Version eines Agenten ist veröffentlicht."
+    "version.published": "Eine Version eines Agenten ist veröffentlicht.",
+    "budget.near": "Ein Budget ist zu 80 oder 100 Prozent ausgegeben.",
+    "channel.failing": "Der Anbieter eines Kanals lehnt ab, was gesendet wird.",
+    "channel.recovered": "Ein Kanal geht wieder.",
+    "gap.found": "Kunden fragen, worauf die Agenten keine Antwort haben."
   }
 )

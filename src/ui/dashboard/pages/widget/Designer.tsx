@@ -1,4 +1,4 @@
-/** How the agent's widget looks and what it says, with the widget beside it, and the line that puts it on a page. */
+/** The designer of the agent's widget: its look and texts with a live preview, and the line that embeds it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
@@ -16,6 +16,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { KeyScope, scopePlaces } from "../agents/KeyScope.tsx"
 import { Origins } from "../agents/Origins.tsx"
 import css from "./Designer.module.css"
 import { areOrigins, formOf, patchOf, shownOf } from "./form.ts"
@@ -31,6 +32,9 @@ const words = texts(
     pages: "Where it is shown",
     origins: "Websites that may show it",
     originsHelp: "One a line, such as https://www.example.com. With and without www are two.",
+    readable: "What visitors read",
+    readableHelp:
+      "Separated by commas. Visitors read sources with at least one of them, and those without labels. A visitor with a token of your server reads what the token says.",
     look: "Look",
     color: "Colour",
     avatar: "Avatar",
@@ -63,6 +67,9 @@ const words = texts(
     pages: "Wo es gezeigt wird",
     origins: "Websites, die es zeigen dürfen",
     originsHelp: "Je Zeile eine, etwa https://www.example.com. Mit und ohne www sind zweierlei.",
+    readable: "Was Besucher lesen",
+    readableHelp:
+      "Durch Kommas getrennt. Besucher lesen Quellen mit mindestens einem davon und solche ohne Etikett. Wer ein Token Ihres Servers hat, liest, was es sagt.",
     look: "Aussehen",
     color: "Farbe",
     avatar: "Avatar",
@@ -96,7 +103,8 @@ const places = [
   "consent.link.label",
   "consent.link.url",
   "consent",
-  "allowedOrigins"
+  "allowedOrigins",
+  ...scopePlaces
 ] as const
 
 const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: Widget }) => {
@@ -146,6 +154,16 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               error={errorOf("allowedOrigins")}
             />
             <Theirs draft={draft} name="origins" />
+          </Card>
+          <Card title={t.readable}>
+            <KeyScope
+              agentId={agent.id}
+              help={t.readableHelp}
+              value={value}
+              onChange={change}
+              errorOf={errorOf}
+            />
+            <Theirs draft={draft} name="labels" />
           </Card>
           <Card title={t.look}>
             <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />

@@ -1,4 +1,4 @@
-/** The widget itself, in a frame of its own: it shows what is typed, and asks nobody for anything. */
+/** The widget itself, in a frame of its own: it shows the settings of the form, and sends no request. */
 import { useEffect, useRef, useState } from "react"
 import type { Previewed } from "../../../widget/Preview.ts"
 import { texts, useText } from "../../text/Language.tsx"

@@ -1,7 +1,9 @@
 /** The widget as it is typed, and as it is stored. */
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
+import { noScope, scopeOf, type TypedScope } from "../agents/KeyScope.tsx"
 import { meantBy, originsOf } from "../agents/origins.ts"
+import { typedLabels } from "../sources/Labels.tsx"
 
 const maxSuggestions = 4
 
@@ -13,7 +15,7 @@ const linesOf = (text: string) =>
 
 const orNull = (text: string) => (text.trim() === "" ? null : text)
 
-export interface WidgetForm {
+export interface WidgetForm extends TypedScope {
   readonly [field: string]: unknown
   readonly color: string
   readonly avatar: string
@@ -28,7 +30,13 @@ export interface WidgetForm {
   readonly origins: string
 }
 
-export const formOf = ({ allowedOrigins, look }: Widget): WidgetForm => ({
+const typedScopeOf = (scope: Widget["sourceScope"]): TypedScope =>
+  scope === null
+    ? noScope
+    : { limited: true, labels: typedLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
+
+export const formOf = ({ allowedOrigins, look, sourceScope }: Widget): WidgetForm => ({
+  ...typedScopeOf(sourceScope),
   color: look.color ?? "",
   avatar: look.avatar ?? "",
   position: look.position,
@@ -71,6 +79,8 @@ export const shownOf = (
 
 export const patchOf = (form: WidgetForm): typeof PatchWidget.Encoded => ({
   ...lookOf(form),
+  sourceScope: null,
+  ...scopeOf(form),
   allowedOrigins: originsOf(meantBy(form.origins))
 })
 

@@ -1,4 +1,4 @@
-/** What keeps an agent from answering well, said before the first question is asked. */
+/** Problems that keep an agent from answering well, shown before the first question. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { isMoving, isUntouched, sources } from "../../api/Sources.ts"

@@ -1,4 +1,4 @@
-/** Where a question to the agent is written. */
+/** The form of a question to the agent. */
 import { Button } from "../../components/Button.tsx"
 import { MessageForm, type MessageFormProps } from "../../components/MessageForm.tsx"
 import { texts, useText } from "../../text/Language.tsx"

@@ -63,7 +63,7 @@ const words = texts(
 
 type Draft = typeof TriedSettings.Encoded
 
-/** Who answers on a side. */
+/** The version that answers on a side. */
 interface Choice {
   /** `published`, `draft` or the number of a version. */
   readonly answers: string

@@ -1,4 +1,4 @@
-/** What a reply rests on: the passages, what happened step by step, and all of it as it was recorded. */
+/** Evidence of a reply: its passages, its events, and the recorded run. */
 import { useEffect, useRef } from "react"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"

@@ -40,7 +40,7 @@ const Suggested = ({ agentId, onAsk }: SuggestedProps) => {
   return (
     <section className={css["suggested"]} aria-label={t.ask}>
       <span className={css["soft"]}>{t.ask}</span>
-      {/* In the language of the content, which nobody has said. */}
+      {/* In the language of the content, which is unknown. */}
       <ul lang="">
         {data.map((question) => (
           <li key={question}>
@@ -57,7 +57,7 @@ interface Props {
   readonly talk: Talk
   readonly state: ReturnType<typeof useTalk>
   readonly mayChange: boolean
-  /** What is at the talk's beginning, below the greeting. */
+  /** Content at the beginning of the chat, below the greeting. */
   readonly children?: ReactNode
   /** The reply whose evidence is shown; undefined where none is. */
   readonly shownId?: string | undefined

@@ -137,11 +137,11 @@ export class Talk {
   private kept: Kept = {}
   private now = nothingYet
   private isRecovering = false
-  /** How often in a row the turn was looked for and nothing was told of it. */
+  /** Number of consecutive polls of the turn without a result. */
   private misses = 0
   /** The turn of each message of one's own. */
   private readonly runs = new Map<string, string>()
-  /** What has happened in the turns that this window was told of. */
+  /** Events of the turns, as far as this window has received them. */
   private readonly told = new Map<string, ReadonlyArray<RunEvent>>()
   private readonly listeners = new Set<() => void>()
 
@@ -182,7 +182,7 @@ export class Talk {
     return this.runs.get(id) ?? null
   }
 
-  /** What has happened in a turn, as far as this window was told. */
+  /** Events of a turn, as far as this window has received them. */
   eventsIn(runId: string): ReadonlyArray<RunEvent> {
     return this.told.get(runId) ?? []
   }
@@ -228,7 +228,7 @@ export class Talk {
     this.clear()
   }
 
-  /** What is said next begins another conversation. */
+  /** Makes the next message begin another conversation. */
   clear(): void {
     void this.chat.stop()
     this.turn.conversationId = undefined
@@ -276,7 +276,7 @@ export class Talk {
     }
   }
 
-  /** What was said before the window was loaded again, and the answer that was being written. */
+  /** Messages from before a reload, and the reply that was being written. */
   private async restore(): Promise<void> {
     const kept: Kept | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
     if (kept === null) return
@@ -302,7 +302,7 @@ export class Talk {
     await this.resume()
   }
 
-  /** Whether the turn's stream has ended without a word of how the turn did. */
+  /** True when the turn's stream has ended without a result. */
   private isCutOff(): boolean {
     const { error } = this.chat
     return (
@@ -312,7 +312,7 @@ export class Talk {
     )
   }
 
-  /** Whether the turn has ended because its server did, and there was no tool that may have acted. */
+  /** True when the turn ended with its server, and no tool can have acted. */
   private async isLostUnheard(): Promise<boolean> {
     const last = this.now.events.at(-1)
     if (last === undefined || failureIn(last)?.code !== "PROCESS_STOPPED") return false

@@ -2,7 +2,7 @@
 import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
 import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
-/** Who answers: a version, and settings in place of its own. */
+/** The answering version, and settings that replace its own. */
 export interface Tried {
   /** Undefined for the one that answers customers. */
   readonly version?: number | undefined
@@ -32,7 +32,7 @@ export class TurnForm {
     this.turn = turn
   }
 
-  /** What is sent. */
+  /** The request. */
   get current(): { readonly text: string; readonly files: ReadonlyArray<string> } {
     return { text: this.turn.text, files: this.turn.files.map(({ name }) => name) }
   }

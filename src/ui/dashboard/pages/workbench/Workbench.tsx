@@ -1,4 +1,4 @@
-/** Where an agent is tried while it is made: its settings, a talk with it, and what its replies rest on, side by side. */
+/** The workbench of an agent: settings, a chat with it, and the evidence of its replies, side by side. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Columns2, SquarePen } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"

@@ -1,0 +1,200 @@
+/**
+ * How well the finders do on a made-up company, all of it: sources are read, people ask and rate, passages are compared, each
+ * gap is corrected, and what was not asked before is asked before and after.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Embedder } from "../../src/capabilities/Embedder.ts"
+import { FindingStore } from "../../src/store/knowledge/Findings.ts"
+import { AgentStore } from "../../src/store/agents/Agents.ts"
+import { Findings } from "../../src/usecases/knowledge/Findings.ts"
+import { type CompanySize, makeCompany } from "./Company.ts"
+import { makeHosted } from "./Hosted.ts"
+
+export interface Found {
+  /** What was planted, and what was found. */
+  readonly planted: number
+  readonly found: number
+  readonly precision: number
+  readonly recall: number
+}
+
+export interface CompanyFigures {
+  readonly pages: number
+  readonly conversations: number
+  readonly contradictions: Found
+  readonly duplicates: Found
+  readonly stale: Found
+  /** Questions that were never asked before, and those of them that pass before and after all gaps are corrected. */
+  readonly held: { readonly questions: number; readonly before: number; readonly after: number }
+  /** Of what the pages answer. */
+  readonly known: { readonly questions: number; readonly before: number; readonly after: number }
+  /** Cases that passed before and fail after. */
+  readonly broken: number
+}
+
+const round = (value: number) => Math.round(value * 1_000) / 1_000
+
+const foundOf = (planted: ReadonlyArray<string>, found: ReadonlyArray<string>): Found => {
+  const wanted = new Set(planted)
+  const all = new Set(found)
+  const right = [...all].filter((one) => wanted.has(one)).length
+  return {
+    planted: wanted.size,
+    found: all.size,
+    precision: round(all.size === 0 ? 1 : right / all.size),
+    recall: round(wanted.size === 0 ? 1 : right / wanted.size)
+  }
+}
+
+const pairOf = (names: ReadonlyArray<string>): string => names.toSorted().join(" + ")
+
+interface Listed {
+  readonly kind: string
+  readonly passages: ReadonlyArray<{ readonly sourceName: string }>
+}
+
+interface Resulted {
+  readonly position: number
+  readonly result: { readonly passed: boolean }
+}
+
+/** With the embedder of tests, or the one that is given. */
+export const run = async (
+  size: CompanySize,
+  given: Layer.Layer<Embedder>,
+  tell: (line: string) => void = () => undefined
+): Promise<CompanyFigures> => {
+  const company = makeCompany(size)
+  const held: { sql: SqlClient.SqlClient | null } = { sql: null }
+  // What answers is given the database, and so are we.
+  const embedder = Layer.effect(
+    Embedder,
+    Effect.gen(function* () {
+      held.sql = yield* SqlClient.SqlClient
+      return yield* Embedder
+    })
+  ).pipe(Layer.provide(given))
+  const hosted = await makeHosted(embedder)
+  try {
+    const { sql } = held
+    if (sql === null) throw new Error("The database is not there.")
+    const inside = <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+      Effect.runPromise(Effect.provideService(effect, SqlClient.SqlClient, sql))
+    const agent = await hosted.agent()
+    tell(`${company.pages.length} pages`)
+    const ids = await Promise.all(
+      company.pages.map(async ({ name, text }) => {
+        const config = { text }
+        const made = await hosted.good("POST", "/api/sources", {
+          agentId: agent.id,
+          type: "TEXT",
+          name,
+          config
+        })
+        return String(made.source.id)
+      })
+    )
+    for (const id of ids) await agent.ready(id)
+    for (const [place, { daysOld }] of company.pages.entries())
+      await inside(
+        sql`update documents set created_at = now() - make_interval(days => ${daysOld}::int) where source_id = ${ids[place] ?? ""}`
+      )
+
+    tell(`${company.askings.length} conversations`)
+    /** A turn that each gap was asked about in. */
+    const inVain = new Map<number, string>()
+    for (const { gap, person, question, rating } of company.askings) {
+      const { runId } = await agent.chat(question, person)
+      if (gap !== null) inVain.set(gap, runId)
+      if (rating !== null) await inside(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
+    }
+
+    tell("what is wrong with the pages")
+    const findings = Findings.Default.pipe(
+      Layer.provide(Layer.merge(FindingStore.Default, AgentStore.Default)),
+      Layer.provide(Layer.succeed(SqlClient.SqlClient, sql))
+    )
+    const sweep = Effect.flatMap(Findings, (found) => found.sweep).pipe(Effect.provide(findings))
+    // The server's own fiber may be at it at the same time.
+    const listed: Array<Listed> = []
+    for (;;) {
+      await inside(sweep)
+      if ((await hosted.good("GET", `${agent.path}/findings`)).isComplete) break
+    }
+    await inside(sql`update passage_scans set stale_at = null`)
+    while (await inside(sweep));
+    for (let cursor = ""; ;) {
+      const page = await hosted.good("GET", `${agent.path}/findings?limit=100${cursor}`)
+      listed.push(...page.findings)
+      if (page.nextCursor === null) break
+      cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`
+    }
+    const pairsOf = (kind: string) =>
+      listed
+        .filter((finding) => finding.kind === kind)
+        .map(({ passages }) => pairOf(passages.map(({ sourceName }) => sourceName)))
+
+    const cases = [
+      ...company.gaps.flatMap(({ fact, held: questions }) =>
+        questions.map((question) => ({ question, expectFacts: [fact] }))
+      ),
+      ...company.known.slice(0, 400).map(({ fact, question }) => ({ question, expectFacts: [fact] }))
+    ]
+    const measured = async (baseline: string | null) => {
+      const body = { cases, ...(baseline === null ? {} : { baseline }) }
+      const { experiment } = await hosted.good("POST", `${agent.path}/experiments`, body)
+      const { report } = await agent.ended(experiment.id)
+      const passed = new Set<number>()
+      for (let cursor = ""; ;) {
+        const page = await hosted.good("GET", `/api/experiments/${experiment.id}/results?limit=100${cursor}`)
+        const results: ReadonlyArray<Resulted> = page.results
+        for (const { position, result } of results) if (result.passed) passed.add(position)
+        if (page.nextCursor === null) break
+        cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`
+      }
+      return { id: String(experiment.id), report, passed }
+    }
+    tell("what was never asked, before")
+    const before = await measured(null)
+    tell("corrections")
+    for (const [gap, { answer }] of company.gaps.entries()) {
+      const runId = inVain.get(gap)
+      if (runId === undefined) throw new Error("Nobody asked about a gap.")
+      const { correction } = await hosted.good("POST", `${agent.path}/corrections`, {
+        runIds: [runId],
+        answer
+      })
+      const approved = await hosted.good("POST", `/api/corrections/${correction.id}/approve?force=true`)
+      await agent.ready(approved.correction.sourceId)
+    }
+    tell("what was never asked, after")
+    const after = await measured(before.id)
+    const count = (passed: ReadonlySet<number>, of: (position: number) => boolean) =>
+      [...passed].filter(of).length
+    const heldCount = company.gaps.reduce((sum, { held: questions }) => sum + questions.length, 0)
+    const isHeld = (position: number) => position < heldCount
+    const isKnown = (position: number) => !isHeld(position)
+    return {
+      pages: company.pages.length,
+      conversations: company.askings.length,
+      contradictions: foundOf(company.contradictions.map(pairOf), pairsOf("contradiction")),
+      duplicates: foundOf(company.duplicates.map(pairOf), pairsOf("duplicate")),
+      stale: foundOf(company.stale, pairsOf("stale")),
+      held: {
+        questions: heldCount,
+        before: count(before.passed, isHeld),
+        after: count(after.passed, isHeld)
+      },
+      known: {
+        questions: cases.length - heldCount,
+        before: count(before.passed, isKnown),
+        after: count(after.passed, isKnown)
+      },
+      broken: after.report.comparison.broken.length
+    }
+  } finally {
+    await hosted.close()
+  }
+}

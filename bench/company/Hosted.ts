@@ -1,0 +1,107 @@
+/** A whole Spoke in this process, asked over its routes as the dashboard, a program and a customer ask them. */
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import * as Layer from "effect/Layer"
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type { Embedder } from "../../src/capabilities/Embedder.ts"
+import type { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
+import { createSpoke } from "../../src/app/library/Library.ts"
+
+// oxlint-disable-next-line typescript/no-explicit-any -- callers look into it field by field
+type Json = any
+
+export interface Reply {
+  readonly status: number
+  readonly data: Json
+  readonly error: Json
+}
+
+const origin = "http://127.0.0.1:3000"
+
+/** Answers with extracts, unless a model is given. */
+export const makeHosted = async (
+  embedder: Layer.Layer<Embedder, never, SqlClient.SqlClient>,
+  model?: Layer.Layer<ModelRuntime>,
+  settings: { readonly fetchAllow?: ReadonlyArray<string> } = {}
+) => {
+  const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-hosted-"))
+  const spoke = await createSpoke(
+    {
+      ...settings,
+      dataDir: folder,
+      admin: { email: "owner@example.com", password: "correct horse battery" }
+    },
+    { replace: model === undefined ? embedder : Layer.merge(embedder, model) }
+  )
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: unknown) => {
+    const request = new Request(`${origin}${path}`, {
+      method,
+      headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    return spoke.fetch(request, { clientAddress: "192.0.2.1" })
+  }
+  const read = async (response: Response): Promise<Reply> => {
+    const { data, error }: Json = JSON.parse(await response.text())
+    return { status: response.status, data, error }
+  }
+  const login = await send(
+    "POST",
+    "/api/auth/login",
+    { origin },
+    {
+      email: "owner@example.com",
+      password: "correct horse battery"
+    }
+  )
+  const cookie = login.headers.getSetCookie()[0]?.split(";")[0] ?? ""
+  /** As the owner. */
+  const ask = async (method: string, path: string, body?: unknown) =>
+    read(await send(method, path, { cookie, origin }, body))
+  const good = async (method: string, path: string, body?: unknown): Promise<Json> => {
+    const { data, error, status } = await ask(method, path, body)
+    if (status >= 300) throw new Error(`${method} ${path} is ${status}: ${JSON.stringify(error)}`)
+    return data
+  }
+  const until = async (path: string, isDone: (data: Json) => boolean): Promise<Json> => {
+    for (;;) {
+      const data = await good("GET", path)
+      if (isDone(data)) return data
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+  }
+  /** An agent, and what customers ask it. */
+  const agent = async (fields: object = {}) => {
+    const made = await good("POST", "/api/agents", { name: "Helper", ...fields })
+    const id: string = made.agent.id
+    const { secret } = await good("POST", `/api/agents/${id}/keys`, { name: "Test", permissions: ["*"] })
+    const chat = async (message: string, person = "ada"): Promise<Json> => {
+      const answered = await read(
+        await send("POST", "/v1/chat", { "x-api-key": secret }, { message, externalEndUserId: person })
+      )
+      if (answered.error !== undefined) throw new Error(JSON.stringify(answered.error))
+      return answered.data
+    }
+    /** A source that has been read. */
+    const source = async (type: string, name: string, config: object): Promise<string> => {
+      const { source: added } = await good("POST", "/api/sources", { agentId: id, type, name, config })
+      await ready(added.id)
+      return added.id
+    }
+    const ready = (source: string) =>
+      until(`/api/sources/${source}`, ({ latestJob, status }) =>
+        status === "FAILED" ? true : status === "READY" && latestJob?.status === "SUCCEEDED"
+      )
+    const ended = (experiment: string) =>
+      until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
+    return { id, path: `/api/agents/${id}`, chat, source, ready, ended }
+  }
+  const close = async () => {
+    await spoke.close()
+    Fs.rmSync(folder, { recursive: true, force: true })
+  }
+  return { ask, good, agent, close }
+}
+
+export type Hosted = Awaited<ReturnType<typeof makeHosted>>

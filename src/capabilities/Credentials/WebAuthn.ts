@@ -1,0 +1,64 @@
+/** Proofs of passkeys, verified by `@simplewebauthn/server`, which is loaded when the first one comes. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { PasskeyProofs, PasskeyRejected } from "../Credentials.ts"
+
+const library = Effect.promise(() => import("@simplewebauthn/server"))
+
+/** ECDSA with P-256, Ed25519 and RSA with PKCS #1, of SHA-256 each: what authenticators have. */
+const algorithms = [-7, -8, -257]
+
+const maxReasonCharacters = 200
+
+const rejected = (thrown: unknown) =>
+  new PasskeyRejected({
+    message: (typeof thrown === "object" && thrown !== null && "message" in thrown
+      ? String(thrown.message)
+      : "It cannot be read."
+    ).slice(0, maxReasonCharacters)
+  })
+
+const verifying = <A>(verify: () => Promise<A>) => Effect.tryPromise({ try: verify, catch: rejected })
+
+export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyProofs, {
+  algorithms,
+  made: Effect.fn("PasskeyProofs.made")(function* (credential, { challenge, origin, rpId }) {
+    const { verifyRegistrationResponse } = yield* library
+    const { registrationInfo, verified } = yield* verifying(() =>
+      verifyRegistrationResponse({
+        response: { ...credential, clientExtensionResults: {} },
+        expectedChallenge: challenge,
+        expectedOrigin: origin,
+        expectedRPID: rpId,
+        supportedAlgorithmIDs: algorithms
+      })
+    )
+    if (!verified) return yield* new PasskeyRejected({ message: "The attestation is not true." })
+    const { credential: made, credentialBackedUp: backedUp } = registrationInfo
+    return { credentialId: made.id, publicKey: made.publicKey, counter: made.counter, backedUp }
+  }),
+  signed: Effect.fn("PasskeyProofs.signed")(function* (credential, { challenge, origin, rpId }, known) {
+    const { verifyAuthenticationResponse } = yield* library
+    const { userHandle, ...response } = credential.response
+    const { authenticationInfo, verified } = yield* verifying(() =>
+      verifyAuthenticationResponse({
+        response: {
+          ...credential,
+          response: { ...response, ...(typeof userHandle === "string" ? { userHandle } : {}) },
+          clientExtensionResults: {}
+        },
+        expectedChallenge: challenge,
+        expectedOrigin: origin,
+        expectedRPID: rpId,
+        credential: {
+          id: known.credentialId,
+          publicKey: new Uint8Array(known.publicKey),
+          counter: known.counter
+        }
+      })
+    )
+    if (!verified) return yield* new PasskeyRejected({ message: "The signature is not the key's." })
+    const { credentialBackedUp: backedUp, newCounter: counter } = authenticationInfo
+    return { counter, backedUp }
+  })
+})

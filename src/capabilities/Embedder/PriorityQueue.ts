@@ -1,0 +1,61 @@
+/** One thing at a time, what is urgent first, and the owners of each priority in turns. */
+import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import { currentOwner } from "../../concurrency/CurrentOwner.ts"
+import { FairQueue } from "../../concurrency/FairQueue.ts"
+
+export type Priority = "urgent" | "background"
+
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: () => void
+}
+
+/**
+ * A turn for each caller, urgent ones before the others. At most `maxWaiting` wait in a priority: past it the owner with the
+ * most of them is `refused`. Interruption leaves the queue.
+ */
+export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
+  const queues: Record<Priority, FairQueue<Waiting>> = {
+    urgent: new FairQueue(maxWaiting),
+    background: new FairQueue(maxWaiting)
+  }
+  let busy = false
+
+  const take = (priority: Priority, owner: string): Effect.Effect<void, E> =>
+    Effect.async((resume) => {
+      const queue = queues[priority]
+      if (!busy) {
+        busy = true
+        return resume(Effect.void)
+      }
+      let begun = false
+      const added = queue.add(owner, {
+        begin: () => {
+          begun = true
+          resume(Effect.void)
+        },
+        refuse: () => resume(Effect.failSync(refused))
+      })
+      added?.displaced?.item.refuse()
+      if (added === null) return resume(Effect.failSync(refused))
+      return Effect.sync(() => {
+        // Already begun: the turn came together with the interruption and goes to the next.
+        if (!queue.delete(added.waiter) && begun) give()
+      })
+    })
+
+  const give = () => {
+    const next = queues.urgent.shift() ?? queues.background.shift()
+    if (next === null) busy = false
+    else next.item.begin()
+  }
+
+  /** Runs `effect` when its turn comes. */
+  return <A, E2, R>(priority: Priority, effect: Effect.Effect<A, E2, R>): Effect.Effect<A, E | E2, R> =>
+    Effect.flatMap(FiberRef.get(currentOwner), (owner) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.zipRight(restore(take(priority, owner)), Effect.ensuring(restore(effect), Effect.sync(give)))
+      )
+    )
+}

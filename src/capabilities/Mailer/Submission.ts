@@ -1,0 +1,189 @@
+/** {@link MailSubmission} by SMTP: a connection for each mail, to an address that may be connected to. */
+import type MailComposer from "nodemailer/lib/mail-composer"
+import type SMTPConnection from "nodemailer/lib/smtp-connection"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import { isIP } from "node:net"
+import { Readable } from "node:stream"
+import { type MailLogin, MailSubmission, SubmissionError, type SubmittedMail } from "../Mailer.ts"
+import { OutboundAddresses, type OutboundHttpError } from "../OutboundHttp.ts"
+import { timeoutsMs } from "./Timeouts.ts"
+
+/** Of a mail, from the look-up of the server to its answer. */
+const deadline = "20 seconds"
+
+const refused = (message: string, retryable: boolean) =>
+  new SubmissionError({ reason: "Refused", message, retryable })
+const unknown = () =>
+  new SubmissionError({
+    reason: "Unknown",
+    message: "The connection to the mail server broke before its answer.",
+    retryable: true
+  })
+
+const unreachable = ({ reason }: OutboundHttpError) =>
+  reason === "Refused" || reason === "InvalidUrl"
+    ? refused("The mail server has an address that this service may not connect to.", false)
+    : refused("The mail server could not be found.", true)
+
+/** What the server answered: 5xx is for good, 4xx for now. */
+const answered = (cause: unknown): SubmissionError | null => {
+  if (!Predicate.hasProperty(cause, "responseCode") || typeof cause.responseCode !== "number") return null
+  const { responseCode: status } = cause
+  return status < 400 ? null : refused(`The mail server refused it (${status}).`, status < 500)
+}
+
+/** Nothing of the mail has been said. What the server has of the kinds that do not pass by themselves stays. */
+const early = (cause: unknown): SubmissionError => {
+  const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
+  if (code === "EAUTH") return answered(cause) ?? refused("The mail server does not let the user in.", false)
+  if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
+  if (code === "EMESSAGE") return refused("The mail is larger than the mail server takes.", false)
+  return answered(cause) ?? refused("The mail server could not be reached.", true)
+}
+
+const libraries = Effect.promise(async () => ({
+  Composer: (await import("nodemailer/lib/mail-composer")).default,
+  Connection: (await import("nodemailer/lib/smtp-connection")).default
+}))
+
+const composed = (Composer: typeof MailComposer, mail: SubmittedMail) =>
+  Effect.promise(() =>
+    new Composer({
+      from: mail.from,
+      to: mail.to,
+      subject: mail.subject,
+      text: mail.text,
+      messageId: `<${mail.messageId}>`,
+      headers: { ...mail.headers },
+      attachments: mail.files.map(({ bytes, mimeType, name }) => ({
+        filename: name,
+        contentType: mimeType,
+        content: Buffer.from(bytes)
+      })),
+      disableFileAccess: true,
+      disableUrlAccess: true
+    })
+      .compile()
+      .build()
+  )
+
+/** Read only once the server has asked for the message. */
+const watched = (message: Buffer, begin: () => void) =>
+  Readable.from(
+    (function* () {
+      begin()
+      yield message
+    })(),
+    { objectMode: false }
+  )
+
+/** One step of a connection, which an error that belongs to no step ends, too. */
+const step = (
+  connection: SMTPConnection,
+  failed: (cause: unknown) => SubmissionError,
+  run: (done: (error?: unknown) => void) => void
+) =>
+  Effect.async<void, SubmissionError>((resume) => {
+    const done = (error?: unknown) => {
+      connection.off("error", done)
+      connection.off("end", ended)
+      resume(error === undefined || error === null ? Effect.void : Effect.fail(failed(error)))
+    }
+    const ended = () => done({ code: "ECONNECTION" })
+    connection.once("error", done)
+    connection.once("end", ended)
+    run(done)
+  })
+
+const make = Effect.gen(function* () {
+  const addresses = yield* OutboundAddresses
+
+  /** Logged in; closed with the scope. */
+  const opened = Effect.fn("MailSubmission.opened")(function* ({
+    host,
+    password,
+    port,
+    secure,
+    user
+  }: MailLogin) {
+    const found = yield* Effect.mapError(addresses.of(host, port), unreachable)
+    const { Connection } = yield* libraries
+    const connection = yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        const made = new Connection({
+          host: found.addresses[0],
+          port,
+          secure,
+          // A server of the operator's own network may do without.
+          requireTLS: !secure && !found.internal,
+          ...(isIP(host) === 0 ? { servername: host, tls: { servername: host } } : {}),
+          connectionTimeout: timeoutsMs.connection,
+          greetingTimeout: timeoutsMs.greeting,
+          socketTimeout: timeoutsMs.socket
+        })
+        // One that comes after its step has nobody to tell.
+        made.on("error", () => {})
+        return made
+      }),
+      (made) => Effect.sync(() => made.close())
+    )
+    yield* step(connection, early, (done) => connection.connect(done))
+    yield* step(connection, early, (done) =>
+      connection.login({ credentials: { user, pass: Redacted.value(password) } }, done)
+    )
+    return connection
+  })
+
+  const verify = Effect.fn("MailSubmission.verify")(function* (login: MailLogin) {
+    const connection = yield* opened(login)
+    yield* Effect.sync(() => connection.quit())
+  })
+
+  const submit = Effect.fn("MailSubmission.submit")(function* (
+    login: MailLogin,
+    mail: SubmittedMail,
+    begun: { message: boolean }
+  ) {
+    const { Composer } = yield* libraries
+    const message = yield* composed(Composer, mail)
+    const connection = yield* opened(login)
+    const failed = (cause: unknown) => answered(cause) ?? (begun.message ? unknown() : early(cause))
+    yield* step(connection, failed, (done) =>
+      connection.send(
+        { from: mail.from, to: [mail.to], size: message.length },
+        watched(message, () => (begun.message = true)),
+        done
+      )
+    )
+    yield* Effect.sync(() => connection.quit())
+  })
+
+  return {
+    verify: (login: MailLogin) =>
+      verify(login).pipe(
+        Effect.scoped,
+        Effect.timeoutFail({
+          duration: deadline,
+          onTimeout: () => refused("The mail server did not answer in time.", true)
+        })
+      ),
+    submit: (login: MailLogin, mail: SubmittedMail) =>
+      Effect.suspend(() => {
+        const begun = { message: false }
+        return submit(login, mail, begun).pipe(
+          Effect.scoped,
+          Effect.timeoutFail({
+            duration: deadline,
+            onTimeout: () =>
+              begun.message ? unknown() : refused("The mail server did not answer in time.", true)
+          })
+        )
+      })
+  }
+})
+
+/** Needs `OutboundAddresses`. */
+export const layerSubmission = Layer.effect(MailSubmission, make)

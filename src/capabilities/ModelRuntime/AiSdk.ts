@@ -1,0 +1,238 @@
+/** Any model of the AI SDK: an object with `doStream`, of the second or third version of its specification. */
+import type * as Prompt from "@effect/ai/Prompt"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { AttachmentType } from "../../domain/channels/Attachment.ts"
+import type {
+  AiSdkAssistantPart,
+  AiSdkCall,
+  AiSdkMessage,
+  AiSdkModel,
+  AiSdkToolPart,
+  AiSdkUserPart
+} from "../../domain/chat/AiSdkModel.ts"
+import {
+  type FinishReason,
+  ModelError,
+  type ModelPart,
+  type ModelRequest,
+  ModelRuntime,
+  type ModelRuntimeService
+} from "../ModelRuntime.ts"
+import { outputOf } from "./ChatMessages.ts"
+import * as Failure from "./ProviderFailure.ts"
+import { defaultContextWindow } from "./ProviderStream.ts"
+import { ReplyText } from "./ReplyText.ts"
+import { usageOf } from "./Tokens.ts"
+import { toolCall } from "./ToolCalls.ts"
+import { countOf, isObject, type WireObject } from "./WireJson.ts"
+
+const userPart = (part: Prompt.UserMessagePart): AiSdkUserPart =>
+  part.type === "text"
+    ? { type: "text", text: part.text }
+    : {
+        type: "file",
+        data: part.data,
+        mediaType: part.mediaType,
+        ...(part.fileName === undefined ? {} : { filename: part.fileName })
+      }
+
+const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<AiSdkAssistantPart> => {
+  if (part.type === "text") return [{ type: "text", text: part.text }]
+  return part.type === "tool-call" && !part.providerExecuted
+    ? [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params }]
+    : []
+}
+
+const toolPart = (part: Prompt.ToolResultPart): AiSdkToolPart => ({
+  type: "tool-result",
+  toolCallId: part.id,
+  toolName: part.name,
+  output: { type: part.isFailure ? "error-text" : "text", value: outputOf(part) }
+})
+
+const messageOf = (message: Prompt.Message): AiSdkMessage => {
+  switch (message.role) {
+    case "system":
+      return { role: "system", content: message.content }
+    case "user":
+      return { role: "user", content: message.content.map(userPart) }
+    case "assistant":
+      return { role: "assistant", content: message.content.flatMap(assistantPart) }
+    case "tool":
+      return { role: "tool", content: message.content.map(toolPart) }
+  }
+}
+
+const callOf = ({ prompt, responseSchema, tools }: ModelRequest, abortSignal: AbortSignal): AiSdkCall => ({
+  prompt: prompt.content.map(messageOf),
+  ...(tools.length === 0
+    ? {}
+    : {
+        tools: tools.map(({ description, name, parameters }) => ({
+          type: "function",
+          name,
+          description,
+          inputSchema: parameters
+        }))
+      }),
+  ...(responseSchema === undefined
+    ? {}
+    : { responseFormat: { type: "json", schema: responseSchema, name: "reply" } }),
+  abortSignal
+})
+
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: "stop",
+  length: "length",
+  "content-filter": "content-filter",
+  "tool-calls": "tool-calls"
+}
+
+/** The second version says a word, the third an object with it. */
+const reasonOf = (reason: unknown): FinishReason =>
+  reasons[String(isObject(reason) ? reason.unified : reason)] ?? "other"
+
+/** The second version has numbers, the third has objects of them. */
+const usageIn = (usage: unknown) => {
+  const { cachedInputTokens, inputTokens, outputTokens }: WireObject = isObject(usage) ? usage : {}
+  return {
+    input: isObject(inputTokens) ? inputTokens.total : inputTokens,
+    cached: isObject(inputTokens) ? inputTokens.cacheRead : cachedInputTokens,
+    output: isObject(outputTokens) ? outputTokens.total : outputTokens
+  }
+}
+
+/** Characters of an error's body that are looked at for its code. */
+const maxErrorBody = 16 * 1024
+
+/** Headers of an answer, as far as they are texts. */
+const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
+  isObject(headers)
+    ? Object.fromEntries(
+        Object.entries(headers).flatMap(([name, value]) =>
+          typeof value === "string" ? [[name.toLowerCase(), value] as const] : []
+        )
+      )
+    : {}
+
+/**
+ * An SDK's error holds the request, and with it the key: nothing of it goes on but its status, and a code and a pause that the provider
+ * is known to send.
+ */
+const failureOf = (error: unknown, hasBegun: boolean, now: number): ModelError => {
+  if (hasBegun) return Failure.brokenOff(null)
+  if (!isObject(error)) return clientFailed(false)
+  const { isRetryable, responseBody, responseHeaders } = error
+  const status = countOf(error.statusCode)
+  if (status === null) return clientFailed(isRetryable === true)
+  const body = typeof responseBody === "string" ? responseBody.slice(0, maxErrorBody) : ""
+  return Failure.fromStatus(status, headersOf(responseHeaders), body, now)
+}
+
+const clientFailed = (retryable: boolean) =>
+  new ModelError({ reason: "Unreachable", message: "The model's own client failed", retryable })
+
+/** The pieces of `stream` as they come. To stop reading waits for nothing: a client may take for ever to end its request. */
+const piecesOf = (
+  stream: ReadableStream<unknown>,
+  onError: (error: unknown) => Effect.Effect<ModelError>
+): Effect.Effect<Stream.Stream<unknown, ModelError>, ModelError, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.try({ try: () => stream.getReader(), catch: () => clientFailed(false) }),
+      (reader) => Effect.sync(() => void reader.cancel().catch(() => undefined))
+    ),
+    (reader) =>
+      Effect.tryPromise(() => reader.read()).pipe(
+        Effect.catchAll(({ error }) => Effect.flatMap(onError(error), Effect.fail)),
+        Effect.mapError(Option.some),
+        Effect.flatMap(({ done, value }) => (done ? Effect.fail(Option.none()) : Effect.succeed(value))),
+        Stream.repeatEffectOption
+      )
+  )
+
+const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelPart, ModelError> =>
+  Stream.unwrapScoped(
+    Effect.gen(function* () {
+      const controller = yield* Effect.acquireRelease(
+        Effect.sync(() => new AbortController()),
+        (open) => Effect.sync(() => open.abort())
+      )
+      const text = new ReplyText()
+      let hasBegun = false
+      let hasFinished = false
+      let hasCalls = false
+
+      const read = (part: unknown): ReadonlyArray<ModelPart> | ModelError | { readonly failed: unknown } => {
+        if (!isObject(part)) return Failure.malformed("a part has a wrong shape")
+        const parts: Array<ModelPart> = []
+        switch (part.type) {
+          case "text-delta":
+            hasBegun = true
+            if (typeof part.delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
+            return text.add(part.delta, parts) ? parts : Failure.malformed("the reply is too long")
+          case "tool-call": {
+            hasBegun = true
+            const { input, providerExecuted, toolCallId, toolName } = part
+            if (providerExecuted === true) return parts
+            if (typeof toolCallId !== "string" || typeof toolName !== "string" || typeof input !== "string")
+              return Failure.malformed("a tool call has a wrong shape")
+            hasCalls = true
+            return [toolCall(toolCallId, toolName, input)]
+          }
+          case "error":
+            return { failed: part.error }
+          case "finish": {
+            const { cached, input, output } = usageIn(part.usage)
+            text.end(parts)
+            hasFinished = true
+            parts.push({
+              _tag: "Finish",
+              reason: hasCalls ? "tool-calls" : reasonOf(part.finishReason),
+              ...usageOf(request, text.text, input, output, cached)
+            })
+            return parts
+          }
+          default:
+            return parts
+        }
+      }
+
+      const failed = (error: unknown) =>
+        Effect.map(Clock.currentTimeMillis, (now) => failureOf(error, hasBegun, now))
+      const { stream } = yield* Effect.tryPromise(async () =>
+        model.doStream(callOf(request, controller.signal))
+      ).pipe(Effect.catchAll(({ error }) => Effect.flatMap(failed(error), Effect.fail)))
+      const pieces = yield* piecesOf(stream, failed)
+      return pieces.pipe(
+        Stream.mapEffect((part) => {
+          const told = read(part)
+          if (told instanceof ModelError) return Effect.fail(told)
+          return "failed" in told ? Effect.flatMap(failed(told.failed), Effect.fail) : Effect.succeed(told)
+        }),
+        Stream.takeUntil(() => hasFinished),
+        Stream.concat(Stream.suspend(() => (hasFinished ? Stream.empty : Stream.fail(Failure.truncated())))),
+        Stream.mapConcat((parts) => parts)
+      )
+    })
+  )
+
+/** `model` answers for every agent: one that names another model is answered by this one too. */
+export const layerAiSdk = (model: AiSdkModel): Layer.Layer<ModelRuntime> => {
+  const billedAs = () => `${model.provider}/${model.modelId}`
+  const runtime: ModelRuntimeService = {
+    defaultModel: model.modelId,
+    contextWindow: defaultContextWindow,
+    readsPassages: false,
+    acceptsImages: true,
+    readable: () => AttachmentType.literals,
+    billedAs,
+    reply: (request) => replyOf(model, request)
+  }
+  return Layer.succeed(ModelRuntime, runtime)
+}

@@ -1,0 +1,232 @@
+/** Functions of the host as a channel. */
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelError,
+  type ChannelForm
+} from "../capabilities/ChannelAdapters.ts"
+import { OutboundHttp, OutboundHttpError } from "../capabilities/OutboundHttp.ts"
+import type {
+  ChannelCall,
+  ChannelFetchRequest,
+  HostAccount,
+  HostChannel
+} from "../domain/channels/HostChannel.ts"
+import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
+import { Unauthorized } from "../domain/Errors.ts"
+import { fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "./Fields.ts"
+import { shownAs } from "./Markdown.ts"
+import { nothing, together, told, arrived, ignored } from "./Normalized.ts"
+
+const callTimeout = Duration.seconds(20)
+const maxAnswerBytes = 1_048_576
+const maxFrom = 256
+
+const refused = (message: string, retryable = false) =>
+  new ChannelError({ reason: "Refused", message, retryable })
+const unknown = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
+
+const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+
+const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess): HostAccount => ({
+  id: externalId,
+  token: Redacted.value(accessToken),
+  settings: profile,
+  secrets: Record.map(secrets, Redacted.value)
+})
+
+/** What surely has not been sent is refused; whatever else is thrown leaves the outcome open. */
+const thrownOf = (thrown: unknown): ChannelError => {
+  if (thrown instanceof ChannelError) return thrown
+  if (!(thrown instanceof OutboundHttpError))
+    return unknown("The channel failed before it said what became of the call.")
+  const { message, reason } = thrown
+  if (reason === "Refused" || reason === "InvalidUrl") return refused(message)
+  return reason === "Unresolved" ? refused(message, true) : unknown(message)
+}
+
+const Refusal = Schema.Struct({
+  refused: Schema.String,
+  retryable: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  retryAfter: Schema.optional(Schema.Positive)
+})
+const decodeRefusal = Schema.decodeUnknownOption(Refusal)
+
+const isExternalId = Schema.is(ExternalId)
+
+const refusalOf = (answer: unknown): ChannelError | null => {
+  const found = decodeRefusal(answer)
+  if (found._tag === "None") return null
+  const { refused: message, retryAfter, retryable } = found.value
+  return new ChannelError({
+    reason: "Refused",
+    message,
+    retryable: retryable || retryAfter !== undefined,
+    ...(retryAfter === undefined ? {} : { retryAfter: Duration.seconds(retryAfter) })
+  })
+}
+
+const fetching =
+  (http: typeof OutboundHttp.Service, signal: AbortSignal): ChannelCall["fetch"] =>
+  async (url, { body, headers, maxBytes = maxAnswerBytes, method }: ChannelFetchRequest = {}) => {
+    const request = { url, maxBytes, timeout: callTimeout, maxRedirects: 0 }
+    const answer = await Effect.runPromise(
+      Effect.either(
+        http.fetch({
+          ...request,
+          ...(headers === undefined ? {} : { headers }),
+          ...(method === undefined ? {} : { method }),
+          ...(body === undefined ? {} : { body })
+        })
+      ),
+      { signal }
+    )
+    if (Either.isLeft(answer)) throw answer.left
+    const response = answer.right
+    return {
+      status: response.status,
+      headers: response.headers,
+      text: () => new TextDecoder().decode(response.body)
+    }
+  }
+
+const formOf = ({ account, secrets = {}, settings = {} }: HostChannel): ChannelForm => ({
+  account: account ?? null,
+  secrets: Object.entries(secrets).map(([name, { label }]) => ({ name, label })),
+  settings: Object.entries(settings).map(([name, setting]) => ({ name, ...setting }))
+})
+
+/** What the host read of a delivery, as leniently as of any provider. */
+const normalized = (channel: string, accountId: string, given: unknown, now: DateTime.Utc) => {
+  const { messages, statuses } = fieldsOf(given)
+  const arrivals = itemsOf(messages).map((item) => {
+    const { files, from, id, name, text, timestamp } = fieldsOf(item)
+    const [messageId, sender] = [wordOf(id), wordOf(from, maxFrom)]
+    const media = itemsOf(files).flatMap((file) => {
+      const { mimeType, name: fileName, url } = fieldsOf(file)
+      const address = wordOf(url, 2_048)
+      if (address === undefined) return []
+      return [
+        {
+          kind: "document" as const,
+          url: address,
+          ...member("mimeType", wordOf(mimeType, 200)),
+          ...member("fileName", wordOf(fileName))
+        }
+      ]
+    })
+    const said = proseOf(text)
+    if (messageId === undefined || sender === undefined || (said === "" && media.length === 0)) return ignored
+    return arrived({
+      event: {
+        _tag: "Message",
+        channel,
+        accountId,
+        messageId: `${accountId}:${messageId}`,
+        from: [{ kind: "contact", value: sender }],
+        ...member("profileName", wordOf(name, 1_000)),
+        kind: media.length > 0 ? "media" : "text",
+        text: said,
+        media,
+        standby: false,
+        timestamp: momentOf(timestamp, 1, now)
+      },
+      raw: item
+    })
+  })
+  const receipts = itemsOf(statuses).map((item) => {
+    const { delivery, error, id } = fieldsOf(item)
+    const providerMessageId = wordOf(id)
+    const come = deliveries.find((one) => one === delivery)
+    if (providerMessageId === undefined || come === undefined) return ignored
+    return told([
+      { channel, accountId, providerMessageId, outboxId: null, delivery: come, error: wordOf(error) ?? null }
+    ])
+  })
+  return together([...arrivals, ...receipts])
+}
+
+const deliveries = ["sent", "delivered", "read", "failed"] as const
+
+/** `name` is the channel's in the interface and in addresses. */
+export const hostChannel = (
+  name: string,
+  given: HostChannel
+): Effect.Effect<ChannelAdapter, never, OutboundHttp> =>
+  Effect.map(OutboundHttp, (http): ChannelAdapter => {
+    const calling = <A>(run: (call: ChannelCall) => Promise<A>) =>
+      Effect.tryPromise({
+        try: (signal) => run({ signal, fetch: fetching(http, signal) }),
+        catch: thrownOf
+      }).pipe(
+        Effect.timeoutFail({
+          duration: callTimeout,
+          onTimeout: () => unknown("The channel did not answer in time.")
+        }),
+        Effect.flatMap((answer) => {
+          const refusal = refusalOf(answer)
+          return refusal === null ? Effect.succeed(answer) : Effect.fail(refusal)
+        }),
+        Effect.withSpan("HostChannel.call", { attributes: { channel: name } })
+      )
+    /** What the host throws while it reads is no proof, and no message. */
+    const attempt = <A>(run: () => A, otherwise: A): A =>
+      Either.getOrElse(Either.try({ try: run, catch: () => null }), () => otherwise)
+    return {
+      name,
+      title: given.title,
+      form: formOf(given),
+      webhook: "account",
+      replyWindow: null,
+      verify: ({ body, header }, access) =>
+        access !== null && attempt(() => given.verify({ body, header }, accountOf(access)), false) === true
+          ? Either.void
+          : Either.left(unsigned()),
+      normalize: (body, now, access) =>
+        access === null
+          ? nothing
+          : attempt(
+              () => normalized(name, access.externalId, given.receive(body, accountOf(access)), now),
+              ignored
+            ),
+      prove: (access) =>
+        Effect.flatMap(
+          calling((call) => given.prove(accountOf(access), call)),
+          (answer) => {
+            const id = Predicate.hasProperty(answer, "account") ? answer.account : undefined
+            return isExternalId(id)
+              ? Effect.succeed({ externalId: id, profile: {} })
+              : Effect.fail(refused("The channel did not say which account it is."))
+          }
+        ),
+      maxTextLength: given.maxTextLength ?? 4_000,
+      maxCaptionLength: 0,
+      shown: shownAs({ strong: "", emphasis: "", code: "", fence: "" }),
+      carries: {},
+      send: (to, { author, body, outboxId }) => {
+        const contact = to.aliases.find(({ kind }) => kind === "contact")
+        if (contact === undefined) return Effect.fail(refused("The contact has no address on this channel."))
+        const message = { to: contact.value, text: body, id: outboxId, author }
+        return Effect.flatMap(
+          calling((call) => given.send(accountOf(to), message, call)),
+          (answer) => {
+            const id = Predicate.hasProperty(answer, "id") ? wordOf(answer.id) : undefined
+            return id === undefined
+              ? Effect.fail(unknown("The channel did not say what became of the message."))
+              : Effect.succeed(id)
+          }
+        )
+      },
+      seen: () => Effect.void,
+      locate: () => Effect.fail(refused("The channel has no files by id.")),
+      read: () => Effect.succeedNone
+    }
+  })

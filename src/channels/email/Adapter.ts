@@ -1,0 +1,174 @@
+/**
+ * E-mail as a channel: mails come from the service that receives them, signed with a secret of the account, and replies go out at
+ * the account's own mail server. The account is the login there: who knows its password has it.
+ */
+import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import {
+  type ChannelAccess,
+  type ChannelAdapter,
+  ChannelError,
+  type ChannelRecipient,
+  type ChannelRequest
+} from "../../capabilities/ChannelAdapters.ts"
+import type { MailLogin, MailSubmission, SubmissionError } from "../../capabilities/Mailer.ts"
+import { urlOf } from "../../domain/Address.ts"
+import { Unauthorized } from "../../domain/Errors.ts"
+import { shownAs } from "../Markdown.ts"
+import { nothing } from "../Normalized.ts"
+import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
+import { type ReceivedMail, receivedMail } from "./Mail.ts"
+
+/** An older request may be one that somebody has recorded. */
+const maxRequestAge = Duration.minutes(5)
+const signatureForm = /^v1=([0-9a-f]{64})$/
+const stampForm = /^\d{1,12}$/
+const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
+
+const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
+
+/** `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, of the last five minutes. */
+const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
+  const stamp = header("x-spoke-timestamp") ?? ""
+  const given = signatureForm.exec(header("x-spoke-signature") ?? "")?.[1]
+  if (given === undefined || !stampForm.test(stamp)) return false
+  if (Math.abs(now.epochMillis - Number(stamp) * 1_000) > Duration.toMillis(maxRequestAge)) return false
+  const expected = createHmac("sha256", Redacted.value(secret)).update(`${stamp}.`).update(body).digest()
+  return timingSafeEqual(expected, Buffer.from(given, "hex"))
+}
+
+const failureOf = ({ message, reason, retryable }: SubmissionError) =>
+  new ChannelError({ reason, message, retryable })
+
+/** Where and as whom an account logs in, or what is wrong with what it was given. */
+const loginOf = ({ accessToken, profile }: ChannelAccess) =>
+  Effect.gen(function* () {
+    const address = profile["address"] ?? ""
+    const url = /^smtps?:\/\//i.test(profile["server"] ?? "")
+      ? urlOf((profile["server"] ?? "").replace(/^smtp/i, "http"))
+      : null
+    if (!addressForm.test(address)) return yield* refused("The address is no e-mail address.")
+    if (url === null || url.username !== "" || url.pathname !== "/")
+      return yield* refused("The mail server is no address like smtps://smtp.example.com or smtp://host:587.")
+    const secure = url.protocol === "https:"
+    // The scheme's own port is left out of an address.
+    const port = url.port === "" ? (secure ? 465 : 587) : Number(url.port)
+    const user = profile["user"] ?? address
+    const login: MailLogin = {
+      host: url.hostname.replace(/^\[|\]$/g, ""),
+      port,
+      secure,
+      user,
+      password: accessToken
+    }
+    return { address, login }
+  })
+
+/** The same login at the same server with the same address is the same account, whoever has it. */
+const accountOf = (address: string, { host, user }: MailLogin) => {
+  const id = createHash("sha256")
+    .update(JSON.stringify([host, user, address.toLowerCase()]))
+    .digest("hex")
+  return `${address
+    .toLowerCase()
+    .replace(/[^a-z0-9.-]/g, "_")
+    .slice(0, 100)}.${id.slice(0, 12)}`
+}
+
+const recipientOf = ({ aliases }: ChannelRecipient) => {
+  const found = aliases.find(({ kind }) => kind === "thread")?.value ?? ""
+  const at = found.indexOf(":")
+  return at === -1 ? null : { thread: found.slice(0, at), address: found.slice(at + 1) }
+}
+
+const MiB = 1_048_576
+const file = { as: "document", maxBytes: 10 * MiB } as const
+
+/** Plain text, which every program shows. */
+const shown = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
+
+const isMail = (body: unknown): body is ReceivedMail =>
+  typeof body === "object" && body !== null && "headers" in body && "files" in body
+
+export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapter => ({
+  name: "email",
+  title: "E-mail",
+  form: {
+    account: null,
+    secrets: [{ name: "signingSecret", label: "Signing secret" }],
+    settings: [
+      { name: "address", label: "E-mail address" },
+      { name: "server", label: "Mail server" },
+      { name: "user", label: "User name", optional: true },
+      { name: "senders", label: "Answered senders", optional: true, choices: senderRules }
+    ]
+  },
+  webhook: "account",
+  replyWindow: null,
+
+  verify: (request, access) => {
+    const secret = access?.secrets["signingSecret"]
+    return secret !== undefined && isSigned(secret, request) ? Either.void : Either.left(unsigned())
+  },
+  decode: receivedMail,
+  normalize: (body, now, access) =>
+    access === null || !isMail(body) ? nothing : normalize(body, now, access),
+
+  prove: (access) =>
+    Effect.gen(function* () {
+      const { address, login } = yield* loginOf(access)
+      yield* Effect.mapError(mails.verify(login), failureOf)
+      return { externalId: accountOf(address, login), profile: access.profile }
+    }),
+
+  senderLimit: { requests: 30, window: 3_600 },
+  maxTextLength: 100_000,
+  maxCaptionLength: 100_000,
+  shown,
+  carries: {
+    "image/jpeg": file,
+    "image/png": file,
+    "image/webp": file,
+    "image/gif": file,
+    "application/pdf": file
+  },
+  send: (to, message) =>
+    Effect.gen(function* () {
+      const { address, login } = yield* loginOf(to)
+      const recipient = recipientOf(to)
+      if (recipient === null) return yield* refused("The contact has no address on this channel.")
+      const { messageId: answered, subject = "" } = to.context
+      const messageId = messageIdOf(message.outboxId, recipient.thread, address)
+      yield* Effect.mapError(
+        mails.submit(login, {
+          from: address,
+          to: recipient.address,
+          subject: `Re: ${subject}`.trim(),
+          text: message.body,
+          messageId,
+          headers: {
+            ...(answered === undefined
+              ? {}
+              : { "In-Reply-To": `<${answered}>`, References: `<${answered}>` }),
+            // Programs do not answer programs.
+            ...(message.author === "human"
+              ? {}
+              : { "Auto-Submitted": "auto-replied", "X-Auto-Response-Suppress": "All" })
+          },
+          files: message.file === null ? [] : [message.file]
+        }),
+        failureOf
+      )
+      return messageId
+    }),
+  // Nobody is told that a mail was read.
+  seen: () => Effect.void,
+
+  // A mail brings its files.
+  locate: () => Effect.fail(refused("A mail has no files elsewhere.")),
+  read: () => Effect.succeedNone
+})

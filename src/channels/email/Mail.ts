@@ -1,0 +1,106 @@
+/** A mail as the service that received it hands it over: its bytes, and what was found out about who sent it. */
+import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
+import * as Schema from "effect/Schema"
+import type { Attachment, Email } from "postal-mime"
+import type { ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
+import { ValidationError } from "../../domain/Errors.ts"
+import * as Json from "../../domain/Json.ts"
+import { unquotedHtml } from "./Spoken.ts"
+
+const Verdict = Schema.optionalWith(Schema.Lowercase.pipe(Schema.compose(Schema.String)), { exact: true })
+const Handed = Schema.Struct({
+  /** The mail in base64. */
+  raw: Schema.String,
+  envelope: Schema.optionalWith(
+    Schema.Struct({ from: Schema.optionalWith(Schema.NullOr(Schema.String), { exact: true }) }),
+    { exact: true }
+  ),
+  /** What the receiving service says of the sender, in the words of RFC 8601. */
+  authentication: Schema.optionalWith(Schema.Struct({ spf: Verdict, dkim: Verdict, dmarc: Verdict }), {
+    exact: true
+  })
+})
+
+export interface MailFile {
+  readonly name: string | null
+  readonly mimeType: string
+  /** In base64. */
+  readonly data: string
+}
+
+/** What is made of a delivery's body. */
+export interface ReceivedMail {
+  /** Lower-case names; of several headers of a name the first. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly from: { readonly address: string; readonly name: string } | null
+  readonly subject: string
+  readonly text: string
+  readonly files: ReadonlyArray<MailFile>
+  /** Empty for what nobody is to answer; null where the service did not say. */
+  readonly envelopeFrom: string | null
+  readonly authentication: Readonly<Partial<Record<"spf" | "dkim" | "dmarc", string>>>
+}
+
+const decode = Schema.decodeUnknown(Handed)
+const unreadable = () =>
+  new ValidationError({ message: "The body is no mail, and no JSON with a mail in base64 as its raw." })
+
+const limits = { maxNestingDepth: 32, maxHeadersSize: 262_144, maxRfc822NestingDepth: 2 } as const
+
+const library = Effect.promise(() => import("postal-mime"))
+
+const parsed = (raw: Uint8Array) =>
+  Effect.flatMap(library, ({ default: PostalMime }) =>
+    Effect.tryPromise({
+      try: () => PostalMime.parse(raw, { ...limits, attachmentEncoding: "base64" }),
+      catch: unreadable
+    })
+  )
+
+/** The library renders HTML as text beside a text alone. */
+const asText = (html: string) => {
+  const part = `content-type: text/html; charset=utf-8\r\ncontent-transfer-encoding: base64\r\n\r\n${Encoding.encodeBase64(html)}`
+  const mail = `content-type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n \r\n--b\r\n${part}\r\n--b--\r\n`
+  return Effect.map(parsed(new TextEncoder().encode(mail)), ({ text = "" }) => text)
+}
+
+const textOf = ({ html, text }: Email) => {
+  if (text !== undefined && text.trim() !== "") return Effect.succeed(text)
+  return html === undefined ? Effect.succeed("") : asText(unquotedHtml(html))
+}
+
+const fileOf = ({ content, filename, mimeType }: Attachment): ReadonlyArray<MailFile> =>
+  typeof content === "string" ? [{ name: filename, mimeType, data: content }] : []
+
+const handed = (request: ChannelRequest) => {
+  const type = request.header("content-type") ?? ""
+  if (/^message\/rfc822\s*(?:;|$)/i.test(type))
+    return Effect.succeed({ raw: request.body, envelopeFrom: null, authentication: {} })
+  return Effect.gen(function* () {
+    const body = yield* Json.parse(new TextDecoder().decode(request.body))
+    const { authentication = {}, envelope = {}, raw } = yield* decode(body)
+    return {
+      raw: yield* Encoding.decodeBase64(raw),
+      envelopeFrom: envelope.from === null ? "" : (envelope.from ?? null),
+      authentication
+    }
+  }).pipe(Effect.mapError(unreadable))
+}
+
+export const receivedMail = (request: ChannelRequest): Effect.Effect<ReceivedMail, ValidationError> =>
+  Effect.gen(function* () {
+    const { authentication, envelopeFrom, raw } = yield* handed(request)
+    const email = yield* parsed(raw)
+    const headers = new Map(email.headers.toReversed().map(({ key, value }) => [key, value] as const))
+    const path = headers.get("return-path")?.trim()
+    return {
+      headers,
+      from: email.from?.address === undefined ? null : email.from,
+      subject: email.subject ?? "",
+      text: yield* textOf(email),
+      files: email.attachments.flatMap(fileOf),
+      envelopeFrom: envelopeFrom ?? (path === undefined ? null : path.replace(/^<|>$/g, "")),
+      authentication
+    }
+  }).pipe(Effect.withSpan("Email.receivedMail"))

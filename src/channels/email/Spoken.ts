@@ -1,0 +1,71 @@
+/**
+ * What a person has written in a mail, without what their program has put around it: quoted mails, the line that introduces
+ * them, and the signature. Each line is looked at once, and only its beginning.
+ */
+
+/** No line that a mail program writes is longer. */
+const maxMarkLength = 300
+
+/** "-----Original Message-----" in any language. */
+const original = /^-{2,} ?\p{L}[\p{L} ]{2,60} ?-{2,}$/u
+/** Outlook draws a line above the headers of what it quotes. */
+const rule = /^_{20,}$/
+/** The first of those headers, in the languages that are met most. */
+const sender = /^\*?(?:From|Von|De|Da|Van|Från|Fra|Od)\s?:\*? \S/
+const others =
+  /^\*?(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|Objet|À|Enviado|Para|Asunto|Inviato|Verzonden|Aan)\s?:/
+/** "Sent from my phone" */
+const device = /^(?:Sent from my |Get Outlook for |Von meinem .{2,60} gesendet|Gesendet von )/
+const quoted = /^\s?>/
+
+const isBlank = (line: string | undefined) => line === undefined || line.trim() === ""
+
+/** Where the headers of a quoted mail begin, which come without marks of quoting. */
+const isForeignHeader = (lines: ReadonlyArray<string>, at: number) =>
+  sender.test(lines[at] ?? "") && [1, 2, 3].some((after) => others.test(lines[at + after] ?? ""))
+
+const isEnd = (lines: ReadonlyArray<string>, at: number): boolean => {
+  const line = lines[at] ?? ""
+  if (line.length > maxMarkLength) return false
+  // RFC 3676 has a blank after the dashes, which programs lose.
+  if (line === "--" || line === "-- ") return true
+  if (original.test(line) || device.test(line)) return true
+  return isForeignHeader(lines, rule.test(line) ? at + 1 : at)
+}
+
+/** "On Monday Ada wrote:" in any language: up to three lines that end with a colon, right above a quotation. */
+const introduction = (lines: ReadonlyArray<string>, at: number): number => {
+  for (let last = at; last < at + 3; last++) {
+    const line = lines[last] ?? ""
+    if (isBlank(line) || line.length > maxMarkLength || quoted.test(line)) return 0
+    if (!/:\s*$/.test(line.slice(-5))) continue
+    const next = isBlank(lines[last + 1]) ? last + 2 : last + 1
+    return quoted.test((lines[next] ?? "").slice(0, 2)) ? last + 1 - at : 0
+  }
+  return 0
+}
+
+/** All of it where nothing else would be left, as of a mail that is forwarded without a word. */
+export const spoken = (text: string): string => {
+  const lines = text.replaceAll("\r\n", "\n").split("\n")
+  const kept: Array<string> = []
+  for (let at = 0; at < lines.length && !isEnd(lines, at); at++) {
+    const line = lines[at] ?? ""
+    if (quoted.test(line.slice(0, 2))) continue
+    const introduced = introduction(lines, at)
+    if (introduced > 0) at += introduced - 1
+    else kept.push(line)
+  }
+  const said = kept.join("\n").trim()
+  return said === "" ? text.trim() : said.replace(/\n{3,}/g, "\n\n")
+}
+
+/** Where mail programs begin what they quote in HTML. */
+const htmlQuote =
+  /<(?:blockquote\b|div[^<>]{0,200}(?:gmail_quote|yahoo_quoted|divRplyFwdMsg|appendonsend|moz-cite-prefix))/i
+
+/** What stands before the first quotation. */
+export const unquotedHtml = (html: string): string => {
+  const { index = html.length } = htmlQuote.exec(html) ?? {}
+  return index === 0 ? html : html.slice(0, index)
+}

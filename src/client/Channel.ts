@@ -1,0 +1,97 @@
+/** Channels of the host that customers write through. */
+import type {
+  ChannelAccount,
+  ChannelCall,
+  ChannelDelivery,
+  ChannelRefusal,
+  ChannelSetting,
+  HostAccount,
+  HostChannel,
+  Received,
+  SentMessage
+} from "../domain/channels/HostChannel.ts"
+import { SpokeError } from "./Failure.ts"
+
+type Settings = Readonly<Record<string, ChannelSetting>>
+type Secrets = Readonly<Record<string, { readonly label: string }>>
+
+/** What the functions of a channel get of an account: settings that are `optional` may be missing. */
+export type ChannelAccountOf<S extends Settings, K extends Secrets> = ChannelAccount<
+  {
+    readonly [N in keyof S]: S[N] extends { readonly optional: true } ? string | undefined : string
+  },
+  { readonly [N in keyof K]: string }
+>
+
+export interface ChannelOptions<S extends Settings, K extends Secrets> {
+  /** What people call it. */
+  readonly title: string
+  /** What an account's id is called, where a person gives it; without, `prove` tells it. */
+  readonly account?: string
+  /** What an account is asked for besides its access token, by name. */
+  readonly settings?: S
+  /** Further secrets: sealed, and never shown again. */
+  readonly secrets?: K
+  /** Longest text of one message, in UTF-16 units; longer replies go out in parts. 4,000 by default. */
+  readonly maxTextLength?: number
+  /** Whether the provider has sent it. What it throws counts as false. */
+  readonly verify: (delivery: ChannelDelivery, account: ChannelAccountOf<S, K>) => boolean
+  /** Reads the JSON of a verified delivery. */
+  readonly receive: (body: unknown, account: ChannelAccountOf<S, K>) => Received
+  /** Asks the provider whose the token is, before an account becomes active. The id: letters, digits, `_`, `.` and `-`. */
+  readonly prove: (
+    account: ChannelAccountOf<S, K>,
+    call: ChannelCall
+  ) => Promise<{ readonly account: string } | ChannelRefusal>
+  /**
+   * Sends one message and answers the provider's id of it. Return `refused` for what was surely not taken: whatever is thrown
+   * leaves open whether it was, and it is sent once more and marked.
+   */
+  readonly send: (
+    account: ChannelAccountOf<S, K>,
+    message: SentMessage,
+    call: ChannelCall
+  ) => Promise<{ readonly id: string } | ChannelRefusal>
+}
+
+/** For `createSpoke({ channels })`; made by {@link channel}. */
+export type Channel = HostChannel
+
+const fieldName = /^[A-Za-z][A-Za-z0-9]{0,31}$/u
+const maxFields = 8
+
+const misnamed = (fields: Readonly<Record<string, unknown>>) =>
+  Object.keys(fields).length > maxFields || Object.keys(fields).some((name) => !fieldName.test(name))
+
+/** Functions of the host as a channel: an agent's channels name it. Throws a `SpokeError`. */
+export const channel = <
+  const S extends Settings = Readonly<Record<never, ChannelSetting>>,
+  const K extends Secrets = Readonly<Record<never, { readonly label: string }>>
+>(
+  options: ChannelOptions<S, K>
+): Channel => {
+  const { prove, receive, secrets, send, settings, verify, ...rest } = options
+  if (misnamed(settings ?? {}) || misnamed(secrets ?? {})) {
+    throw new SpokeError({
+      code: "INVALID_CONFIG",
+      message:
+        "A channel has at most 8 settings and 8 secrets, each named by a letter, then up to 31 letters or digits."
+    })
+  }
+  // What is stored was checked against them.
+  const isFitting = (account: HostAccount): account is ChannelAccountOf<S, K> & HostAccount =>
+    Object.entries(settings ?? {}).every(
+      ([name, { optional }]) => optional === true || account.settings[name] !== undefined
+    ) && Object.keys(secrets ?? {}).every((name) => account.secrets[name] !== undefined)
+  const unfit = () => new SpokeError({ code: "INVALID_CONFIG", message: "The settings do not fit." })
+  return {
+    ...rest,
+    ...(settings === undefined ? {} : { settings }),
+    ...(secrets === undefined ? {} : { secrets }),
+    verify: (delivery, account) => isFitting(account) && verify(delivery, account),
+    receive: (body, account) => (isFitting(account) ? receive(body, account) : {}),
+    prove: (account, call) => (isFitting(account) ? prove(account, call) : Promise.reject(unfit())),
+    send: (account, message, call) =>
+      isFitting(account) ? send(account, message, call) : Promise.reject(unfit())
+  }
+}

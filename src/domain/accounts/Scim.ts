@@ -1,0 +1,281 @@
+/** What provisioning by SCIM 2.0 asks for: people and groups, read as Entra ID, Okta and others write them. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { typeId } from "../Ids.ts"
+import * as Json from "../Json.ts"
+import type { JsonValue } from "../Text.ts"
+
+/** Answered in SCIM's own shape. `detail` says what to fix, without the caller's input. */
+export class ScimError extends Schema.TaggedError<ScimError>()("ScimError", {
+  status: Schema.Literal(400, 401, 404, 409, 429),
+  scimType: Schema.NullOr(
+    Schema.Literal(
+      "invalidFilter",
+      "uniqueness",
+      "mutability",
+      "invalidSyntax",
+      "invalidPath",
+      "noTarget",
+      "invalidValue"
+    )
+  ),
+  detail: Schema.String
+}) {}
+
+export const newScimGroupId = Effect.map(Clock.currentTimeMillis, (now) => typeId("grp", now))
+
+type Read<A> = Either.Either<A, ScimError>
+type Body = { readonly [name: string]: JsonValue }
+type Value = JsonValue | undefined
+
+const wrong = (scimType: ScimError["scimType"], detail: string) =>
+  Either.left(new ScimError({ status: 400, scimType, detail }))
+
+const maxNameCharacters = 320
+/** Of one request. */
+const maxOperations = 1_000
+/** Of a group. */
+export const maxMembers = 10_000
+
+const isList = (value: Value): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+const isBody = (value: Value): value is Body =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Names of attributes are compared without case. */
+const attribute = (body: Body, name: string): Value =>
+  Object.entries(body).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1]
+
+/** Some write a single value as a list of one. */
+const single = (value: Value): Value =>
+  isList(value) && value.length === 1 && isBody(value[0]) ? attribute(value[0], "value") : value
+
+const textOf = (value: Value, name: string): Read<string> => {
+  const given = single(value)
+  const text = typeof given === "string" ? given.trim() : ""
+  return text !== "" && text.length <= maxNameCharacters
+    ? Either.right(text)
+    : wrong("invalidValue", `Expected ${name} as a text of 1 to ${maxNameCharacters} characters.`)
+}
+
+/** Entra ID writes booleans as text. */
+const booleanOf = (value: Value): Read<boolean> => {
+  const given = single(value)
+  const text = typeof given === "string" ? given.toLowerCase() : given
+  if (text === true || text === "true") return Either.right(true)
+  if (text === false || text === "false") return Either.right(false)
+  return wrong("invalidValue", "Expected active as a boolean.")
+}
+
+const externalIdOf = (value: Value): Read<{ readonly externalId: string | null }> =>
+  value === null || value === ""
+    ? Either.right({ externalId: null })
+    : Either.map(textOf(value, "externalId"), (externalId) => ({ externalId }))
+
+/** What is left out stays; what Spoke does not keep, such as names and phones, is read over. */
+export interface PersonChanges {
+  readonly userName?: string
+  readonly externalId?: string | null
+  readonly active?: boolean
+}
+
+const personChange = (name: string, value: Value): Read<PersonChanges> => {
+  switch (name.toLowerCase()) {
+    case "username":
+      return Either.map(textOf(value, "userName"), (userName) => ({ userName: userName.toLowerCase() }))
+    case "externalid":
+      return externalIdOf(value)
+    case "active":
+      return Either.map(booleanOf(value), (active) => ({ active }))
+    default:
+      return Either.right({})
+  }
+}
+
+const personChanges = (all: ReadonlyArray<readonly [string, Value]>): Read<PersonChanges> =>
+  Either.map(Either.all(all.map(([name, value]) => personChange(name, value))), (changes) =>
+    changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
+  )
+
+/** A user as a whole, of POST and PUT. */
+export const readPerson = (body: JsonValue): Read<PersonChanges & { readonly userName: string }> => {
+  if (!isBody(body)) return wrong("invalidSyntax", "Expected a user.")
+  return Either.flatMap(personChanges(Object.entries(body)), ({ userName, ...changes }) =>
+    Either.map(textOf(userName, "userName"), (name) => ({ ...changes, userName: name }))
+  )
+}
+
+interface Operation {
+  readonly op: "add" | "replace" | "remove"
+  readonly path: string | null
+  readonly value: Value
+}
+
+const kinds = ["add", "replace", "remove"] as const
+
+const core = /^urn:ietf:params:scim:schemas:core:2\.0:(?:user|group):/i
+const nameIn = (path: string) => path.trim().replace(core, "")
+
+const readOperation = (one: JsonValue): Read<Operation> => {
+  if (!isBody(one)) return wrong("invalidSyntax", "Expected an operation.")
+  const named = attribute(one, "op")
+  const op = kinds.find((kind) => typeof named === "string" && named.toLowerCase() === kind)
+  const path = attribute(one, "path") ?? null
+  if (op === undefined) return wrong("invalidSyntax", "Expected op as add, replace or remove.")
+  if (path !== null && typeof path !== "string") return wrong("invalidPath", "Expected path as a text.")
+  if (path === null && op === "remove") return wrong("noTarget", "Expected the path of what is removed.")
+  return Either.right({ op, path: path === null ? null : nameIn(path), value: attribute(one, "value") })
+}
+
+const readOperations = (body: JsonValue): Read<ReadonlyArray<Operation>> => {
+  const all = isBody(body) ? attribute(body, "Operations") : undefined
+  return isList(all) && all.length <= maxOperations
+    ? Either.all(all.map(readOperation))
+    : wrong("invalidSyntax", `Expected Operations, at most ${maxOperations}.`)
+}
+
+/** The attributes that an operation is about: that of its path, or those of its value. */
+const attributesOf = ({ path, value }: Operation): ReadonlyArray<readonly [string, Value]> => {
+  if (path !== null) return [[path, value]]
+  return isBody(value) ? Object.entries(value).map(([name, each]) => [nameIn(name), each]) : []
+}
+
+export const patchPerson = (body: JsonValue): Read<PersonChanges> =>
+  Either.flatMap(readOperations(body), (operations) =>
+    personChanges(
+      operations.flatMap((operation) =>
+        // What is removed has no value.
+        attributesOf(operation).map(([name, value]) => [name, operation.op === "remove" ? null : value])
+      )
+    )
+  )
+
+/** In the order in which they are to be made. `set` replaces all members. */
+interface MemberChange {
+  readonly kind: "add" | "remove" | "set"
+  readonly ids: ReadonlyArray<string>
+}
+export interface GroupChanges {
+  readonly name?: string
+  readonly externalId?: string | null
+  readonly members: ReadonlyArray<MemberChange>
+}
+
+/** The members of `before` as they are after the changes. Ids may be nobody's. */
+export const membersAfter = (
+  before: ReadonlyArray<string>,
+  changes: ReadonlyArray<MemberChange>
+): Read<ReadonlySet<string>> => {
+  const now = new Set(before)
+  for (const { ids, kind } of changes) {
+    if (kind === "set") now.clear()
+    for (const id of ids) {
+      if (kind === "remove") now.delete(id)
+      else now.add(id)
+    }
+  }
+  return now.size > maxMembers
+    ? wrong("invalidValue", `A group has at most ${maxMembers} members.`)
+    : Either.right(now)
+}
+
+const idsOf = (value: Value): Read<ReadonlyArray<string>> => {
+  const all = isList(value) ? value : value === undefined || value === null ? [] : [value]
+  return Either.all(
+    all.map((one) => textOf(isBody(one) ? attribute(one, "value") : one, "the value of a member"))
+  )
+}
+
+const memberPath = /^members\[\s*value\s+eq\s+"([^"\\]+)"\s*\]$/i
+
+const membersChange = (op: Operation["op"], value: Value): Read<GroupChanges> => {
+  // Without a value all of them are removed; with an empty list none is.
+  if (op === "remove" && (value === undefined || value === null)) {
+    return Either.right({ members: [{ kind: "set", ids: [] }] })
+  }
+  return Either.map(idsOf(value), (ids) => ({ members: [{ kind: op === "replace" ? "set" : op, ids }] }))
+}
+
+const groupChange = (op: Operation["op"], name: string, value: Value): Read<GroupChanges> => {
+  const [, one] = memberPath.exec(name) ?? []
+  if (one !== undefined) {
+    return Either.right({ members: [{ kind: op === "remove" ? "remove" : "add", ids: [one] }] })
+  }
+  const known = name.toLowerCase()
+  if (known === "displayname") {
+    return Either.map(textOf(value, "displayName"), (text) => ({ name: text, members: [] }))
+  }
+  if (known === "externalid") {
+    return Either.map(externalIdOf(op === "remove" ? null : value), (change) => ({ ...change, members: [] }))
+  }
+  if (known === "members") return membersChange(op, value)
+  // To read over it would leave members whom the provider believes to be gone.
+  return known.startsWith("members")
+    ? wrong("invalidPath", 'Known paths are members and members[value eq "…"].')
+    : Either.right({ members: [] })
+}
+
+const together = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
+  ...all.reduce<Partial<GroupChanges>>((made, change) => Object.assign(made, change), {}),
+  members: all.flatMap(({ members }) => members)
+})
+
+/** A group as a whole, of POST and PUT. */
+export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name: string }> => {
+  if (!isBody(body)) return wrong("invalidSyntax", "Expected a group.")
+  const all = Either.all(Object.entries(body).map(([name, value]) => groupChange("replace", name, value)))
+  return Either.flatMap(all, (changes) => {
+    const { name, ...rest } = together(changes)
+    return Either.map(textOf(name, "displayName"), (text) => ({ ...rest, name: text }))
+  })
+}
+
+export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
+  Either.flatMap(readOperations(body), (operations) =>
+    Either.map(
+      Either.all(
+        operations.flatMap((operation) =>
+          attributesOf(operation).map(([name, value]) => groupChange(operation.op, name, value))
+        )
+      ),
+      together
+    )
+  )
+
+/** Of one filter. */
+const maxTerms = 5
+const term = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+|\s*$)/i
+const workMail = /^\s*emails\[\s*type\s+eq\s+"work"\s*\]\.value(?=\s)/i
+/** How providers ask for it, and what it is here. */
+const aliases: Readonly<Record<string, string>> = { "emails.value": "username", emails: "username" }
+
+interface Term<N> {
+  readonly name: N
+  readonly value: string
+}
+
+/** `name eq "text"`, several with `and` between them, of `names`, which come back as they are given there. */
+export const readFilter = <N extends string>(
+  text: string | undefined,
+  names: ReadonlyArray<N>
+): Read<ReadonlyArray<Term<N>>> => {
+  const unknown = wrong(
+    "invalidFilter",
+    `Known filters are ${names.map((name) => `${name} eq "…"`).join(", ")}.`
+  )
+  const terms: Array<Term<N>> = []
+  let rest = text?.replace(workMail, "emails.value") ?? ""
+  while (rest !== "") {
+    const [whole, path = "", value = ""] = term.exec(rest) ?? []
+    const asked = nameIn(path).toLowerCase()
+    const name = names.find((known) => known.toLowerCase() === (aliases[asked] ?? asked))
+    const parsed = Json.parse(value.startsWith('"') ? value : value.toLowerCase())
+    if (whole === undefined || name === undefined || Either.isLeft(parsed) || terms.length === maxTerms) {
+      return unknown
+    }
+    terms.push({ name, value: String(parsed.right) })
+    rest = rest.slice(whole.length)
+  }
+  return Either.right(terms)
+}

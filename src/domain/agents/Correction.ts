@@ -1,0 +1,91 @@
+/** Corrections: curated answers to what went wrong, drafted, previewed, and live only once somebody has approved them. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Actor } from "../accounts/Audit.ts"
+import { AgentId, RunId, SourceId, typeId } from "../Ids.ts"
+import { QaPair } from "../knowledge/CuratedSource.ts"
+import { Text, trimmed } from "../Text.ts"
+import { TimestampInput } from "../TimestampInput.ts"
+import { ExperimentId } from "./Experiment.ts"
+import { TestCaseId } from "./TestCase.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const CorrectionId = Text.pipe(Schema.minLength(1), Schema.brand("CorrectionId"))
+export type CorrectionId = typeof CorrectionId.Type
+export const newCorrectionId = Effect.map(Clock.currentTimeMillis, (now) =>
+  CorrectionId.make(typeId("cor", now))
+)
+
+/** Turns that a correction is made from. */
+export const maxCorrectedTurns = 50
+/** Turns that a preview asks again, where it does not say how many, and at most. */
+export const defaultPreviewed = 50
+const maxPreviewed = 200
+
+/** `human`: what somebody of the team replied; `model`: drafted by the language model; `written`: by whoever made it. */
+export const CorrectionOrigin = Schema.Literal("human", "model", "written")
+export type CorrectionOrigin = typeof CorrectionOrigin.Type
+
+/** Body of `POST /api/agents/:id/corrections`. */
+export const CreateCorrection = Schema.Struct({
+  /** A group of `GET /api/insights` with the same time, of this agent alone. */
+  group: optional(trimmed(100)),
+  from: optional(TimestampInput),
+  to: optional(TimestampInput),
+  /** Turns instead of a group; the first gives the question. */
+  runIds: optional(Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxCorrectedTurns))),
+  /** Instead of what is drafted. */
+  question: optional(QaPair.fields.question),
+  answer: optional(QaPair.fields.answer)
+}).pipe(
+  Schema.filter(
+    ({ group, runIds }) =>
+      (group === undefined) !== (runIds === undefined) || "Expected either group or runIds"
+  )
+)
+export type CreateCorrection = typeof CreateCorrection.Type
+
+/** Body of `PATCH /api/corrections/:id`. */
+export const PatchCorrection = Schema.Struct({
+  question: optional(QaPair.fields.question),
+  answer: optional(QaPair.fields.answer)
+})
+export type PatchCorrection = typeof PatchCorrection.Type
+
+/** Body of `POST /api/corrections/:id/preview`. */
+export const PreviewCorrection = Schema.Struct({
+  turns: optional(Schema.Int.pipe(Schema.between(1, maxPreviewed)))
+})
+
+export const Correction = Schema.Struct({
+  id: CorrectionId,
+  agentId: AgentId,
+  question: Schema.String,
+  /** Empty where nothing could be drafted. */
+  answer: Schema.String,
+  origin: CorrectionOrigin,
+  /** The turns that it was made from. */
+  runIds: Schema.Array(RunId),
+  status: Schema.Literal("draft", "approved"),
+  /** What it would do to past answers; null until it was asked for, and after a change. */
+  preview: Schema.NullOr(
+    Schema.Struct({
+      experimentId: ExperimentId,
+      isComplete: Schema.Boolean,
+      turns: Schema.Int,
+      asked: Schema.Int,
+      /** Of those that have been asked: the reply, or what it cites, would be another one. */
+      changed: Schema.Int
+    })
+  ),
+  /** Once approved: the source that has the answer, and the test case. */
+  sourceId: Schema.NullOr(SourceId),
+  caseId: Schema.NullOr(TestCaseId),
+  author: Schema.NullOr(Actor),
+  createdAt: Schema.DateTimeUtc,
+  updatedAt: Schema.DateTimeUtc,
+  approvedAt: Schema.NullOr(Schema.DateTimeUtc)
+})
+export type Correction = typeof Correction.Type

@@ -1,0 +1,67 @@
+/** What models may cost: a tenant, one of its agents or one of its keys, in a day or a month of UTC. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AgentId, KeyId, typeId } from "../Ids.ts"
+import { Text } from "../Text.ts"
+import { Version } from "../Version.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+
+export const BudgetId = Text.pipe(Schema.minLength(1), Schema.brand("BudgetId"))
+export type BudgetId = typeof BudgetId.Type
+export const newBudgetId = Effect.map(Clock.currentTimeMillis, (now) => BudgetId.make(typeId("bgt", now)))
+
+/** A day or a month of the calendar, in UTC. */
+const BudgetPeriod = Schema.Literal("day", "month")
+
+const NanoUsd = Schema.Int.pipe(Schema.nonNegative())
+/** Up to a million US dollars. */
+const Limit = Schema.Int.pipe(Schema.between(1, 1_000_000_000_000_000)).annotations({
+  description: "Billionths of a US dollar"
+})
+
+export const Budget = Schema.Struct({
+  id: BudgetId,
+  /** The agent or the key whose turns it is for; both null: all turns of the tenant. */
+  agentId: Schema.NullOr(AgentId),
+  keyId: Schema.NullOr(KeyId),
+  period: BudgetPeriod,
+  limitNanoUsd: NanoUsd,
+  /** What turns of the current period have cost since the budget was set. */
+  spentNanoUsd: NanoUsd,
+  /** What running turns hold beside that, until they have settled. */
+  reservedNanoUsd: NanoUsd,
+  /** When the current period ends, and nothing is spent again. */
+  resetsAt: Schema.DateTimeUtc,
+  version: Version,
+  createdAt: Schema.DateTimeUtc
+}).annotations({ identifier: "Budget" })
+export type Budget = typeof Budget.Type
+
+/** Of the whole tenant, unless it names an agent or a key. */
+export const CreateBudget = Schema.Struct({
+  agentId: optional(AgentId),
+  keyId: optional(KeyId),
+  period: BudgetPeriod,
+  limitNanoUsd: Limit
+}).pipe(
+  Schema.filter(({ agentId, keyId }) =>
+    agentId === undefined || keyId === undefined
+      ? undefined
+      : { path: ["keyId"], message: "Expected an agent or a key, not both" }
+  )
+)
+export type CreateBudget = typeof CreateBudget.Type
+
+export const PatchBudget = Schema.Struct({ limitNanoUsd: optional(Limit) })
+export type PatchBudget = typeof PatchBudget.Type
+
+/** The budget that a turn finds spent. Its limit is the tenant's business, not that of who writes to the agent. */
+export const SpentBudget = Schema.Struct({
+  of: Schema.Literal("tenant", "agent", "key"),
+  period: BudgetPeriod,
+  /** ISO 8601, UTC. */
+  resetsAt: Schema.String
+})
+export type SpentBudget = typeof SpentBudget.Type

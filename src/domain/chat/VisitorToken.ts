@@ -1,0 +1,29 @@
+/** Tokens by which a server tells which visitor is on a page, and what that visitor may read. */
+import * as Schema from "effect/Schema"
+import { openScope, SourceScope } from "../knowledge/SourceScope.ts"
+import { ExternalEndUserId } from "./ChatTurn.ts"
+
+const hour = 3_600
+
+/** Body of `POST /v1/visitor-tokens`. */
+export const VisitorTokenRequest = Schema.Struct({
+  /** Who the visitor is; the page can give no other name then. */
+  externalEndUserId: Schema.optionalWith(ExternalEndUserId, { exact: true }),
+  sourceScope: Schema.optionalWith(SourceScope, { exact: true, default: () => openScope }).annotations({
+    description: "What the visitor may read, of what the key may read; sources without labels by default."
+  }),
+  expiresIn: Schema.optionalWith(
+    Schema.Int.pipe(Schema.between(60, 24 * hour)).annotations({
+      description: "Seconds that the token is good for; 12 hours by default."
+    }),
+    { exact: true, default: () => 12 * hour }
+  )
+})
+export type VisitorTokenRequest = typeof VisitorTokenRequest.Type
+
+export const VisitorToken = Schema.Struct({
+  visitorToken: Schema.String,
+  expiresAt: Schema.DateTimeUtc,
+  /** What is left of what was asked for. */
+  sourceScope: SourceScope
+})

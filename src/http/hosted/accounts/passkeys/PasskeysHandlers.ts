@@ -1,0 +1,75 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { deviceOf } from "../../../../domain/accounts/Session.ts"
+import { sessionLasts } from "../../../../usecases/accounts/Accounts.ts"
+import { AuditTrail } from "../../../../usecases/accounts/AuditTrail.ts"
+import { challengeLasts, Passkeys } from "../../../../usecases/accounts/Passkeys.ts"
+import { Api } from "../../../Api.ts"
+import { CurrentUser } from "../../../Auth.ts"
+import { networkOfRequest, TrustedProxies } from "../../../server/ClientAddress.ts"
+import { actor } from "../Actor.ts"
+import { SessionCookie } from "../SessionCookie.ts"
+import { PasskeyCookie } from "./PasskeyCookie.ts"
+
+/** One's own passkeys. */
+export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers) =>
+  Effect.gen(function* () {
+    const passkeys = yield* Passkeys
+    const audit = yield* AuditTrail
+    const cookie = yield* PasskeyCookie
+    return handlers
+      .handle("list", () =>
+        Effect.gen(function* () {
+          return { passkeys: yield* passkeys.list(yield* CurrentUser), available: cookie.isAvailable }
+        })
+      )
+      .handle("beginAdding", () =>
+        Effect.gen(function* () {
+          const { flow, options } = yield* passkeys.beginAdding(yield* CurrentUser, cookie.site)
+          yield* cookie.set(flow, challengeLasts)
+          return { options }
+        })
+      )
+      .handle("add", ({ payload }) =>
+        Effect.gen(function* () {
+          const addition = passkeys.add(yield* CurrentUser, yield* cookie.take, payload, cookie.site)
+          return { passkey: yield* audit.change(yield* actor, "passkey.create", addition, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const removal = passkeys.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "passkey.delete", removal, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+)
+
+/** Signing in with one. */
+export const PasskeySignInHandlers = HttpApiBuilder.group(Api, "passkeySignIn", (handlers) =>
+  Effect.gen(function* () {
+    const passkeys = yield* Passkeys
+    const cookie = yield* PasskeyCookie
+    const session = yield* SessionCookie
+    const proxies = yield* TrustedProxies
+    return handlers
+      .handle("challenge", () =>
+        Effect.gen(function* () {
+          const { flow, options } = yield* passkeys.beginSignIn(cookie.site)
+          yield* cookie.set(flow, challengeLasts)
+          return { options }
+        })
+      )
+      .handle("signIn", ({ payload: { credential }, request }) =>
+        Effect.gen(function* () {
+          const { token, user } = yield* passkeys.signIn(yield* cookie.take, credential, cookie.site, {
+            address: networkOfRequest(proxies, request),
+            device: deviceOf(request.headers["user-agent"])
+          })
+          yield* session.set(token, sessionLasts)
+          return { user }
+        })
+      )
+  })
+)

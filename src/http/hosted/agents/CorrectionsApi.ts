@@ -1,0 +1,91 @@
+/** Corrections of what went wrong: drafted, previewed, approved. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import {
+  Correction,
+  CorrectionId,
+  CreateCorrection,
+  PatchCorrection,
+  PreviewCorrection
+} from "../../../domain/agents/Correction.ts"
+import {
+  Conflict,
+  LimitExceeded,
+  NotFound,
+  ServiceUnavailable,
+  ValidationError
+} from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = Schema.Struct({ correction: Correction })
+const agentPath = Schema.Struct({ id: AgentId })
+const path = Schema.Struct({ id: CorrectionId })
+
+/** Newest first. */
+const list = HttpApiEndpoint.get("list", "/agents/:id/corrections")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(
+    success(
+      Schema.Struct({ corrections: Schema.Array(Correction), nextCursor: Schema.NullOr(Schema.String) })
+    )
+  )
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+/** A draft, which nobody is given. */
+const create = HttpApiEndpoint.post("create", "/agents/:id/corrections")
+  .setPath(agentPath)
+  .setPayload(CreateCorrection)
+  .addSuccess(success(One), { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const get = HttpApiEndpoint.get("get", "/corrections/:id")
+  .setPath(path)
+  .addSuccess(success(One))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+const update = HttpApiEndpoint.patch("update", "/corrections/:id")
+  .setPath(path)
+  .setPayload(PatchCorrection)
+  .addSuccess(success(One))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Answers at once; a job replays past questions with the draft, as an experiment. */
+const preview = HttpApiEndpoint.post("preview", "/corrections/:id/preview")
+  .setPath(path)
+  .setPayload(PreviewCorrection)
+  .addSuccess(success(One))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** From now on it is a curated answer of the agent. */
+const approve = HttpApiEndpoint.post("approve", "/corrections/:id/approve")
+  .setPath(path)
+  .setUrlParams(Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) }))
+  .addSuccess(success(One))
+  .addError(failure(ValidationError, NotFound, Conflict, LimitExceeded, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/corrections/:id")
+  .setPath(path)
+  .addSuccess(success(Schema.Struct({ id: CorrectionId, deleted: Schema.Literal(true) })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const corrections = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(get).add(update).add(preview).add(approve).add(remove)
+
+export class CorrectionsApi extends corrections("corrections").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedCorrectionsApi extends corrections("managedCorrections")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

@@ -1,0 +1,62 @@
+/** What the models may cost the tenant, its agents and its keys: everybody reads it, admins change it. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Budget, BudgetId, CreateBudget, PatchBudget } from "../../../domain/billing/Budget.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { IfMatchHeader } from "../../../domain/Version.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const One = success(Schema.Struct({ budget: Budget }))
+const BudgetPage = Schema.Struct({
+  budgets: Schema.Array(Budget),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+const Deleted = success(Schema.Struct({ id: BudgetId, deleted: Schema.Literal(true) }))
+const path = Schema.Struct({ id: BudgetId })
+
+/** Oldest first. */
+const list = HttpApiEndpoint.get("list", "/budgets")
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(BudgetPage))
+  .addError(failure(ValidationError))
+  .annotate(RequiredRole, "viewer")
+
+const create = HttpApiEndpoint.post("create", "/budgets")
+  .setPayload(CreateBudget)
+  .addSuccess(One, { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const find = HttpApiEndpoint.get("find", "/budgets/:id")
+  .setPath(path)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+/** What was spent stays. `If-Match` names the version that the change was made from. */
+const patch = HttpApiEndpoint.patch("patch", "/budgets/:id")
+  .setPath(path)
+  .setHeaders(IfMatchHeader)
+  .setPayload(PatchBudget)
+  .addSuccess(One)
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const remove = HttpApiEndpoint.del("remove", "/budgets/:id")
+  .setPath(path)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const group = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(create).add(find).add(patch).add(remove)
+
+export class BudgetsApi extends group("budgets").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedBudgetsApi extends group("managedBudgets")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "limits") {}

@@ -1,0 +1,52 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { expectedVersion } from "../../../domain/Version.ts"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Budgets } from "../../../usecases/billing/Budgets.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** The tenant's budgets. */
+const group = (handlers: GroupHandlers<"budgets">) =>
+  Effect.gen(function* () {
+    const budgets = yield* Budgets
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const of = { scope: user.tenantId, route: "/api/budgets" }
+          const page = yield* budgets.list(user, { limit, after: yield* Cursor.open(of, cursor) })
+          return { budgets: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
+        })
+      )
+      .handle("create", ({ payload }) =>
+        Effect.gen(function* () {
+          const change = budgets.create(yield* CurrentUser, payload)
+          return { budget: yield* audit.change(yield* actor, "budget.create", change, ({ id }) => id) }
+        })
+      )
+      .handle("find", ({ path }) =>
+        Effect.gen(function* () {
+          return { budget: yield* budgets.find(yield* CurrentUser, path.id) }
+        })
+      )
+      .handle("patch", ({ headers, path, payload }) =>
+        Effect.gen(function* () {
+          const change = budgets.patch(yield* CurrentUser, path.id, payload, expectedVersion(headers))
+          return { budget: yield* audit.change(yield* actor, "budget.update", change, ({ id }) => id) }
+        })
+      )
+      .handle("remove", ({ path: { id } }) =>
+        Effect.gen(function* () {
+          const change = budgets.remove(yield* CurrentUser, id)
+          yield* audit.change(yield* actor, "budget.delete", change, () => id)
+          return { id, deleted: true } as const
+        })
+      )
+  })
+
+export const BudgetsHandlers = HttpApiBuilder.group(Api, "budgets", group)
+export const ManagedBudgetsHandlers = HttpApiBuilder.group(Api, "managedBudgets", group)

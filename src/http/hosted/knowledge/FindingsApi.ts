@@ -1,0 +1,66 @@
+/** Passages that contradict or repeat each other or are stale, and what each source is worth. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId } from "../../../domain/Ids.ts"
+import {
+  Finding,
+  FindingId,
+  FindingKind,
+  FindingPage,
+  Month,
+  SourceValue
+} from "../../../domain/knowledge/Finding.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const agentPath = Schema.Struct({ id: AgentId })
+
+/** The weightiest first: contradictions, then passages that repeat others. */
+const list = HttpApiEndpoint.get("list", "/agents/:id/findings")
+  .setPath(agentPath)
+  .setUrlParams(
+    Schema.Struct({
+      kind: optional(FindingKind),
+      /** Those that somebody has dismissed instead. */
+      dismissed: optional(Schema.BooleanFromString),
+      limit: limitParam(100),
+      cursor: cursorParam
+    })
+  )
+  .addSuccess(success(FindingPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const dismiss = HttpApiEndpoint.post("dismiss", "/agents/:id/findings/:finding/dismiss")
+  .setPath(Schema.Struct({ id: AgentId, finding: FindingId }))
+  .addSuccess(success(Schema.Struct({ finding: Finding })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const values = HttpApiEndpoint.get("values", "/agents/:id/source-values")
+  .setPath(agentPath)
+  .setUrlParams(Schema.Struct({ month: optional(Month), limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(
+    success(
+      Schema.Struct({
+        month: Month,
+        sources: Schema.Array(SourceValue),
+        nextCursor: Schema.NullOr(Schema.String)
+      })
+    )
+  )
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+const findings = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(list).add(dismiss).add(values)
+
+export class FindingsApi extends findings("findings").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedFindingsApi extends findings("managedFindings")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

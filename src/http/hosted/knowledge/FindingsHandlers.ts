@@ -1,0 +1,51 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Findings } from "../../../usecases/knowledge/Findings.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** What was found in the sources of the tenant's agents. */
+const group = (handlers: GroupHandlers<"findings">) =>
+  Effect.gen(function* () {
+    const findings = yield* Findings
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, dismissed, kind } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const place = {
+            scope: user.tenantId,
+            route: "/api/agents/:id/findings",
+            filter: { id, kind, dismissed: dismissed === undefined ? undefined : `${dismissed}` }
+          }
+          const after = yield* Cursor.open(place, cursor)
+          const { next, ...page } = yield* findings.list(user, id, { kind, dismissed, limit, after })
+          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+      .handle("dismiss", ({ path: { finding, id } }) =>
+        Effect.gen(function* () {
+          const change = findings.dismiss(yield* CurrentUser, id, finding)
+          return { finding: yield* audit.change(yield* actor, "finding.dismiss", change, () => finding) }
+        })
+      )
+      .handle("values", ({ path: { id }, urlParams: { limit = 100, cursor, month } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const place = {
+            scope: user.tenantId,
+            route: "/api/agents/:id/source-values",
+            filter: { id, month }
+          }
+          const after = (yield* Cursor.open(place, cursor)) ?? ""
+          const { next, ...page } = yield* findings.values(user, id, month, { after, limit })
+          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+  })
+
+export const FindingsHandlers = HttpApiBuilder.group(Api, "findings", group)
+export const ManagedFindingsHandlers = HttpApiBuilder.group(Api, "managedFindings", group)

@@ -1,0 +1,48 @@
+/** Answers that rested on what has changed or gone since, and their replay. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId, SourceId } from "../../../domain/Ids.ts"
+import { ImpactPage, ReplayImpact } from "../../../domain/knowledge/Impact.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { TimestampInput } from "../../../domain/TimestampInput.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+import { OneExperiment } from "../agents/ExperimentsApi.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const path = Schema.Struct({ id: AgentId })
+
+/** Given most often first. */
+const list = HttpApiEndpoint.get("list", "/agents/:id/impact")
+  .setPath(path)
+  .setUrlParams(
+    Schema.Struct({
+      from: optional(TimestampInput),
+      to: optional(TimestampInput),
+      sourceId: optional(SourceId),
+      limit: limitParam(100),
+      cursor: cursorParam
+    })
+  )
+  .addSuccess(success(ImpactPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+/** Answers at once; a job replays one turn of each answer, as an experiment. */
+const replay = HttpApiEndpoint.post("replay", "/agents/:id/impact/replay")
+  .setPath(path)
+  .setPayload(ReplayImpact)
+  .addSuccess(success(OneExperiment), { status: 201 })
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+const impact = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(list).add(replay)
+
+export class ImpactApi extends impact("impact").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedImpactApi extends impact("managedImpact")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "agents") {}

@@ -1,0 +1,48 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Impact } from "../../../usecases/knowledge/Impact.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+const textOf = (time: DateTime.Utc | undefined) => (time === undefined ? undefined : DateTime.formatIso(time))
+
+/** What changes of the tenant's sources did to answers. */
+const group = (handlers: GroupHandlers<"impact">) =>
+  Effect.gen(function* () {
+    const impact = yield* Impact
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor, ...asked } }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          const { from, sourceId, to } = asked
+          const place = {
+            scope: user.tenantId,
+            route: "/api/agents/:id/impact",
+            filter: { id, sourceId, from: textOf(from), to: textOf(to) }
+          }
+          const after = yield* Cursor.open(place, cursor)
+          const { next, ...page } = yield* impact.list(user, id, asked, { limit, after })
+          return { ...page, nextCursor: yield* Cursor.seal(place, next) }
+        })
+      )
+      .handle("replay", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const by = yield* actor
+          const runIds = yield* impact.turnsOf(by, path.id, payload)
+          const replayed = Effect.forEach(runIds, (id) => audit.record(by, "agent_run.replay", id), {
+            discard: true
+          })
+          const started = impact.replay(by, path.id, runIds, payload.version, by.actor)
+          const change = Effect.zipLeft(started, replayed)
+          return { experiment: yield* audit.change(by, "experiment.start", change, ({ id }) => id) }
+        })
+      )
+  })
+
+export const ImpactHandlers = HttpApiBuilder.group(Api, "impact", group)
+export const ManagedImpactHandlers = HttpApiBuilder.group(Api, "managedImpact", group)

@@ -1,0 +1,267 @@
+/**
+ * `/scim/v2`: provisioning by SCIM 2.0 (RFC 7643, RFC 7644) with the token of a tenant. Its answers wear no envelope: their
+ * shapes, errors included, are SCIM's.
+ */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  patchGroup,
+  patchPerson,
+  readFilter,
+  readGroup,
+  readPerson,
+  ScimError
+} from "../../domain/accounts/Scim.ts"
+import * as Json from "../../domain/Json.ts"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { Scim } from "../../usecases/accounts/Scim.ts"
+import { ScimAccess } from "../../usecases/accounts/ScimAccess.ts"
+import { RequestId } from "../server/RequestId.ts"
+import { json, problem, scimPath } from "./Problem.ts"
+import * as Resources from "./Resources.ts"
+
+const refused = ({ detail, scimType, status }: ScimError) =>
+  problem(status, detail, scimType, {
+    ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
+    ...(status === 429 ? { "retry-after": "1" } : {})
+  })
+
+const numberOf = (text: string | null, fallback: number, least: number, most: number) => {
+  const number = text === null ? fallback : Number(text)
+  return Number.isSafeInteger(number)
+    ? Effect.succeed(Math.min(most, Math.max(least, number)))
+    : Effect.fail(
+        new ScimError({
+          status: 400,
+          scimType: "invalidValue",
+          detail: "Expected startIndex and count as whole numbers."
+        })
+      )
+}
+
+const names = (list: string) => list.split(",").map((name) => name.trim().toLowerCase())
+
+/** What of a list is asked for. Numbers that are too small or too large count as the nearest, as RFC 7644 says. */
+const asked = Effect.gen(function* () {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  const query = new URLSearchParams(url.slice(url.includes("?") ? url.indexOf("?") : url.length))
+  const startIndex = yield* numberOf(query.get("startIndex"), 1, 1, 1_000_000)
+  const count = yield* numberOf(query.get("count"), Resources.maxPage, 0, Resources.maxPage)
+  const wanted = query.get("attributes")
+  const isWanted = wanted === null || names(wanted).some((name) => name.startsWith("members"))
+  return {
+    page: { startIndex, count },
+    filter: query.get("filter") ?? undefined,
+    withMembers: isWanted && !names(query.get("excludedAttributes") ?? "").includes("members")
+  }
+})
+
+const body = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  // What is too large or cut off is the boundary's to answer.
+  const parsed = Json.parse(yield* Effect.orDie(request.text))
+  return Either.isRight(parsed)
+    ? parsed.right
+    : yield* new ScimError({
+        status: 400,
+        scimType: "invalidSyntax",
+        detail: `The body cannot be read: ${parsed.left.message}.`
+      })
+})
+
+const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => id)
+
+/** Adds the routes; `appUrl` is `{app_url}`. */
+export const layer = (appUrl: string) =>
+  HttpApiBuilder.Router.use((router) =>
+    Effect.gen(function* () {
+      const access = yield* ScimAccess
+      const scim = yield* Scim
+      const audit = yield* AuditTrail
+      const base = new URL(scimPath, appUrl).href
+
+      const person = (found: Parameters<typeof Resources.personResource>[1], status = 200) =>
+        json(
+          Resources.personResource(base, found),
+          status,
+          status === 201 ? { location: `${base}/Users/${found.id}` } : {}
+        )
+
+      /** With its entry in the audit trail. */
+      const change = <A, E>(
+        scope: TenantScope,
+        deed: string,
+        changed: Effect.Effect<A, E>,
+        target: (made: A) => string
+      ) =>
+        Effect.flatMap(RequestId, (requestId) =>
+          audit.change(
+            { tenantId: scope.tenantId, actor: { type: "service", id: "scim" }, requestId },
+            deed,
+            changed,
+            target
+          )
+        )
+
+      const withTenant = <E, R>(
+        handle: (scope: TenantScope) => Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+      ) =>
+        Effect.gen(function* () {
+          const { headers } = yield* HttpServerRequest.HttpServerRequest
+          const secret = /^bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1] ?? ""
+          const scope = yield* access.authenticate(Redacted.make(secret))
+          yield* workFor(scope.tenantId)
+          return yield* handle(scope)
+        }).pipe(
+          Effect.catchIf(
+            (error) => error instanceof ScimError,
+            (error) => Effect.succeed(refused(error))
+          )
+        )
+
+      const described = (description: unknown) => withTenant(() => Effect.succeed(json(description)))
+      yield* router.get(`${scimPath}/ServiceProviderConfig`, described(Resources.serviceProviderConfig(base)))
+      /** A list of descriptions, and each by its id. */
+      const describing = Effect.fn(function* (path: `/${string}`, all: ReadonlyArray<Resources.Description>) {
+        yield* router.get(path, described(Resources.list(all, all.length, 1)))
+        yield* router.get(
+          `${path}/:id`,
+          withTenant(() =>
+            Effect.gen(function* () {
+              const id = yield* idOf
+              const found = all.find((each) => each.id === id)
+              return found === undefined
+                ? yield* new ScimError({
+                    status: 404,
+                    scimType: null,
+                    detail: "There is no such description."
+                  })
+                : json(found)
+            })
+          )
+        )
+      })
+      yield* describing(`${scimPath}/ResourceTypes`, Resources.resourceTypes(base))
+      yield* describing(`${scimPath}/Schemas`, Resources.schemaList(base))
+
+      yield* router.get(
+        `${scimPath}/Users`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const { filter, page } = yield* asked
+            const named = yield* readFilter(filter, ["userName", "externalId", "id", "active"])
+            const { rows, total } = yield* scim.people(scope, named, page)
+            const resources = rows.map((row) => Resources.personResource(base, row))
+            return json(Resources.list(resources, total, page.startIndex))
+          })
+        )
+      )
+      yield* router.post(
+        `${scimPath}/Users`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const given = yield* readPerson(yield* body)
+            const made = yield* change(scope, "user.create", scim.createPerson(scope, given), ({ id }) => id)
+            return person(made, 201)
+          })
+        )
+      )
+      yield* router.get(
+        `${scimPath}/Users/:id`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            return person(yield* scim.person(scope, yield* idOf))
+          })
+        )
+      )
+      const changePerson = (read: typeof patchPerson) =>
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const changes = yield* read(yield* body)
+            const changed = scim.changePerson(scope, yield* idOf, changes)
+            return person(yield* change(scope, "user.update", changed, ({ id }) => id))
+          })
+        )
+      yield* router.put(`${scimPath}/Users/:id`, changePerson(readPerson))
+      yield* router.patch(`${scimPath}/Users/:id`, changePerson(patchPerson))
+      yield* router.del(
+        `${scimPath}/Users/:id`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const id = yield* idOf
+            yield* change(scope, "user.delete", scim.removePerson(scope, id), () => id)
+            return HttpServerResponse.empty({ status: 204 })
+          })
+        )
+      )
+
+      yield* router.get(
+        `${scimPath}/Groups`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const { filter, page, withMembers } = yield* asked
+            const named = yield* readFilter(filter, ["displayName", "externalId", "id", "members"])
+            const { rows, total } = yield* scim.groups(scope, named, page, withMembers)
+            const resources = rows.map((row) => Resources.groupResource(base, row, withMembers))
+            return json(Resources.list(resources, total, page.startIndex))
+          })
+        )
+      )
+      yield* router.post(
+        `${scimPath}/Groups`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const given = yield* readGroup(yield* body)
+            const made = yield* change(scope, "group.create", scim.createGroup(scope, given), ({ id }) => id)
+            return json(Resources.groupResource(base, made, true), 201, {
+              location: `${base}/Groups/${made.id}`
+            })
+          })
+        )
+      )
+      const groupAnswer = (scope: TenantScope, id: string) =>
+        Effect.gen(function* () {
+          const { withMembers } = yield* asked
+          return json(Resources.groupResource(base, yield* scim.group(scope, id, withMembers), withMembers))
+        })
+      yield* router.get(
+        `${scimPath}/Groups/:id`,
+        withTenant((scope) => Effect.flatMap(idOf, (id) => groupAnswer(scope, id)))
+      )
+      const changeGroup = (
+        read: typeof patchGroup,
+        answered: (scope: TenantScope, id: string) => ReturnType<typeof groupAnswer>
+      ) =>
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const id = yield* idOf
+            const changes = yield* read(yield* body)
+            yield* change(scope, "group.update", scim.changeGroup(scope, id, changes), () => id)
+            return yield* answered(scope, id)
+          })
+        )
+      yield* router.put(`${scimPath}/Groups/:id`, changeGroup(readGroup, groupAnswer))
+      // The group may be large, and nobody asks for the whole of it here.
+      yield* router.patch(
+        `${scimPath}/Groups/:id`,
+        changeGroup(patchGroup, () => Effect.succeed(HttpServerResponse.empty({ status: 204 })))
+      )
+      yield* router.del(
+        `${scimPath}/Groups/:id`,
+        withTenant((scope) =>
+          Effect.gen(function* () {
+            const id = yield* idOf
+            yield* change(scope, "group.delete", scim.removeGroup(scope, id), () => id)
+            return HttpServerResponse.empty({ status: 204 })
+          })
+        )
+      )
+    })
+  )

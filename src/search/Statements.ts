@@ -1,0 +1,184 @@
+/**
+ * What a text states, sentence by sentence, and whether two statements say the same thing differently: nearly the same words
+ * with other numbers, other dates, or one of them denied. By words alone, so that a finding can be explained.
+ */
+import { isFunctionWord } from "./FunctionWords.ts"
+import { terms as termsOf } from "./Tokenizer.ts"
+
+export interface Statement {
+  /** As it stands there. */
+  readonly text: string
+  /** Telling words, each once, in no order: without numbers, dates and denials. */
+  readonly terms: ReadonlySet<string>
+  readonly numbers: ReadonlySet<string>
+  readonly dates: ReadonlySet<string>
+  readonly isDenied: boolean
+  /** Words that name a thing: capital letters within the sentence, letters with digits. */
+  readonly names: ReadonlySet<string>
+}
+
+/** What two statements disagree in, with what each of them says of it. */
+export interface Disagreement {
+  readonly kind: "number" | "date" | "negation"
+  readonly one: ReadonlyArray<string>
+  readonly other: ReadonlyArray<string>
+}
+
+/** Statements of one text, and UTF-16 units of one statement, that are looked at. */
+const maxStatements = 60
+const maxLength = 500
+/** Statements with fewer telling words are alike by chance. */
+const leastTerms = 3
+/** Share of common words of statements one of which has all words of the other. */
+const leastWithin = 0.6
+/** Share of common words of statements that say the same. */
+const leastSame = 0.85
+/** Words by which one statement is found. */
+const maxAnchors = 8
+
+const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
+
+const denials = setOf(
+  "no not never none neither nor without cannot nicht kein keine keinen keiner keinem keines nie niemals ohne pas jamais " +
+    "sans ne sin nunca"
+)
+const contracted = /^(?:don|doesn|didn|isn|aren|wasn|weren|won|can|couldn|wouldn|shouldn|hasn|haven)['’]t$/u
+const days =
+  "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag " +
+  "mondays tuesdays wednesdays thursdays fridays saturdays sundays"
+const months =
+  "january february march april may june july august september october november december januar februar märz mai juni juli " +
+  "oktober dezember"
+const calendar = setOf(`${days} ${months}`)
+const numberWords = new Map(
+  "two three four five six seven eight nine ten eleven twelve|zwei drei vier fünf sechs sieben acht neun zehn elf zwölf"
+    .split("|")
+    .flatMap((words) => words.split(" ").map((word, place) => [word, `${place + 2}`] as const))
+)
+
+const breaks = /(?<=[.!?])["”)]*\s+(?=["“(]?[\p{Lu}\p{N}])|\n+/u
+const leading = /^[\s>#*+-]*(?:\d{1,3}[.)]\s+)?/u
+const words = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*(?:[.,:'’/-][\p{L}\p{N}\p{M}]+)*/gu
+const isoDate = /^\d{4}-\d{2}-\d{2}$/u
+const number = /^\d+(?:[.,:]\d+)*$/u
+const measured = /^(\d+(?:[.,]\d+)*)(?:h|d|min|s|kg|g|km|m|cm|mm|gb|mb|tb|am|pm|st|nd|rd|th|eur|usd)$/u
+const grouped = /^\d{1,3}(?:,\d{3})+$/u
+
+const plainNumber = (text: string): string => (grouped.test(text) ? text.replaceAll(",", "") : text)
+
+/** Parts of a text that state something: no tables, no code, no questions, no headings. */
+const sentencesOf = (text: string): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  let inFence = false
+  for (const line of text.split("\n")) {
+    if (/^\s*(?:```|~~~)/u.test(line)) inFence = !inFence
+    else if (!inFence && !line.includes("|") && !/^\s*#/u.test(line))
+      for (const piece of line.split(breaks)) {
+        const sentence = piece.replace(leading, "").trim()
+        if (sentence !== "" && sentence.length <= maxLength && !/\?["”)]*$/u.test(sentence))
+          found.push(sentence)
+        if (found.length === maxStatements) return found
+      }
+  }
+  return found
+}
+
+const statementOf = (text: string): Statement => {
+  const numbers = new Set<string>()
+  const dates = new Set<string>()
+  const names = new Set<string>()
+  const telling: Array<string> = []
+  let isDenied = false
+  let isFirst = true
+  for (const [found] of text.matchAll(words)) {
+    const low = found.toLowerCase()
+    const [, amount] = measured.exec(low) ?? []
+    const spelled = numberWords.get(low)
+    if (denials.has(low) || contracted.test(low)) isDenied = true
+    else if (isoDate.test(low) || (calendar.has(low) && (low !== "may" || found === "May"))) dates.add(low)
+    else if (number.test(low)) numbers.add(plainNumber(low))
+    else if (amount !== undefined) numbers.add(plainNumber(amount))
+    else if (spelled !== undefined) numbers.add(spelled)
+    else {
+      const isName = /\p{N}/u.test(found) || (!isFirst && /^\p{Lu}/u.test(found))
+      if (isName) names.add(low)
+      if (!isFunctionWord(low)) telling.push(...termsOf(low))
+    }
+    isFirst = false
+  }
+  return { text, terms: new Set(telling), numbers, dates, isDenied, names }
+}
+
+/** Those that have words enough to be compared. */
+export const statementsOf = (text: string): ReadonlyArray<Statement> =>
+  sentencesOf(text)
+    .map(statementOf)
+    .filter(({ terms }) => terms.size >= leastTerms)
+
+const hash = (text: string): number => {
+  let code = 0x811c9dc5
+  for (let place = 0; place < text.length; place++)
+    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
+  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
+  return (code ^ (code >>> 12)) >>> 0
+}
+
+/**
+ * Numbers of some of its words: two statements that share words enough have one of them in common, for both take the first of
+ * their words in the same order, and leave out fewer than they have to share.
+ */
+export const anchorsOf = ({ terms }: Statement): ReadonlyArray<number> => {
+  const all = Array.from(terms, hash).toSorted((one, other) => one - other)
+  const shared = Math.ceil((leastWithin / (2 - leastWithin)) * all.length)
+  return [...new Set(all.slice(0, Math.min(maxAnchors, all.length - shared + 1)))]
+}
+
+const own = (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlyArray<string> =>
+  [...one].filter((member) => !other.has(member)).toSorted()
+
+/** Share of common words: 1 for the same, 0 for none. */
+export const alikeness = (one: Statement, other: Statement): number => {
+  const common = [...one.terms].filter((term) => other.terms.has(term)).length
+  return (2 * common) / (one.terms.size + other.terms.size)
+}
+
+const isWithin = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  own(one, other).length === 0 || own(other, one).length === 0
+
+/**
+ * Whether both speak of the same, as far as words tell: one says all that the other does. Where each has a word of its own,
+ * such as the names of two products, they may well speak of two things.
+ */
+const isAboutTheSame = (one: Statement, other: Statement): boolean =>
+  isWithin(one.names, other.names) && isWithin(one.terms, other.terms) && alikeness(one, other) >= leastWithin
+
+/** Both say of the same thing what the other does not. */
+const differing = (
+  kind: "date" | "number",
+  one: ReadonlySet<string>,
+  other: ReadonlySet<string>
+): ReadonlyArray<Disagreement> => {
+  const [left, right] = [own(one, other), own(other, one)]
+  return left.length > 0 && right.length > 0 ? [{ kind, one: left, other: right }] : []
+}
+
+/** What two statements of the same thing disagree in; nothing where they agree, or speak of something else. */
+export const disagreements = (one: Statement, other: Statement): ReadonlyArray<Disagreement> => {
+  if (!isAboutTheSame(one, other)) return []
+  const found = [
+    ...differing("number", one.numbers, other.numbers),
+    ...differing("date", one.dates, other.dates)
+  ]
+  if (found.length > 0 || one.isDenied === other.isDenied) return found
+  return [{ kind: "negation", one: [one.isDenied ? "no" : "yes"], other: [other.isDenied ? "no" : "yes"] }]
+}
+
+const isEqual = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && [...one].every((member) => other.has(member))
+
+/** Whether two statements say the same in nearly the same words. */
+export const isSame = (one: Statement, other: Statement): boolean =>
+  one.isDenied === other.isDenied &&
+  isEqual(one.numbers, other.numbers) &&
+  isEqual(one.dates, other.dates) &&
+  alikeness(one, other) >= leastSame

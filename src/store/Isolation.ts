@@ -1,0 +1,155 @@
+/**
+ * Row level security of tenants' tables: a policy on each table with `tenant_id not null`, for every role but the owner of
+ * the tables, and the role that tenants' statements run as. Nothing here needs a superuser. A table is locked for a moment,
+ * by itself, and gives way to who holds it; the owner, and so a process that works without the role, is not bound by it.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import { sqlStateOf } from "./database/Failure.ts"
+import { forEveryTenant } from "../concurrency/TenantSession.ts"
+
+export class IsolationUnavailable extends Data.TaggedError("IsolationUnavailable")<{
+  readonly message: string
+}> {}
+
+export interface Isolation {
+  /** Whether the role is there, and whether we may become it. */
+  readonly exists: boolean
+  readonly isMember: boolean
+  /** The role that we connect as may make it. */
+  readonly creatable: boolean
+  /** A superuser, or with BYPASSRLS, or the owner of tables: no policy binds it. */
+  readonly unbound: boolean
+  /** The role that we connect as owns the tables, or is bound by no policy. */
+  readonly isOwner: boolean
+  readonly user: string
+  /** Tenants' tables in the order of their names. */
+  readonly tables: ReadonlyArray<string>
+  /** Those without their policy. */
+  readonly open: ReadonlyArray<string>
+  /** Tables that the role may not read and write. */
+  readonly ungranted: ReadonlyArray<string>
+}
+
+/** What there is of it in the database. Nothing is changed. */
+export const isolation = (role: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [found] = yield* sql<Isolation>`
+      with ours as (
+        select c.oid, c.relname::text as name, c.relowner,
+          c.relrowsecurity and exists (
+            select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant_rows') as closed,
+          exists (
+            select from pg_attribute a
+            where a.attrelid = c.oid and a.attname = 'tenant_id' and a.attnotnull and not a.attisdropped) as named
+        from pg_class c
+        where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+          and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
+      ), role as (select * from pg_roles where rolname = ${role})
+      select exists (select from role) as "exists", current_user::text as "user",
+        coalesce((select pg_has_role(current_user, oid, 'member') from role), false) as "isMember",
+        (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as creatable,
+        coalesce((
+          select rolsuper or rolbypassrls or exists (select from ours where pg_has_role(role.oid, relowner, 'usage')) from role
+        ), false) as unbound,
+        (select rolsuper or rolbypassrls from pg_roles where rolname = current_user)
+          or not exists (select from ours where named and not pg_has_role(current_user, relowner, 'usage')) as "isOwner",
+        array(select name from ours where named order by 1) as tables,
+        array(select name from ours where named and not closed order by 1) as open,
+        array(
+          select name from ours
+          where not coalesce((
+            select has_table_privilege(role.oid, ours.oid, 'select') and has_table_privilege(role.oid, ours.oid, 'insert')
+              and has_table_privilege(role.oid, ours.oid, 'update') and has_table_privilege(role.oid, ours.oid, 'delete')
+            from role), false)
+          order by 1
+        ) as ungranted`
+    return found ?? (yield* Effect.dieMessage("The database does not say what roles it has."))
+  }).pipe(forEveryTenant("migration"))
+
+/** A lock was not to be had in time, or two would wait for each other. */
+const waits = new Set(["55P03", "40P01"])
+const lockTimeout = "2000"
+
+const briefly = Schedule.exponential("200 millis").pipe(
+  Schedule.union(Schedule.spaced("5 seconds")),
+  Schedule.jittered,
+  Schedule.upTo("5 minutes")
+)
+
+const makeRole = (role: string, found: Isolation) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const advice =
+      `let an administrator run CREATE ROLE ${role} NOLOGIN; GRANT ${role} TO ${found.user}` +
+      " (docs/operations.md, Row level security)"
+    if (found.unbound)
+      return yield* new IsolationUnavailable({
+        message: `The role ${role} is bound by no policy: it is a superuser, has BYPASSRLS, or owns tables.`
+      })
+    if (found.isMember) return
+    const missing = new IsolationUnavailable({
+      message: found.exists
+        ? `${found.user} is no member of the role ${role}: ${advice}.`
+        : `There is no role ${role}, and ${found.user} may not make it: ${advice}.`
+    })
+    if (!found.creatable) return yield* missing
+    // Of two processes that make it at the same time, one fails and finds it there.
+    yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
+    yield* sql`grant ${sql(role)} to current_user`.pipe(Effect.mapError(() => missing))
+  })
+
+const close = (table: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`select set_config('lock_timeout', ${lockTimeout}, true), set_config('statement_timeout', '0', true)`
+    yield* sql`alter table ${sql(table)} enable row level security`
+    yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
+    // An equality that the planner joins with the statement's own.
+    yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
+  })
+
+const grant = (role: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [found] = yield* sql<{ readonly schema: string }>`select current_schema()::text as schema`
+    const schema = sql(found?.schema ?? "public")
+    const to = sql(role)
+    const rows = sql.literal("select, insert, update, delete on tables")
+    yield* sql`grant usage on schema ${schema} to ${to}`
+    yield* sql`grant select, insert, update, delete on all tables in schema ${schema} to ${to}`
+    yield* sql`grant usage, select on all sequences in schema ${schema} to ${to}`
+    yield* sql`alter default privileges in schema ${schema} grant ${rows} to ${to}`
+    yield* sql`alter default privileges in schema ${schema} grant usage, select on sequences to ${to}`
+  })
+
+/**
+ * Makes what is missing: the role where we may, its privileges, and each table's policy in a transaction of its own. Any number of
+ * processes may do it at the same time. Answers the tables that were changed.
+ */
+export const isolateTenants = (
+  role: string
+): Effect.Effect<ReadonlyArray<string>, IsolationUnavailable | SqlError, SqlClient.SqlClient> =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const found = yield* isolation(role)
+    yield* makeRole(role, found)
+    if (found.open.length === 0 && found.ungranted.length === 0) return []
+    if (!found.isOwner)
+      return yield* new IsolationUnavailable({
+        message: `${found.user} does not own the tables: let their owner run spoke migrate with SPOKE_TENANT_ROLE=${role}.`
+      })
+    const again = { while: (error: SqlError) => waits.has(sqlStateOf(error) ?? ""), schedule: briefly }
+    // Rows of catalogues that another process changes: `tuple concurrently updated`.
+    if (found.ungranted.length > 0)
+      yield* Effect.retry(sql.withTransaction(grant(role)), {
+        times: 5,
+        schedule: Schedule.spaced("200 millis")
+      })
+    for (const table of found.open) yield* Effect.retry(sql.withTransaction(close(table)), again)
+    return found.open
+  }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.isolateTenants"))

@@ -1,0 +1,108 @@
+/** Passkeys of the people of a tenant. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { type TenantScope, User } from "../../domain/accounts/Account.ts"
+import { Passkey, PasskeyId } from "../../domain/accounts/Passkey.ts"
+import { TenantId, UserId } from "../../domain/Ids.ts"
+
+const Row = Schema.Struct({
+  ...Passkey.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  usedAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
+  credentialId: Schema.String
+})
+
+/** What a sign-in is checked against, and whose it is. */
+const Known = Schema.Struct({
+  id: PasskeyId,
+  tenantId: TenantId,
+  userId: UserId,
+  email: Schema.String,
+  role: User.fields.role,
+  credentialId: Schema.String,
+  publicKey: Schema.Uint8ArrayFromSelf,
+  counter: Schema.Number
+})
+
+interface NewPasskey {
+  readonly id: PasskeyId
+  readonly userId: UserId
+  readonly name: string
+  readonly credentialId: string
+  readonly publicKey: Uint8Array
+  readonly counter: number
+  readonly backedUp: boolean
+}
+
+export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts/Passkeys", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const selectOwn = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: TenantId, userId: UserId }),
+      Result: Row,
+      execute: ({ tenantId, userId }) => sql`
+        select id, name, credential_id as "credentialId", backed_up as "backedUp", created_at as "createdAt",
+          used_at as "usedAt"
+        from passkeys where tenant_id = ${tenantId} and user_id = ${userId} order by id`
+    })
+
+    const selectKnown = SqlSchema.findOne({
+      Request: Schema.String,
+      Result: Known,
+      execute: (credentialId) => sql`/* every tenant: directory */
+        select p.id, p.tenant_id as "tenantId", p.user_id as "userId", u.email, u.role, p.credential_id as "credentialId",
+          p.public_key as "publicKey", p.counter::float8 as counter
+        from passkeys p join users u on u.tenant_id = p.tenant_id and u.id = p.user_id
+        where p.credential_id = ${credentialId}`
+    })
+
+    /** Those of a person, the oldest first. */
+    const list = ({ tenantId }: TenantScope, userId: UserId) =>
+      selectOwn({ tenantId, userId }).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.list"))
+
+    /** False when the authenticator's key is known already. */
+    const insert = ({ tenantId }: TenantScope, passkey: NewPasskey) =>
+      sql`
+        insert into passkeys (tenant_id, id, user_id, name, credential_id, public_key, counter, backed_up)
+        values (${tenantId}, ${passkey.id}, ${passkey.userId}, ${passkey.name}, ${passkey.credentialId},
+          ${passkey.publicKey}::bytea, ${passkey.counter}, ${passkey.backedUp})
+        on conflict do nothing returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("PasskeyStore.insert")
+      )
+
+    /** The only look-up without a tenant: a sign-in finds its tenant by it. */
+    const find = (credentialId: string) =>
+      selectKnown(credentialId).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.find"))
+
+    /** False when it is gone, or has been used with that count or a later one. Authenticators that do not count say 0. */
+    const use = (
+      { tenantId }: TenantScope,
+      id: PasskeyId,
+      { backedUp, counter }: { readonly counter: number; readonly backedUp: boolean }
+    ) =>
+      sql`
+        update passkeys set counter = ${counter}::bigint, backed_up = ${backedUp}, used_at = now()
+        where tenant_id = ${tenantId} and id = ${id} and (counter < ${counter}::bigint or (counter = 0 and ${counter}::bigint = 0))
+        returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("PasskeyStore.use")
+      )
+
+    /** False when the person has no such passkey. */
+    const remove = ({ tenantId }: TenantScope, userId: UserId, id: PasskeyId) =>
+      sql`
+        delete from passkeys where tenant_id = ${tenantId} and user_id = ${userId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("PasskeyStore.remove")
+      )
+
+    return { list, insert, find, use, remove } as const
+  })
+}) {}

@@ -1,0 +1,62 @@
+/** What a tenant's provider provisions with: one token, of which the fingerprint is kept. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { TenantId } from "../../domain/Ids.ts"
+
+export class ScimTokenStore extends Effect.Service<ScimTokenStore>()("store/accounts/ScimTokens", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Replaces the token that there was. False without a connection. */
+    const put = ({ tenantId }: TenantScope, prefix: string, fingerprint: Uint8Array) =>
+      sql`
+        insert into scim_tokens (tenant_id, prefix, secret_hash)
+        select tenant_id, ${prefix}, ${fingerprint}::bytea from sso_connections where tenant_id = ${tenantId}
+        on conflict (tenant_id) do update set prefix = excluded.prefix, secret_hash = excluded.secret_hash,
+          created_at = now(), used_at = null
+        returning tenant_id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    const remove = ({ tenantId }: TenantScope) =>
+      sql`delete from scim_tokens where tenant_id = ${tenantId} returning tenant_id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1)
+      )
+
+    const select = SqlSchema.findOne({
+      Request: TenantId,
+      Result: Schema.Struct({
+        prefix: Schema.String,
+        createdAt: Schema.DateTimeUtcFromDate,
+        usedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+      }),
+      execute: (tenantId) => sql`
+        select prefix, created_at as "createdAt", used_at as "usedAt" from scim_tokens where tenant_id = ${tenantId}`
+    })
+    const find = ({ tenantId }: TenantScope) => select(tenantId).pipe(Effect.orDie)
+
+    // Writes at most once a minute, and not at all what another request is writing.
+    const selectTenant = SqlSchema.findOne({
+      Request: Schema.Uint8ArrayFromSelf,
+      Result: Schema.Struct({ tenantId: TenantId }),
+      execute: (fingerprint) => sql`/* every tenant: directory */
+        with noted as (
+          update scim_tokens set used_at = now() where tenant_id in (
+            select tenant_id from scim_tokens where secret_hash = ${fingerprint}
+              and (used_at is null or used_at < now() - interval '1 minute') for update skip locked
+          )
+        )
+        select tenant_id as "tenantId" from scim_tokens where secret_hash = ${fingerprint}`
+    })
+
+    /** Whose token it is; notes the use. */
+    const tenantOf = (fingerprint: Uint8Array) => selectTenant(fingerprint).pipe(Effect.orDie)
+
+    return { put, remove, find, tenantOf } as const
+  })
+}) {}

@@ -1,0 +1,191 @@
+/** Curated answers that are drafted, and what became of them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { Actor } from "../../domain/accounts/Audit.ts"
+import { Correction, type CorrectionId, type CorrectionOrigin } from "../../domain/agents/Correction.ts"
+import type { ExperimentId } from "../../domain/agents/Experiment.ts"
+import type { TestCaseId } from "../../domain/agents/TestCase.ts"
+import { RunId, SourceId } from "../../domain/Ids.ts"
+import { type Page, pageOf } from "../../domain/Page.ts"
+import type { PageRequest } from "../accounts/Tenants.ts"
+import { jsonbOf, toJsonb } from "../Jsonb.ts"
+
+const Row = Schema.Struct({
+  ...Correction.fields,
+  createdAt: Schema.DateTimeUtcFromDate,
+  updatedAt: Schema.DateTimeUtcFromDate,
+  approvedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+export interface NewCorrection {
+  readonly id: CorrectionId
+  /** The turn that the question was asked in, and that whose conversation has the answer. */
+  readonly runId: RunId | null
+  readonly replyRunId: RunId | null
+  readonly runIds: ReadonlyArray<RunId>
+  readonly question: string
+  readonly answer: string
+  readonly origin: CorrectionOrigin
+  readonly author: Actor
+}
+
+const authorJson = jsonbOf(Actor)
+
+/** Characters of a question that are read. */
+const maxQuestionLength = 1_000
+
+export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/agents/Corrections", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql`
+      k.id, k.agent_id as "agentId", k.question, k.answer, k.origin, k.run_ids as "runIds",
+      case when k.approved_at is null then 'draft' else 'approved' end as status,
+      (
+        select jsonb_build_object('experimentId', e.id, 'isComplete', e.status = 'complete', 'turns', count(*),
+          'asked', count(q.result), 'changed', count(*) filter (where q.result ->> 'outcome' <> 'same'))
+        from experiments e
+        join experiment_results q on q.tenant_id = e.tenant_id and q.experiment_id = e.id
+        where e.tenant_id = k.tenant_id and e.id = k.experiment_id group by e.id, e.status
+      ) as preview,
+      k.source_id as "sourceId", k.case_id as "caseId", k.author, k.created_at as "createdAt", k.updated_at as "updatedAt",
+      k.approved_at as "approvedAt"`
+
+    /** False when the agent has `max` drafts, or more. */
+    const insert = Effect.fn("CorrectionStore.insert")(
+      function* ({ agentId, tenantId }: AgentScope, made: NewCorrection, max: number) {
+        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
+        const drafts = yield* sql`
+        select 1 from corrections where tenant_id = ${tenantId} and agent_id = ${agentId} and approved_at is null
+        limit ${max}`
+        if (drafts.length >= max) return false
+        yield* sql`
+        insert into corrections (tenant_id, id, agent_id, run_id, reply_run_id, run_ids, question, answer, origin, author)
+        values (${tenantId}, ${made.id}, ${agentId}, ${made.runId}, ${made.replyRunId}, ${toJsonb(made.runIds)}::jsonb,
+          ${made.question}, ${made.answer}, ${made.origin}, ${authorJson(made.author)}::jsonb)`
+        return true
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
+
+    /** None when the tenant has no such correction. */
+    const find = ({ tenantId }: TenantScope, id: CorrectionId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () =>
+          sql`select ${columns} from corrections k where k.tenant_id = ${tenantId} and k.id = ${id}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("CorrectionStore.find"))
+
+    /** As {@link find}; nobody else changes it until the caller's transaction ends. */
+    const hold = ({ tenantId }: TenantScope, id: CorrectionId) =>
+      sql`select 1 from corrections where tenant_id = ${tenantId} and id = ${id} for update`.pipe(
+        Effect.orDie,
+        Effect.zipRight(find({ tenantId }, id)),
+        Effect.withSpan("CorrectionStore.hold")
+      )
+
+    /** Newest first. */
+    const page = (
+      { agentId, tenantId }: AgentScope,
+      { after, limit }: PageRequest
+    ): Effect.Effect<Page<Correction>> =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from corrections k
+          where k.tenant_id = ${tenantId} and k.agent_id = ${agentId}
+            and ${after === undefined ? sql`true` : sql`k.id < ${after}`}
+          order by k.id desc limit ${limit + 1}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map((found) => pageOf(found, limit)),
+        Effect.withSpan("CorrectionStore.page")
+      )
+
+    /** Changes a draft, whose preview is then none of it. */
+    const update = (
+      { tenantId }: TenantScope,
+      id: CorrectionId,
+      { answer, question }: { readonly question: string; readonly answer: string }
+    ) =>
+      sql`
+        update corrections set question = ${question}, answer = ${answer}, experiment_id = null, updated_at = now()
+        where tenant_id = ${tenantId} and id = ${id} and approved_at is null`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("CorrectionStore.update")
+      )
+
+    /** Only while it says what was previewed. */
+    const previewed = (
+      { tenantId }: TenantScope,
+      { answer, id, question }: Correction,
+      experimentId: ExperimentId
+    ) =>
+      sql`
+        update corrections set experiment_id = ${experimentId}
+        where tenant_id = ${tenantId} and id = ${id} and question = ${question} and answer = ${answer}`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("CorrectionStore.previewed")
+      )
+
+    const approve = (
+      { tenantId }: TenantScope,
+      id: CorrectionId,
+      made: { readonly sourceId: SourceId; readonly caseId: TestCaseId }
+    ) =>
+      sql`
+        update corrections set source_id = ${made.sourceId}, case_id = ${made.caseId}, approved_at = now()
+        where tenant_id = ${tenantId} and id = ${id}`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("CorrectionStore.approve")
+      )
+
+    /** The source that has the agent's approved answers, the newest; locks those of the agent until the transaction ends. */
+    const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* ({ agentId, tenantId }: AgentScope) {
+      yield* sql`select pg_advisory_xact_lock(hashtextextended(${`corrections ${tenantId} ${agentId}`}, 0))`
+      const [found] = yield* sql<{ readonly id: string }>`
+        select s.id from corrections k join sources s on s.tenant_id = k.tenant_id and s.id = k.source_id and s.type = 'QA'
+        where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} order by s.id desc limit 1`
+      return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
+    }, Effect.orDie)
+
+    /** The newest `limit` turns of customers that have ended, and those of `ids` that there are. */
+    const asked = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ id: RunId, question: Schema.String }),
+        execute: () => sql`
+          with newest as (
+            select r.tenant_id, r.id from agent_runs r
+            join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
+            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
+            order by r.id desc limit ${limit}
+          )
+          select r.id, left(r.user_message, ${maxQuestionLength}::int) as question from agent_runs r
+          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
+            and (r.id = any(${[...ids]}::text[]) or r.id in (select id from newest where tenant_id = ${tenantId}))
+          order by r.id desc`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("CorrectionStore.asked"))
+
+    /** False when the tenant has no such correction. */
+    const remove = ({ tenantId }: TenantScope, id: CorrectionId): Effect.Effect<boolean> =>
+      sql`delete from corrections where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === 1),
+        Effect.withSpan("CorrectionStore.remove")
+      )
+
+    return { insert, find, hold, page, update, previewed, approve, sourceOf, asked, remove } as const
+  })
+}) {}

@@ -1,0 +1,50 @@
+/** Whether the provider of a channel's account answers: kept with the account, and reported when that changes. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import type { ChannelId } from "../../domain/Ids.ts"
+import { type Report, reported } from "../events/ReportedEvents.ts"
+
+/** Calls in a row that fail before the account is said to. */
+const reportedFailures = 5
+
+export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
+  const told = (type: "channel.failing" | "channel.recovered"): Report => ({
+    type,
+    key: sql`changed.id || ':' || extract(epoch from changed.since)`,
+    tenantId: sql`changed.tenant_id`,
+    agentId: sql`changed.agent_id`,
+    conversationId: sql`null`,
+    ids: sql`jsonb_build_object('channelId', changed.id, 'channel', changed.channel)`,
+    from: sql`changed where changed.is_news`
+  })
+
+  /** A call of the account's provider failed. Reported once for all that fail until one works. */
+  const failed = ({ tenantId }: TenantScope, id: ChannelId) =>
+    sql`
+      with changed as (
+        update channels set failures = failures + 1,
+          failing_since = case when failures + 1 >= ${reportedFailures}::int then coalesce(failing_since, now()) end
+        where tenant_id = ${tenantId} and id = ${id}
+        returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${reportedFailures}::int as is_news
+      ),
+      ${reported(sql, told("channel.failing"))}
+      select id from changed`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("ChannelHealth.failed"))
+
+  /** A call of the account's provider worked. */
+  const worked = ({ tenantId }: TenantScope, id: ChannelId) =>
+    sql`
+      with before as (
+        select id, failing_since from channels where tenant_id = ${tenantId} and id = ${id} and failures > 0 for update
+      ),
+      changed as (
+        update channels c set failures = 0, failing_since = null from before
+        where c.tenant_id = ${tenantId} and c.id = before.id
+        returning c.id, c.tenant_id, c.agent_id, c.channel, before.failing_since as since,
+          before.failing_since is not null as is_news
+      ),
+      ${reported(sql, told("channel.recovered"))}
+      select id from changed`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("ChannelHealth.worked"))
+
+  return { failed, worked } as const
+})

@@ -1,0 +1,92 @@
+/** Groups of questions without an answer that a tenant was told of, and when they are looked for next. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+import { type Report, reported } from "../events/ReportedEvents.ts"
+
+/** How long a tenant is one process's; a process that died leaves it to others afterwards. */
+const lease = Duration.minutes(10)
+/** Between two searches of a tenant. */
+const pause = Duration.hours(1)
+
+const Gap = Schema.Struct({ id: Schema.String, threshold: Schema.Int, runIds: Schema.Array(Schema.String) })
+
+/** One to be reported: `runIds` are all of its turns, `examples` those that the event names. */
+export interface FoundGap {
+  readonly id: string
+  readonly agentId: AgentId
+  readonly threshold: number
+  readonly count: number
+  readonly people: number
+  readonly runIds: ReadonlyArray<RunId>
+  readonly examples: ReadonlyArray<RunId>
+}
+
+export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/conversations/ReportedGaps", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** The tenant that has waited longest of those that want to be told, for this process alone. */
+    const claim = SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Schema.Struct({ tenantId: TenantId }),
+      execute: () => sql`/* every tenant: sweep */
+          insert into gap_searches as s (tenant_id, due_at)
+          select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
+          from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
+          where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
+          order by d.due_at nulls first limit 1
+          on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
+          returning s.tenant_id as "tenantId"`
+    })(undefined).pipe(Effect.orDie, Effect.withSpan("ReportedGapStore.claim"))
+
+    const release = ({ tenantId }: TenantScope) =>
+      sql`
+          update gap_searches set due_at = now() + make_interval(secs => ${Duration.toSeconds(pause)})
+          where tenant_id = ${tenantId}`.pipe(Effect.orDie, Effect.asVoid)
+
+    const known = ({ tenantId }: TenantScope) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Gap,
+        execute: () => sql`
+            select id, threshold, run_ids as "runIds" from reported_gaps where tenant_id = ${tenantId} order by id`
+      })(undefined).pipe(Effect.orDie)
+
+    /** Writes it as it is by now; `isNews` reports it. */
+    const keep = ({ tenantId }: TenantScope, gap: FoundGap, isNews: boolean) => {
+      const report: Report = {
+        type: "gap.found",
+        key: sql`kept.id || ':' || kept.threshold || ':' || extract(epoch from clock_timestamp())`,
+        tenantId: sql`kept.tenant_id`,
+        agentId: sql`${gap.agentId}`,
+        conversationId: sql`null`,
+        ids: sql`${toJsonb({ gapId: gap.id, count: gap.count, people: gap.people, runIds: gap.examples })}::jsonb`,
+        from: sql`kept`
+      }
+      return sql`
+          with kept as (
+            insert into reported_gaps (tenant_id, id, threshold, run_ids)
+            values (${tenantId}, ${gap.id}, ${gap.threshold}, ${[...gap.runIds]}::text[])
+            on conflict (tenant_id, id) do update set threshold = excluded.threshold, run_ids = excluded.run_ids
+            returning tenant_id, id, threshold
+          )
+          ${isNews ? sql`, ${reported(sql, report)}` : sql``}
+          select id from kept`.pipe(Effect.orDie, Effect.asVoid)
+    }
+
+    /** Forgets those that are not there any more: one that comes again is news. */
+    const forget = ({ tenantId }: TenantScope, except: ReadonlyArray<string>) =>
+      sql`delete from reported_gaps where tenant_id = ${tenantId} and id <> all(${[...except]}::text[])`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    return { claim, release, known, keep, forget } as const
+  })
+}) {}

@@ -1,0 +1,399 @@
+/** What the search for contradicting, repeated and stale passages reads and writes. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { AgentId, ChunkId, DocumentId, leastId, TenantId } from "../../domain/Ids.ts"
+import {
+  Finding,
+  type FindingId,
+  type FindingKind,
+  FindingReason,
+  SourceValue
+} from "../../domain/knowledge/Finding.ts"
+import { jsonbOf, toJsonb } from "../Jsonb.ts"
+
+/** Where the search stands in an agent. */
+const Scan = Schema.Struct({
+  tenantId: TenantId,
+  agentId: AgentId,
+  /** Behind the chunk `chunkId` of those that went live with `version`. */
+  version: Schema.String,
+  chunkId: Schema.String,
+  /** Whether its unchanged pages are to be looked at. */
+  staleIsDue: Schema.Boolean
+})
+export type Scan = typeof Scan.Type
+
+const Chunk = Schema.Struct({
+  id: ChunkId,
+  documentId: DocumentId,
+  content: Schema.String,
+  version: Schema.String
+})
+export type ScannedChunk = typeof Chunk.Type
+
+export interface StatementAnchor {
+  readonly chunkId: ChunkId
+  readonly place: number
+  readonly anchor: number
+}
+
+export interface NewFinding {
+  readonly id: FindingId
+  readonly kind: FindingKind
+  readonly chunkId: ChunkId
+  readonly otherChunkId: ChunkId | null
+  readonly said: string | null
+  readonly otherSaid: string | null
+  readonly reasons: ReadonlyArray<FindingReason>
+  readonly weight: number
+}
+
+const StaleRow = Schema.Struct({
+  chunkId: ChunkId,
+  documentId: DocumentId,
+  days: Schema.Int,
+  thumbsUp: Schema.Int,
+  thumbsDown: Schema.Int
+})
+
+const Row = Schema.Struct({
+  ...Finding.fields,
+  weight: Schema.Number,
+  foundAt: Schema.DateTimeUtcFromDate,
+  dismissedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
+})
+
+const reasonsJson = jsonbOf(Schema.Array(FindingReason))
+
+/** Statements that stand under one anchor: more are a phrase that every page has. */
+const maxPerAnchor = 60
+/** Characters of a passage that are shown. */
+const maxShownLength = 1_000
+/** Days for which a page has not changed, of ratings that count, and thumbs-down that make it stale. */
+const staleDays = 180
+const ratedDays = 90
+const leastThumbsDown = 2
+/** Findings of each kind that an agent has at most. */
+const maxFindings = 500
+
+export class FindingStore extends Effect.Service<FindingStore>()("store/knowledge/Findings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /**
+     * Takes the agent whose turn it is, of those that have passages to be compared, and locks its scan: first that of the tenant
+     * whose last turn is longest ago. None when there is nothing to do, or another process is at it.
+     */
+    const claim = SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Scan,
+      execute: () => sql`/* every tenant: sweep */
+        with taken as (select pg_try_advisory_xact_lock(hashtextextended('passage findings', 0)) as it),
+        due as (
+          select s.tenant_id, s.agent_id, p.touched_at,
+            (select max(q.touched_at) from passage_scans q where q.tenant_id = s.tenant_id) as tenant_touched
+          from taken, agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+          where taken.it and s.chunk_count > 0
+            and (p.agent_id is null or p.version < s.version or p.stale_at is null or p.stale_at < now() - interval '1 day')
+          order by tenant_touched nulls first, p.touched_at nulls first, s.tenant_id, s.agent_id limit 1
+        )
+        insert into passage_scans as p (tenant_id, agent_id, touched_at) select tenant_id, agent_id, clock_timestamp() from due
+        on conflict (tenant_id, agent_id) do update set touched_at = excluded.touched_at
+        returning p.tenant_id as "tenantId", p.agent_id as "agentId", p.version::text as version, p.chunk_id as "chunkId",
+          p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`
+    })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.claim"))
+
+    /** The agent's index version: all chunks of it, and of those before, are there. */
+    const liveVersion = ({ agentId, tenantId }: AgentScope) =>
+      SqlSchema.single({
+        Request: Schema.Void,
+        Result: Schema.Struct({ version: Schema.String }),
+        execute: () => sql`
+          select coalesce(max(version), 0)::text as version from agent_stats
+          where tenant_id = ${tenantId} and agent_id = ${agentId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(({ version }) => version),
+        Effect.withSpan("FindingStore.liveVersion")
+      )
+
+    /** The next chunks behind where the search stands, in the order in which they went live. */
+    const next = ({ agentId, chunkId, tenantId, version }: Scan, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Chunk,
+        execute: () => sql`
+          select c.id, c.document_id as "documentId", c.content, c.version::text as version from chunks c
+          where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null
+            and (c.version, c.id) > (${version}::bigint, ${chunkId})
+          order by c.version, c.id limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.next"))
+
+    /** The live chunks of other documents that have statements under these anchors, those with most of them first. */
+    const neighbours = (
+      { agentId, tenantId }: AgentScope,
+      { documentId, id }: Pick<ScannedChunk, "documentId" | "id">,
+      anchors: ReadonlyArray<number>,
+      limit: number
+    ) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Chunk,
+        execute: () => sql`
+          with alike as (
+            select s.chunk_id, count(*) as common
+            from jsonb_array_elements_text(${toJsonb(anchors)}::jsonb) a (anchor)
+            cross join lateral (
+              select p.chunk_id from passage_statements p
+              where p.tenant_id = ${tenantId} and p.agent_id = ${agentId} and p.anchor = a.anchor::bigint
+              limit ${maxPerAnchor}
+            ) s
+            where s.chunk_id <> ${id} group by s.chunk_id
+          )
+          select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
+          join chunks c on c.tenant_id = ${tenantId} and c.id = alike.chunk_id and c.document_id <> ${documentId}
+            and c.version is not null
+          order by alike.common desc, c.id limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.neighbours"))
+
+    /** Keeps where statements stand; those of chunks that have gone meanwhile are left out. */
+    const keepStatements = ({ agentId, tenantId }: AgentScope, anchors: ReadonlyArray<StatementAnchor>) =>
+      anchors.length === 0
+        ? Effect.void
+        : sql`
+          insert into passage_statements (tenant_id, agent_id, anchor, chunk_id, place)
+          select c.tenant_id, ${agentId}, a.anchor, c.id, a.place
+          from jsonb_to_recordset(${toJsonb(anchors)}::jsonb) as a ("chunkId" text, place int, anchor bigint)
+          join chunks c on c.tenant_id = ${tenantId} and c.id = a."chunkId"
+          on conflict do nothing`.pipe(
+            Effect.orDie,
+            Effect.asVoid,
+            Effect.withSpan("FindingStore.keepStatements")
+          )
+
+    /** Keeps what was found, once: what is known already stays as it is, dismissed or not. */
+    const keep = ({ agentId, tenantId }: AgentScope, findings: ReadonlyArray<NewFinding>) => {
+      const rows = findings.map((one) => ({ ...one, reasons: JSON.parse(reasonsJson(one.reasons)) }))
+      return findings.length === 0
+        ? Effect.void
+        : sql`
+          insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, said, other_said, reasons, weight)
+          select ${tenantId}, f.id, ${agentId}, f.kind, f."chunkId", f."otherChunkId", f.said, f."otherSaid", f.reasons, f.weight
+          from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as f (id text, kind text, "chunkId" text, "otherChunkId" text,
+            said text, "otherSaid" text, reasons jsonb, weight float8)
+          join chunks c on c.tenant_id = ${tenantId} and c.id = f."chunkId"
+          where (f."otherChunkId" is null or exists (
+              select from chunks o where o.tenant_id = ${tenantId} and o.id = f."otherChunkId"))
+            and (select count(*) from passage_findings k
+              where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind = f.kind) < ${maxFindings}
+          on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("FindingStore.keep"))
+    }
+
+    /** Goes on behind `place`. */
+    const advance = (
+      { agentId, tenantId }: AgentScope,
+      place: { readonly version: string; readonly chunkId: string }
+    ) =>
+      sql`
+        update passage_scans set version = ${place.version}::bigint, chunk_id = ${place.chunkId}
+        where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
+        Effect.orDie,
+        Effect.asVoid,
+        Effect.withSpan("FindingStore.advance")
+      )
+
+    /** Pages that have not changed for long and whose answers are rated down more often than up. */
+    const stale = ({ agentId, tenantId }: AgentScope, now: DateTime.Utc) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: StaleRow,
+        execute: () => sql`
+          with rated as (
+            select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
+            join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
+            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
+              and r.id >= ${leastId("run", DateTime.subtract(now, { days: ratedDays }))}
+            order by r.id desc limit 20000
+          ),
+          cited as (
+            select u.document_id, min(u.chunk_id) as chunk_id, count(distinct r.id) filter (where r.rating = 1) as up,
+              count(distinct r.id) filter (where r.rating = -1) as down
+            from rated r join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id
+              and u.number in (select (k ->> 'index')::int from jsonb_array_elements(r.citations) k)
+            group by u.document_id
+          )
+          select coalesce(c.id, first.id) as "chunkId", d.id as "documentId",
+            extract(day from ${DateTime.formatIso(now)}::timestamptz - d.created_at)::int as days,
+            cited.up::int as "thumbsUp", cited.down::int as "thumbsDown"
+          from cited join documents d on d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = cited.document_id
+          join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
+          left join chunks c on c.tenant_id = d.tenant_id and c.id = cited.chunk_id and c.document_id = d.id
+          join lateral (
+            select f.id from chunks f where f.tenant_id = d.tenant_id and f.document_id = d.id order by f.ordinal limit 1
+          ) first on true
+          where d.created_at < ${DateTime.formatIso(now)}::timestamptz - make_interval(days => ${staleDays}::int)
+            and cited.down >= ${leastThumbsDown} and cited.down > cited.up
+          order by cited.down desc, d.id limit ${maxFindings}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.stale"))
+
+    /** Puts `findings` in the place of all that are stale; one that is found again stays as it was. */
+    const keepStale = Effect.fn("FindingStore.keepStale")(function* (
+      scope: AgentScope,
+      findings: ReadonlyArray<NewFinding>
+    ) {
+      const { agentId, tenantId } = scope
+      yield* sql`
+        delete from passage_findings
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and kind = 'stale'
+          and id <> all(${findings.map(({ id }) => id)}::text[])`.pipe(Effect.orDie)
+      yield* keep(scope, findings)
+      yield* sql`
+        update passage_scans set stale_at = now() where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
+        Effect.orDie
+      )
+    })
+
+    const passage = (chunk: string, said: string) =>
+      sql.literal(`
+        (select json_build_object('sourceId', s.id, 'sourceName', s.name, 'documentId', d.id, 'title', d.title,
+            'heading', c.heading, 'url', d.uri, 'text', left(c.content, ${maxShownLength}), 'said', ${said})
+          from chunks c join documents d on d.tenant_id = c.tenant_id and d.id = c.document_id
+          join sources s on s.tenant_id = c.tenant_id and s.id = c.source_id
+          where c.tenant_id = f.tenant_id and c.id = ${chunk})`)
+    const columns = sql`
+      f.id, f.agent_id as "agentId", f.kind, f.reasons, f.weight, f.found_at as "foundAt", f.dismissed_at as "dismissedAt",
+      case when f.other_chunk_id is null then json_build_array(${passage("f.chunk_id", "f.said")})
+        else json_build_array(${passage("f.chunk_id", "f.said")}, ${passage("f.other_chunk_id", "f.other_said")})
+      end as passages`
+
+    /** The weightiest first, from behind `after`. */
+    const page = (
+      { agentId, tenantId }: AgentScope,
+      {
+        after,
+        dismissed,
+        kind,
+        limit
+      }: {
+        readonly kind: FindingKind | undefined
+        readonly dismissed: boolean
+        readonly after: { readonly weight: number; readonly id: string } | undefined
+        readonly limit: number
+      }
+    ) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          select ${columns} from passage_findings f
+          where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
+            and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}
+            ${kind === undefined ? sql`` : sql`and f.kind = ${kind}`}
+            ${after === undefined ? sql`` : sql`and (-f.weight, f.id) > (-${after.weight}::float8, ${after.id})`}
+          order by -f.weight, f.id limit ${limit + 1}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.page"))
+
+    /** None when the agent has no such finding. */
+    const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Row,
+        execute: () => sql`
+          with f as (
+            update passage_findings set dismissed_at = coalesce(dismissed_at, now())
+            where tenant_id = ${tenantId} and agent_id = ${agentId} and id = ${id} returning *
+          )
+          select ${columns} from f`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.dismiss"))
+
+    /** Whether everything that is live has been compared. */
+    const isComplete = ({ agentId, tenantId }: AgentScope) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Schema.Struct({ behind: Schema.Boolean }),
+        execute: () => sql`
+          select s.chunk_count > 0 and (p.agent_id is null or p.version < s.version) as behind
+          from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+          where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`
+      })(undefined).pipe(
+        Effect.orDie,
+        Effect.map(Option.match({ onNone: () => true, onSome: ({ behind }) => !behind })),
+        Effect.withSpan("FindingStore.isComplete")
+      )
+
+    /** Each source of the agent with what it did from `from` up to `to`, in the order of their ids. */
+    const values = (
+      { agentId, tenantId }: AgentScope,
+      {
+        after,
+        from,
+        limit,
+        to
+      }: {
+        readonly from: DateTime.Utc
+        readonly to: DateTime.Utc
+        readonly after: string
+        readonly limit: number
+      }
+    ) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: SourceValue,
+        execute: () => sql`
+          with own as materialized (
+            select s.tenant_id, s.id, s.name, s.live_generation from sources s
+            where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.id > ${after} order by s.id limit ${limit + 1}
+          ),
+          used as (
+            select u.source_id, r.id, r.rating, length(p.content) as characters,
+              exists (select from jsonb_array_elements(m.citations) k where (k ->> 'index')::int = u.number) as cited
+            from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+              and c.channel <> 'test'
+            join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id and u.source_id in (select id from own)
+            join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
+            left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
+            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId}
+              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+          ),
+          counted as (
+            select source_id, count(distinct id)::int as shown, count(distinct id) filter (where cited)::int as cited,
+              count(distinct id) filter (where cited and rating = 1)::int as helpful,
+              count(distinct id) filter (where cited and rating = -1)::int as not_helpful,
+              ceil(sum(characters) / 4.0)::float8 as tokens
+            from used group by source_id
+          )
+          select own.id as "sourceId", own.name, coalesce(u.shown, 0) as shown, coalesce(u.cited, 0) as cited,
+            coalesce(u.helpful, 0) as helpful, coalesce(u.not_helpful, 0) as "notHelpful", coalesce(u.tokens, 0) as tokens,
+            (select count(*)::int from documents d where d.tenant_id = own.tenant_id and d.source_id = own.id
+              and d.generation = own.live_generation) as documents,
+            stored.chunks, stored.bytes as "storedBytes"
+          from own left join counted u on u.source_id = own.id
+          cross join lateral (
+            select count(*)::int as chunks, coalesce(sum(octet_length(c.content)), 0)::float8 as bytes from chunks c
+            where c.tenant_id = own.tenant_id and c.source_id = own.id and c.generation = own.live_generation
+          ) stored
+          order by own.id`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.values"))
+
+    return {
+      claim,
+      liveVersion,
+      next,
+      neighbours,
+      keepStatements,
+      keep,
+      advance,
+      stale,
+      keepStale,
+      page,
+      dismiss,
+      isComplete,
+      values
+    } as const
+  })
+}) {}

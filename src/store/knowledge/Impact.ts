@@ -1,0 +1,117 @@
+/** Turns with the passages that they cite, and whether those are still what the sources say. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { leastId, RunId, SourceId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** The turns of an agent that are looked at: of a time, the first moment in it and the second not. */
+export interface ImpactScope extends AgentScope {
+  readonly from: DateTime.Utc
+  readonly to: DateTime.Utc
+  /** One source alone; a source that is deleted may be named. */
+  readonly sourceId: SourceId | undefined
+}
+
+/** A text and whose it was. */
+const Used = Schema.Struct({ hash: Schema.String, sourceId: SourceId })
+export type UsedPassage = typeof Used.Type
+
+const CitingRow = Schema.Struct({
+  runId: RunId,
+  question: Schema.String,
+  reply: Schema.String,
+  at: Schema.DateTimeUtcFromDate,
+  passages: Schema.Array(Used)
+})
+export type CitingRow = typeof CitingRow.Type
+
+const StateRow = Schema.Struct({
+  ...Used.fields,
+  sourceName: Schema.String,
+  title: Schema.String,
+  heading: Schema.String,
+  url: Schema.String,
+  text: Schema.String,
+  state: Schema.Literal("same", "changed", "gone")
+})
+export type PassageState = typeof StateRow.Type
+
+/** Characters of a question, a reply and a passage that are read. */
+const maxQuestionLength = 1_000
+const maxShownLength = 300
+
+export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/Impact", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** The newest `limit` complete turns of customers whose replies cite something, newest first, with what they cite. */
+    const citing = ({ agentId, from, sourceId, tenantId, to }: ImpactScope, limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: CitingRow,
+        execute: () => sql`
+          with newest as materialized (
+            select r.tenant_id, r.id, r.user_message, r.started_at, r.message_id from agent_runs r
+            join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
+            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status = 'complete'
+              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+              and exists (
+                select from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id
+                  ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}
+              )
+            order by r.id desc limit ${limit}
+          )
+          select n.id as "runId", left(n.user_message, ${maxQuestionLength}::int) as question,
+            left(m.content, ${maxShownLength}::int) as reply, n.started_at as at, used.passages
+          from newest n join messages m on m.tenant_id = n.tenant_id and m.id = n.message_id
+          cross join lateral (
+            select json_agg(distinct jsonb_build_object('hash', encode(u.hash, 'hex'), 'sourceId', u.source_id)) as passages
+            from run_passages u
+            where u.tenant_id = n.tenant_id and u.run_id = n.id
+              and u.number in (select (k ->> 'index')::int from jsonb_array_elements(m.citations) k)
+              ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}
+          ) used
+          where used.passages is not null
+          order by n.id desc`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ImpactStore.citing"))
+
+    /**
+     * What has become of each text: the same when each of its parts, which `gap` separates, stands under the same heading of
+     * the same document as it is live now.
+     */
+    const states = ({ agentId, tenantId }: AgentScope, used: ReadonlyArray<UsedPassage>, gap: string) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: StateRow,
+        execute: () => sql`
+          select x.hash, x."sourceId", p.source_name as "sourceName", p.title, p.heading, p.url,
+            left(p.content, ${maxShownLength}::int) as text,
+            case
+              when d.id is null then 'gone'
+              when (
+                select bool_and(strpos(coalesce(section.content, ''), part) > 0)
+                from unnest(string_to_array(p.content, ${gap}::text)) part
+              ) then 'same'
+              else 'changed'
+            end as state
+          from jsonb_to_recordset(${toJsonb(used)}::jsonb) as x (hash text, "sourceId" text)
+          join passages p on p.tenant_id = ${tenantId} and p.hash = decode(x.hash, 'hex')
+          left join lateral (
+            select d.tenant_id, d.id from sources s
+            join documents d on d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
+              and d.uri = p.url
+            where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.id = x."sourceId" limit 1
+          ) d on true
+          left join lateral (
+            select string_agg(c.content, E'\\n\\n' order by c.ordinal) as content from chunks c
+            where c.tenant_id = d.tenant_id and c.document_id = d.id and c.heading = p.heading
+          ) section on true`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("ImpactStore.states"))
+
+    return { citing, states } as const
+  })
+}) {}

@@ -1,0 +1,258 @@
+/** Passkeys of the dashboard: added and removed by whom they belong to, and signed in with by whoever has them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Encoding from "effect/Encoding"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { Credentials, PasskeyProofs } from "../../capabilities/Credentials.ts"
+import { DedupeStore } from "../../capabilities/DedupeStore.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
+import { Email, User } from "../../domain/accounts/Account.ts"
+import {
+  type CreatePasskey,
+  type CreationOptions,
+  PasskeyId,
+  type PasskeySite,
+  type RequestOptions,
+  type SignedCredential
+} from "../../domain/accounts/Passkey.ts"
+import type { SessionOrigin } from "../../domain/accounts/Session.ts"
+import { Conflict, NotFound, ServiceUnavailable, Unauthorized, ValidationError } from "../../domain/Errors.ts"
+import { typeId, UserId } from "../../domain/Ids.ts"
+import { PasskeyStore } from "../../store/accounts/Passkeys.ts"
+import { SessionStore } from "../../store/accounts/Sessions.ts"
+import { TeamStore } from "../../store/accounts/Team.ts"
+import { sessionLasts, signInThrottle, tooManyFailures } from "./Accounts.ts"
+
+/** From the challenge to the answer of the authenticator. */
+export const challengeLasts = Duration.minutes(5)
+
+/** Of one person. */
+const maxPasskeys = 20
+
+/** Sign-ins that are worked on at a time, those of one network, and those that may wait. */
+const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
+
+/** Whose failures are counted: nobody says who they are before a passkey has been proven. */
+const anybody = Email.make("passkeys@sign-in")
+
+/** What is kept in the browser, sealed, between the challenge and the answer. */
+const Flow = Schema.parseJson(
+  Schema.Struct({
+    challenge: Schema.String,
+    /** Who adds a passkey, and in which session; null: somebody signs in. */
+    adding: Schema.NullOr(Schema.Struct({ userId: UserId, session: Schema.NullOr(Schema.String) })),
+    until: Schema.Number
+  })
+)
+type Flow = typeof Flow.Type
+const encodeFlow = Schema.encode(Flow)
+const decodeFlow = Schema.decodeOption(Flow)
+
+const over = () =>
+  new ValidationError({
+    message: "It took too long, or was begun in another window. Try again.",
+    details: { issues: [{ path: ["credential"], message: "Expected the answer to the last challenge" }] }
+  })
+const untrue = () =>
+  new ValidationError({
+    message: "The passkey was not made for this dashboard, or without checking who you are.",
+    details: { issues: [{ path: ["credential"], message: "Expected a verified passkey of this address" }] }
+  })
+const known = () => new Conflict({ message: "This passkey is known already." })
+const tooMany = () =>
+  new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })
+const missing = () => new NotFound({ message: "There is no such passkey." })
+const refusal = () => new Unauthorized({ message: "This passkey does not let anybody in." })
+const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+
+export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Passkeys", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const box = yield* SecretBox
+    const credentials = yield* Credentials
+    const proofs = yield* PasskeyProofs
+    const dedupe = yield* DedupeStore
+    const store = yield* PasskeyStore
+    const sessions = yield* SessionStore
+    const team = yield* TeamStore
+    const limiter = new FairLimiter({ name: "passkey-sign-ins", ...limits })
+
+    /** A challenge, and what the browser keeps of it. */
+    const begun = Effect.fn("Passkeys.begun")(function* (adding: Flow["adding"]) {
+      const challenge = yield* credentials.token
+      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(challengeLasts)
+      const text = yield* Effect.orDie(encodeFlow({ challenge, adding, until }))
+      return { challenge, flow: Redacted.make(yield* box.seal("passkey-flow", text)) }
+    })
+
+    /** What was begun in this browser; none when it is over, or was answered before, rightly or wrongly. */
+    const taken = Effect.fn("Passkeys.taken")(function* (sealed: Option.Option<Redacted.Redacted>) {
+      const text = Option.isNone(sealed)
+        ? Option.none()
+        : yield* box.open("passkey-flow", Redacted.value(sealed.value))
+      const flow = Option.flatMap(text, decodeFlow)
+      if (Option.isNone(flow) || flow.value.until < (yield* Clock.currentTimeMillis))
+        return Option.none<Flow>()
+      const first = yield* Effect.mapError(
+        dedupe.claim(`passkey:${flow.value.challenge}`, challengeLasts),
+        busy
+      )
+      return first ? flow : Option.none<Flow>()
+    })
+
+    /** Those of the signed-in person, the oldest first. */
+    const list = Effect.fn("Passkeys.list")(function* (by: SessionUser) {
+      return (yield* store.list(by, by.userId)).map(({ credentialId: _, ...passkey }) => passkey)
+    })
+
+    /** What the browser is asked for, so that the person gets another passkey. */
+    const beginAdding = Effect.fn("Passkeys.beginAdding")(function* (by: SessionUser, { rpId }: PasskeySite) {
+      const own = yield* store.list(by, by.userId)
+      if (own.length >= maxPasskeys) return yield* tooMany()
+      const { challenge, flow } = yield* begun({ userId: by.userId, session: by.session })
+      const options: typeof CreationOptions.Type = {
+        challenge,
+        rp: { id: rpId, name: "Spoke" },
+        user: { id: Encoding.encodeBase64Url(by.userId), name: by.email, displayName: by.email },
+        pubKeyCredParams: proofs.algorithms.map((alg) => ({ type: "public-key", alg })),
+        excludeCredentials: own.map(({ credentialId }) => ({ type: "public-key", id: credentialId })),
+        authenticatorSelection: {
+          residentKey: "required",
+          requireResidentKey: true,
+          userVerification: "required"
+        },
+        attestation: "none",
+        timeout: Duration.toMillis(challengeLasts)
+      }
+      return { options, flow }
+    })
+
+    /** Keeps what the browser answered {@link beginAdding} with, in the same browser and session. */
+    const add = Effect.fn("Passkeys.add")(function* (
+      by: SessionUser,
+      sealed: Option.Option<Redacted.Redacted>,
+      { credential, name }: CreatePasskey,
+      site: PasskeySite
+    ) {
+      const flow = yield* taken(sealed)
+      const adding = Option.getOrNull(flow)?.adding
+      if (Option.isNone(flow) || adding?.userId !== by.userId || adding.session !== by.session) {
+        return yield* over()
+      }
+      const proof = yield* proofs.made(credential, { ...site, challenge: flow.value.challenge }).pipe(
+        Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
+        Effect.mapError(untrue)
+      )
+      const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
+      const addition = Effect.gen(function* () {
+        // Whoever is removed or gets another password meanwhile keeps none.
+        yield* team.lockOwners(by)
+        const own = yield* store.list(by, by.userId)
+        if (own.length >= maxPasskeys) return yield* tooMany()
+        if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
+          return yield* over()
+        }
+        if (!(yield* store.insert(by, { ...proof, id, userId: by.userId, name }))) return yield* known()
+        return yield* list(by)
+      })
+      const now = yield* addition.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      const made = now.find((each) => each.id === id)
+      return made ?? (yield* missing())
+    })
+
+    const remove = Effect.fn("Passkeys.remove")(function* (by: SessionUser, id: PasskeyId) {
+      if (!(yield* store.remove(by, by.userId, id))) return yield* missing()
+    })
+
+    /** What any browser is asked for: it says nothing of who has a passkey. */
+    const beginSignIn = Effect.fn("Passkeys.beginSignIn")(function* ({ rpId }: PasskeySite) {
+      const { challenge, flow } = yield* begun(null)
+      const options: typeof RequestOptions.Type = {
+        challenge,
+        rpId,
+        userVerification: "required",
+        timeout: Duration.toMillis(challengeLasts)
+      }
+      return { options, flow }
+    })
+
+    /** Why a sign-in is refused goes to the log alone. */
+    const refused = (reason: string) =>
+      Effect.zipRight(
+        Effect.logWarning("A sign-in with a passkey was refused", { reason }),
+        Effect.fail(refusal())
+      )
+
+    const opened = Effect.fn("Passkeys.opened")(function* (
+      sealed: Option.Option<Redacted.Redacted>,
+      credential: SignedCredential,
+      site: PasskeySite,
+      origin: typeof SessionOrigin.Type
+    ) {
+      const flow = yield* taken(sealed)
+      if (Option.isNone(flow) || flow.value.adding !== null) return yield* refused("no such challenge")
+      const found = yield* store.find(credential.id)
+      if (Option.isNone(found)) return yield* refused("no such passkey")
+      const passkey = found.value
+      const { tenantId, userId } = passkey
+      const { userHandle = null } = credential.response
+      if (userHandle !== null && userHandle !== Encoding.encodeBase64Url(userId)) {
+        return yield* refused("another person's")
+      }
+      const state = yield* proofs
+        .signed(credential, { ...site, challenge: flow.value.challenge }, passkey)
+        .pipe(Effect.catchTag("PasskeyRejected", ({ message }) => refused(message)))
+      const token = Redacted.make(yield* credentials.token)
+      const fingerprint = yield* credentials.fingerprint(token)
+      const entry = Effect.gen(function* () {
+        // Whoever is removed or gets another password meanwhile is not let in.
+        yield* team.lockOwners(passkey)
+        if (!(yield* store.use(passkey, passkey.id, state))) return yield* refused("removed, or copied")
+        const isIn = yield* sessions.insert({
+          fingerprint,
+          tenantId,
+          userId,
+          method: "passkey",
+          passwordHash: null,
+          ...origin,
+          lasts: sessionLasts
+        })
+        return isIn ? undefined : yield* refused("switched off")
+      })
+      yield* entry.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      return { user: User.make({ id: userId, tenantId, email: passkey.email, role: passkey.role }), token }
+    })
+
+    /** Opens a session for whose passkey answered {@link beginSignIn}, in the same browser. Failures of a network are counted as those of passwords are. */
+    const signIn = Effect.fn("Passkeys.signIn")(function* (
+      sealed: Option.Option<Redacted.Redacted>,
+      credential: SignedCredential,
+      site: PasskeySite,
+      origin: typeof SessionOrigin.Type
+    ) {
+      const network = origin.address ?? ""
+      const attempt = { email: anybody, address: network }
+      const { failures, window } = signInThrottle
+      const tried = Effect.gen(function* () {
+        const wait = yield* sessions.wait(attempt, window, failures)
+        if (Option.isSome(wait)) return yield* tooManyFailures(wait.value)
+        return yield* opened(sealed, credential, site, origin).pipe(
+          Effect.tapErrorTag("UNAUTHORIZED", () => sessions.fail(attempt, window, failures)),
+          Effect.uninterruptible
+        )
+      })
+      return yield* tried.pipe(
+        limiter.withPermit(network),
+        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+      )
+    })
+
+    return { list, beginAdding, add, remove, beginSignIn, signIn } as const
+  })
+}) {}

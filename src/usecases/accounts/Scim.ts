@@ -1,0 +1,233 @@
+/** People and groups of a tenant as its provider provisions them. Owners are neither made nor unmade here, and the last one stays active. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { atLeast, type Role } from "../../domain/accounts/Access.ts"
+import { Email, type TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  type GroupChanges,
+  membersAfter,
+  newScimGroupId,
+  type PersonChanges,
+  ScimError
+} from "../../domain/accounts/Scim.ts"
+import { type Connection, domainOf, provisionedRoleOf } from "../../domain/accounts/SingleSignOn.ts"
+import { newId } from "../../domain/Ids.ts"
+import {
+  type GroupFilter,
+  type PageAsked,
+  type PersonFilter,
+  type ScimPerson,
+  ScimStore
+} from "../../store/accounts/Scim.ts"
+import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
+import { TeamStore } from "../../store/accounts/Team.ts"
+import { UserStore } from "../../store/accounts/Users.ts"
+
+/** Of whom neither a group nor the connection gives a role. */
+const leastRole: Role = "viewer"
+
+const decodeEmail = Schema.decodeUnknownOption(Email)
+
+const missing = (what: "user" | "group") =>
+  new ScimError({ status: 404, scimType: null, detail: `There is no such ${what}.` })
+const taken = (what: string) =>
+  new ScimError({ status: 409, scimType: "uniqueness", detail: `Another has this ${what}.` })
+const wrongAddress = () =>
+  new ScimError({
+    status: 400,
+    scimType: "invalidValue",
+    detail: "userName has to be an e-mail address in a confirmed domain of the tenant."
+  })
+const fixedAddress = () =>
+  new ScimError({ status: 400, scimType: "mutability", detail: "The userName of a user cannot be changed." })
+const lastOwner = () =>
+  new ScimError({
+    status: 409,
+    scimType: "mutability",
+    detail: "The last owner stays, and stays active. Make somebody else an owner first."
+  })
+
+export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* ScimStore
+    const connections = yield* SingleSignOnStore
+    const team = yield* TeamStore
+    const users = yield* UserStore
+
+    /** One change of the team at a time; `change` is told how many owners there are that are active. */
+    const changing = <A, E>(
+      scope: TenantScope,
+      change: (owners: number, connection: Connection) => Effect.Effect<A, E>
+    ) =>
+      Effect.gen(function* () {
+        const owners = yield* team.lockOwners(scope)
+        const connection = yield* connections.find(scope)
+        if (Option.isNone(connection)) return yield* missing("user")
+        return yield* change(owners, connection.value)
+      }).pipe(
+        sql.withTransaction,
+        Effect.catchTag("SqlError", (error) => Effect.die(error))
+      )
+
+    const people = (scope: TenantScope, filter: PersonFilter, page: PageAsked) =>
+      store.people(scope, filter, page)
+
+    const person = Effect.fn("Scim.person")(function* (scope: TenantScope, id: string) {
+      const found = yield* store.person(scope, id)
+      if (Option.isNone(found)) return yield* missing("user")
+      return found.value
+    })
+
+    const createPerson = (scope: TenantScope, given: PersonChanges & { readonly userName: string }) =>
+      changing(scope, (_, connection) =>
+        Effect.gen(function* () {
+          const email = decodeEmail(given.userName)
+          const own = Option.exists(email, (address) =>
+            connection.domains.some(({ confirmed, domain }) => confirmed && domain === domainOf(address))
+          )
+          if (Option.isNone(email) || !own) return yield* wrongAddress()
+          const id = yield* newId.user
+          const role = provisionedRoleOf(connection, []) ?? leastRole
+          const made = yield* users.insert(scope, {
+            id,
+            email: email.value,
+            role,
+            passwordHash: null,
+            passwordBy: null
+          })
+          if (Option.isNone(made)) return yield* taken("userName")
+          if (!(yield* store.setPerson(scope, id, given.externalId ?? null, given.active ?? true))) {
+            return yield* taken("externalId")
+          }
+          return yield* person(scope, id)
+        })
+      ).pipe(Effect.withSpan("Scim.createPerson"))
+
+    /** What is left out stays. Whoever is switched off is out at once, with all that let them in. */
+    const changePerson = (scope: TenantScope, id: string, changes: PersonChanges) =>
+      changing(scope, (owners) =>
+        Effect.gen(function* () {
+          const found: ScimPerson = yield* person(scope, id)
+          const { active = found.active, externalId = found.externalId, userName = found.userName } = changes
+          if (userName.toLowerCase() !== found.userName) return yield* fixedAddress()
+          if (!active && found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
+          if (!(yield* store.setPerson(scope, found.id, externalId, active)))
+            return yield* taken("externalId")
+          if (!active) {
+            yield* team.lockOut(scope, found.id)
+            yield* team.revokeUngranted(scope)
+          }
+          return yield* person(scope, id)
+        })
+      ).pipe(Effect.withSpan("Scim.changePerson"))
+
+    const removePerson = (scope: TenantScope, id: string) =>
+      changing(scope, (owners) =>
+        Effect.gen(function* () {
+          const found = yield* person(scope, id)
+          if (found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
+          yield* team.remove(scope, found.id)
+          yield* team.revokeUngranted(scope)
+        })
+      ).pipe(Effect.withSpan("Scim.removePerson"))
+
+    /** Gives each the role that their groups give now, where groups give roles at all. Owners stay owners. */
+    const giveRoles = Effect.fn("Scim.giveRoles")(function* (
+      scope: TenantScope,
+      connection: Connection,
+      ids: ReadonlyArray<string>
+    ) {
+      if (connection.groupRoles.length === 0 || ids.length === 0) return
+      const changes = (yield* store.standing(scope, ids))
+        .filter(({ role }) => role !== "owner")
+        .map(({ groups, id, role }) => ({
+          id,
+          from: role,
+          to: provisionedRoleOf(connection, groups) ?? leastRole
+        }))
+        .filter(({ from, to }) => from !== to)
+      for (const role of new Set(changes.map(({ to }) => to))) {
+        const become = changes.filter(({ to }) => to === role).map(({ id }) => id)
+        yield* store.setRoles(scope, become, role)
+      }
+      const demoted = changes.filter(({ from, to }) => !atLeast(to, from)).map(({ id }) => id)
+      if (demoted.length > 0) yield* team.signOut(scope, ...demoted)
+      if (changes.length > 0) yield* team.revokeUngranted(scope)
+    })
+
+    const groups = (scope: TenantScope, filter: GroupFilter, page: PageAsked, withMembers: boolean) =>
+      store.groups(scope, filter, page, withMembers)
+
+    const group = Effect.fn("Scim.group")(function* (scope: TenantScope, id: string, withMembers = true) {
+      const found = yield* store.group(scope, id, withMembers)
+      if (Option.isNone(found)) return yield* missing("group")
+      return found.value
+    })
+
+    /** Who comes into the group and who leaves it. */
+    const changeMembers = Effect.fn("Scim.changeMembers")(function* (
+      scope: TenantScope,
+      id: string,
+      before: ReadonlyArray<string>,
+      changes: GroupChanges["members"]
+    ) {
+      const after = yield* membersAfter(before, changes)
+      const known = new Set(before)
+      const coming = [...after].filter((member) => !known.has(member))
+      const leaving = before.filter((member) => !after.has(member))
+      yield* store.changeMembers(scope, id, { coming, leaving })
+      return [...coming, ...leaving]
+    })
+
+    const createGroup = (scope: TenantScope, given: GroupChanges & { readonly name: string }) =>
+      changing(scope, (_, connection) =>
+        Effect.gen(function* () {
+          const id = yield* newScimGroupId
+          const { externalId = null, members, name } = given
+          if (!(yield* store.insertGroup(scope, { id, name, externalId }))) return yield* taken("displayName")
+          yield* giveRoles(scope, connection, yield* changeMembers(scope, id, [], members))
+          return yield* group(scope, id)
+        })
+      ).pipe(Effect.withSpan("Scim.createGroup"))
+
+    /** What is left out stays. */
+    const changeGroup = (scope: TenantScope, id: string, changes: GroupChanges) =>
+      changing(scope, (_, connection) =>
+        Effect.gen(function* () {
+          const before = yield* group(scope, id)
+          const { externalId = before.externalId, name = before.name } = changes
+          if (!(yield* store.setGroup(scope, id, name, externalId))) return yield* taken("displayName")
+          const members = before.members.map((member) => member.id)
+          const changed = yield* changeMembers(scope, id, members, changes.members)
+          const renamed = name === before.name ? [] : members
+          yield* giveRoles(scope, connection, [...changed, ...renamed])
+        })
+      ).pipe(Effect.withSpan("Scim.changeGroup"))
+
+    const removeGroup = (scope: TenantScope, id: string) =>
+      changing(scope, (_, connection) =>
+        Effect.gen(function* () {
+          const { members } = yield* group(scope, id)
+          yield* store.removeGroup(scope, id)
+          const ids = members.map((member) => member.id)
+          yield* giveRoles(scope, connection, ids)
+        })
+      ).pipe(Effect.withSpan("Scim.removeGroup"))
+
+    return {
+      people,
+      person,
+      createPerson,
+      changePerson,
+      removePerson,
+      groups,
+      group,
+      createGroup,
+      changeGroup,
+      removeGroup
+    } as const
+  })
+}) {}

@@ -1,0 +1,77 @@
+/** The token that a provider provisions with: one a tenant, shown once, and how often it may be used. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Credentials } from "../../capabilities/Credentials.ts"
+import { RateLimiter } from "../../capabilities/RateLimiter.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { ScimError } from "../../domain/accounts/Scim.ts"
+import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { ScimTokenStore } from "../../store/accounts/ScimTokens.ts"
+import { prefixLength } from "./Keys.ts"
+
+const secretPrefix = "sps_"
+/** Longer than any secret we make: not worth a query. */
+const maxSecretCharacters = 200
+
+/** Providers send some twenty-five requests a second at most. */
+const limit = { requests: 3_000, window: 60 }
+
+const unauthorized = () =>
+  new ScimError({
+    status: 401,
+    scimType: null,
+    detail: "Send the tenant's token, as Authorization: Bearer sps_…"
+  })
+
+export class ScimAccess extends Effect.Service<ScimAccess>()("usecases/accounts/ScimAccess", {
+  effect: Effect.gen(function* () {
+    const credentials = yield* Credentials
+    const limiter = yield* RateLimiter
+    const store = yield* ScimTokenStore
+
+    /** Null without one. */
+    const find = Effect.fn("ScimAccess.find")(function* (scope: TenantScope) {
+      return Option.getOrNull(yield* store.find(scope))
+    })
+
+    /** Its secret cannot be read again; the one before is void at once. */
+    const create = Effect.fn("ScimAccess.create")(function* (scope: TenantScope) {
+      const text = `${secretPrefix}${yield* credentials.token}`
+      const secret = Redacted.make(text)
+      const fingerprint = yield* credentials.fingerprint(secret)
+      if (!(yield* store.put(scope, text.slice(0, prefixLength), fingerprint))) {
+        return yield* new Conflict({ message: "Set up single sign-on first." })
+      }
+      const token = yield* find(scope)
+      return { token, secret }
+    })
+
+    const remove = Effect.fn("ScimAccess.remove")(function* (scope: TenantScope) {
+      if (!(yield* store.remove(scope))) return yield* new NotFound({ message: "There is no such token." })
+    })
+
+    /** Whose token it is; counts the request. */
+    const authenticate = Effect.fn("ScimAccess.authenticate")(function* (secret: Redacted.Redacted) {
+      const text = Redacted.value(secret)
+      if (!text.startsWith(secretPrefix) || text.length > maxSecretCharacters) return yield* unauthorized()
+      const found = yield* store.tenantOf(yield* credentials.fingerprint(secret))
+      if (Option.isNone(found)) return yield* unauthorized()
+      const { tenantId } = found.value
+      // A request is worth more than its being counted.
+      const counted = yield* limiter
+        .take(`scim:${tenantId}`, limit)
+        .pipe(Effect.timeout("500 millis"), Effect.option)
+      if (Option.isSome(counted) && !counted.value.granted) {
+        return yield* new ScimError({
+          status: 429,
+          scimType: null,
+          detail: "Too many requests. Try again shortly."
+        })
+      }
+      return { tenantId }
+    })
+
+    return { find, create, remove, authenticate } as const
+  })
+}) {}

@@ -1,0 +1,76 @@
+/** One question to the language model that is not a turn: answered by a JSON object, in time or not at all. */
+import * as Prompt from "@effect/ai/Prompt"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { ModelPart, ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
+import type { JsonObject, JsonValue } from "../../domain/Text.ts"
+import * as StructuredReply from "../chat/StructuredReply.ts"
+
+/** For the whole answer. */
+const timeout = Duration.seconds(30)
+/** UTF-16 units of an answer that are read. */
+const maxAnswerLength = 65_536
+
+export interface Used {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  /** Billionths of a US dollar; null where the price is not known. */
+  readonly costNano: number | null
+}
+
+const nothing = { text: "", inputTokens: 0, outputTokens: 0, costNano: null }
+type Reply = Used & { readonly text: string }
+
+/** Why there is no answer, in words without anything of the provider, and what was used all the same. */
+export class NoAnswer extends Data.TaggedError("NoAnswer")<{
+  readonly reason: string
+  readonly used: Used
+}> {}
+
+const noAnswer = (reason: string, used: Used = nothing) => new NoAnswer({ reason, used })
+
+const gathered = (reply: Reply, part: ModelPart): Reply => {
+  if (part._tag === "TextDelta")
+    return { ...reply, text: (reply.text + part.delta).slice(0, maxAnswerLength) }
+  if (part._tag !== "Finish") return reply
+  const { bill, inputTokens, outputTokens } = part
+  return { ...reply, inputTokens, outputTokens, costNano: bill?.cost ?? null }
+}
+
+/**
+ * What the model answers to `data`, which it is told to take for data alone: an object that fits `schema`, which `parameters` is
+ * as JSON Schema. Fails without a language model.
+ */
+export const ask = Effect.fn("ModelAnswer.ask")(function* <A, I>(
+  runtime: ModelRuntimeService,
+  model: string | null,
+  instructions: string,
+  data: JsonValue,
+  parameters: JsonObject,
+  schema: Schema.Schema<A, I>
+) {
+  if (runtime.readsPassages) return yield* noAnswer("no language model is configured")
+  const prompt = Prompt.fromMessages([
+    Prompt.systemMessage({ content: `${instructions}\n${StructuredReply.rule(parameters)}` }),
+    Prompt.userMessage({ content: [Prompt.textPart({ text: JSON.stringify(data) })] })
+  ])
+  const request = { model, prompt, tools: [], question: "", passages: [], responseSchema: parameters }
+  const { text, ...used } = yield* runtime.reply(request).pipe(
+    Stream.runFold<Reply, ModelPart>(nothing, gathered),
+    Effect.tapError(({ message, reason }) =>
+      Effect.logWarning("The model did not answer").pipe(Effect.annotateLogs({ reason, cause: message }))
+    ),
+    Effect.mapError(() => noAnswer("the model failed")),
+    Effect.timeoutFail({ duration: timeout, onTimeout: () => noAnswer("the model did not answer in time") })
+  )
+  const read = StructuredReply.read(parameters, text, null)
+  if (Either.isLeft(read)) return yield* noAnswer("the model's answer cannot be read", used)
+  const value = yield* Schema.decode(Schema.parseJson(schema))(read.right.reply).pipe(
+    Effect.mapError(() => noAnswer("the model's answer cannot be read", used))
+  )
+  return { value, used }
+})

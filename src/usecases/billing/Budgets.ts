@@ -1,0 +1,58 @@
+/** What models may cost a tenant, its agents and its keys. */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import {
+  type BudgetId,
+  type CreateBudget,
+  newBudgetId,
+  type PatchBudget
+} from "../../domain/billing/Budget.ts"
+import { Conflict, NotFound } from "../../domain/Errors.ts"
+import { outdated } from "../../domain/Version.ts"
+import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
+
+const missing = () => new NotFound({ message: "There is no such budget." })
+const unknown = () => new NotFound({ message: "There is no such agent or API key." })
+const full = () => new Conflict({ message: `There are ${maxBudgets} budgets already.` })
+const taken = () => new Conflict({ message: "There is such a budget already. Change its limit instead." })
+
+export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets", {
+  effect: Effect.gen(function* () {
+    const store = yield* BudgetStore
+
+    const find = Effect.fn("Budgets.find")(function* (scope: TenantScope, id: BudgetId) {
+      const found = yield* store.find(scope, id)
+      return Option.isNone(found) ? yield* missing() : found.value
+    })
+
+    /** It counts what turns cost from now on. */
+    const create = Effect.fn("Budgets.create")(function* (scope: TenantScope, given: CreateBudget) {
+      if (!(yield* store.isKnown(scope, given))) return yield* unknown()
+      const id = yield* newBudgetId
+      const outcome = yield* store.insert(scope, id, given)
+      if (outcome === "full") return yield* full()
+      if (outcome === "taken") return yield* taken()
+      return yield* find(scope, id)
+    })
+
+    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    const patch = Effect.fn("Budgets.patch")(function* (
+      scope: TenantScope,
+      id: BudgetId,
+      { limitNanoUsd }: PatchBudget,
+      expected: number | null = null
+    ) {
+      const found = yield* find(scope, id)
+      const limit = limitNanoUsd ?? found.limitNanoUsd
+      if (!(yield* store.setLimit(scope, id, limit, expected))) return yield* outdated(found.version)
+      return yield* find(scope, id)
+    })
+
+    const remove = Effect.fn("Budgets.remove")(function* (scope: TenantScope, id: BudgetId) {
+      if (!(yield* store.remove(scope, id))) return yield* missing()
+    })
+
+    return { list: store.page, find, create, patch, remove } as const
+  })
+}) {}

@@ -1,0 +1,51 @@
+/** A curated answer that is live nowhere, found by a replay as if it were: its question by the same rule as those that are. */
+import type { FoundChunk, SearchQuery, VectorSearch } from "../../../capabilities/VectorSearch.ts"
+import * as Effect from "effect/Effect"
+import type { Context } from "effect"
+import { ChunkId, DocumentId, SourceId } from "../../../domain/Ids.ts"
+import type { QaPair } from "../../../domain/knowledge/CuratedSource.ts"
+import { terms } from "../../../search/Tokenizer.ts"
+
+type Search = Context.Tag.Service<typeof VectorSearch>
+
+/** Share of the telling words of `asked` that the answer has: an estimate of what search would say of it. */
+const shareOf = (asked: string, { answer, question }: QaPair): number => {
+  const wanted = new Set(terms(asked))
+  if (wanted.size === 0) return 0
+  const there = new Set(terms(`${question}\n${answer}`))
+  return [...wanted].filter((term) => there.has(term)).length / wanted.size
+}
+
+const chunkOf = ({ answer, question }: QaPair, score: number): FoundChunk => ({
+  id: ChunkId.make("chk_draft"),
+  documentId: DocumentId.make("doc_draft"),
+  sourceId: SourceId.make("src_draft"),
+  sourceName: question,
+  title: question,
+  heading: "",
+  ordinal: 0,
+  text: answer,
+  url: "qa:draft",
+  score,
+  lexical: score,
+  semantic: 0
+})
+
+/** Whether a search takes curated answers at all, and asks for nothing that a draft does not have. */
+const takes = ({ filter = {} }: SearchQuery): boolean => {
+  const { sourceTypes, ...others } = filter
+  return Object.keys(others).length === 0 && (sourceTypes === undefined || sourceTypes.includes("QA"))
+}
+
+export const beside = (search: Search, draft: QaPair): Search => ({
+  ...search,
+  search: (scope, query) =>
+    Effect.map(search.search(scope, query), (found) => {
+      const score = shareOf(query.text, draft)
+      if (!takes(query) || scope.sourceScope !== null || score === 0 || score < query.minScore) return found
+      const chunks = [...found.chunks, chunkOf(draft, score)].toSorted(
+        (one, other) => other.score - one.score
+      )
+      return { ...found, chunks: chunks.slice(0, query.topK) }
+    })
+})

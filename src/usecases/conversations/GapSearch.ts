@@ -1,0 +1,86 @@
+/**
+ * Looks for questions that agents have no answer to, for tenants that want to be told (`gap.found`): once an hour for each, over
+ * the turns that a report of insights reads.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { type FoundGap, ReportedGapStore } from "../../store/conversations/ReportedGaps.ts"
+import { Insights, type UnansweredGroup } from "./Insights.ts"
+
+/** Unanswered turns of a group that is reported; it is reported again with twice as many, and so on. */
+const firstThreshold = 5
+/** Tenants of one round; the next one goes on. */
+const maxTenants = 10
+/** Turns that an event names. */
+const maxExamples = 5
+
+const thresholdOf = (count: number): number => {
+  let threshold = firstThreshold
+  while (threshold * 2 <= count) threshold *= 2
+  return threshold
+}
+
+export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversations/GapSearch", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* ReportedGapStore
+    const insights = yield* Insights
+
+    const foundOf = ({ agentId, people, runIds }: UnansweredGroup, id: string): FoundGap => ({
+      id,
+      agentId,
+      people,
+      runIds,
+      count: runIds.length,
+      threshold: thresholdOf(runIds.length),
+      examples: runIds.slice(0, maxExamples)
+    })
+
+    /** Reports what is new or has grown past its next threshold. How many that were. */
+    const search = Effect.fn("GapSearch.search")(function* (scope: TenantScope) {
+      const groups = yield* insights.unanswered(scope, firstThreshold)
+      return yield* sql
+        .withTransaction(
+          Effect.gen(function* () {
+            const known = new Map((yield* store.known(scope)).map((gap) => [gap.id, gap]))
+            const taken = new Set(known.keys())
+            const kept: Array<string> = []
+            let news = 0
+            for (const group of groups) {
+              const turns = new Set<string>(group.runIds)
+              const before = [...known.values()].find(({ runIds }) => runIds.some((id) => turns.has(id)))
+              // A group that has split up is told of once more.
+              if (before !== undefined) known.delete(before.id)
+              const fresh = taken.has(group.id) ? `${group.id}_${kept.length}` : group.id
+              const found = foundOf(group, before?.id ?? fresh)
+              taken.add(found.id)
+              const isNews = before === undefined || found.threshold > before.threshold
+              // What has shrunk is not reported again when it grows as far as it was.
+              const threshold = Math.max(found.threshold, before?.threshold ?? 0)
+              yield* store.keep(scope, { ...found, threshold }, isNews)
+              kept.push(found.id)
+              if (isNews) news += 1
+            }
+            yield* store.forget(scope, kept)
+            return news
+          })
+        )
+        .pipe(Effect.orDie)
+    })
+
+    /** True when tenants may still wait. */
+    const sweep = Effect.gen(function* () {
+      for (let done = 0; done < maxTenants; done++) {
+        const claimed = yield* store.claim
+        if (Option.isNone(claimed)) return false
+        yield* search(claimed.value)
+        yield* store.release(claimed.value)
+      }
+      return true
+    }).pipe(Effect.withSpan("GapSearch.sweep"))
+
+    return { search, sweep } as const
+  })
+}) {}

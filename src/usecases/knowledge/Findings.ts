@@ -1,0 +1,269 @@
+/**
+ * Finds passages that contradict or repeat each other, and pages that are old and do not help. A background fiber compares a few
+ * passages at a time, each batch in a transaction of its own, so that it goes on where a process stopped; tenants take turns.
+ */
+import { createHash } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import type { FindingId, FindingKind, FindingReason } from "../../domain/knowledge/Finding.ts"
+import * as Statements from "../../search/Statements.ts"
+import { AgentStore } from "../../store/agents/Agents.ts"
+import {
+  FindingStore,
+  type NewFinding,
+  type Scan,
+  type ScannedChunk
+} from "../../store/knowledge/Findings.ts"
+
+/** Passages of one transaction, and those that each is compared with. */
+const batch = 5
+/** Transactions of one sweep. */
+const maxBatches = 60
+const maxNeighbours = 30
+/** Share of the statements of the shorter of two passages that the other has too, from which it repeats it. */
+const leastRepeated = 0.8
+const leastStatements = 2
+/** Documents that say the same with other values: a form that is filled in, such as pages of products. */
+const maxVariants = 3
+/** Sorts behind every id of a chunk. */
+const behindAll = "zzzz"
+
+const idOf = (kind: FindingKind, ...parts: ReadonlyArray<string>): FindingId =>
+  `fnd_${createHash("sha256")
+    .update([kind, ...parts].join("\n"))
+    .digest("hex")
+    .slice(0, 26)}`
+
+interface Compared {
+  readonly chunk: ScannedChunk
+  readonly statements: ReadonlyArray<Statements.Statement>
+}
+
+const comparedOf = (chunk: ScannedChunk): Compared => ({
+  chunk,
+  statements: Statements.statementsOf(chunk.content)
+})
+
+interface Contradiction {
+  readonly chunk: ScannedChunk
+  readonly said: Statements.Statement
+  readonly reasons: ReadonlyArray<Statements.Disagreement>
+  readonly alike: number
+}
+
+/** What contradicts one statement, at most one of each passage. */
+const against = (
+  statement: Statements.Statement,
+  others: ReadonlyArray<Compared>
+): ReadonlyArray<Contradiction> =>
+  others.flatMap(({ chunk, statements }) => {
+    // A passage that says the same somewhere does not contradict it.
+    if (statements.some((other) => Statements.isSame(statement, other))) return []
+    const found = statements.flatMap((said): ReadonlyArray<Contradiction> => {
+      const reasons = Statements.disagreements(statement, said)
+      return reasons.length === 0
+        ? []
+        : [{ chunk, said, reasons, alike: Statements.alikeness(statement, said) }]
+    })
+    return found.toSorted((one, other) => other.alike - one.alike).slice(0, 1)
+  })
+
+const contradictionsOf = (
+  { chunk, statements }: Compared,
+  others: ReadonlyArray<Compared>
+): ReadonlyArray<NewFinding> =>
+  statements.flatMap((statement) => {
+    const found = against(statement, others)
+    if (new Set(found.map((one) => one.chunk.documentId)).size > maxVariants) return []
+    return found.map(({ alike, chunk: other, reasons, said }) => {
+      const pair = [`${chunk.id} ${statement.text}`, `${other.id} ${said.text}`].toSorted()
+      return {
+        id: idOf("contradiction", ...pair),
+        kind: "contradiction" as const,
+        chunkId: chunk.id,
+        otherChunkId: other.id,
+        said: statement.text,
+        otherSaid: said.text,
+        reasons,
+        weight: 1 + alike
+      }
+    })
+  })
+
+const isRepeated = (statement: Statements.Statement, statements: ReadonlyArray<Statements.Statement>) =>
+  statements.some((other) => Statements.isSame(statement, other))
+
+const duplicatesOf = (one: Compared, others: ReadonlyArray<Compared>): ReadonlyArray<NewFinding> =>
+  others.flatMap((other) => {
+    const [less, more] = one.statements.length <= other.statements.length ? [one, other] : [other, one]
+    if (less.statements.length < leastStatements) return []
+    const common = less.statements.filter((statement) => isRepeated(statement, more.statements)).length
+    const share = common / less.statements.length
+    if (share < leastRepeated) return []
+    return [
+      {
+        id: idOf("duplicate", ...[one.chunk.id, other.chunk.id].toSorted()),
+        kind: "duplicate" as const,
+        chunkId: one.chunk.id,
+        otherChunkId: other.chunk.id,
+        said: null,
+        otherSaid: null,
+        reasons: [{ kind: "same" as const, share }],
+        weight: share
+      }
+    ]
+  })
+
+/** A place in the list, and the weight that it is sorted by. */
+const afterOf = ({ id, weight }: { readonly weight: number; readonly id: string }): string =>
+  `${weight} ${id}`
+const placeOf = (after: string) => {
+  const [weight = "", id = ""] = after.split(" ")
+  return { weight: Number(weight), id }
+}
+
+const missing = () => new NotFound({ message: "There is no such finding." })
+const missingAgent = () => new NotFound({ message: "There is no such agent." })
+
+export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Findings", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* FindingStore
+    const agents = yield* AgentStore
+
+    const compare = Effect.fn("Findings.compare")(function* (scope: AgentScope, chunk: ScannedChunk) {
+      const own = comparedOf(chunk)
+      const anchors = own.statements.map(Statements.anchorsOf)
+      const all = [...new Set(anchors.flat())]
+      const near = all.length === 0 ? [] : yield* store.neighbours(scope, chunk, all, maxNeighbours)
+      const others = near.map(comparedOf)
+      yield* yieldToEventLoop
+      yield* store.keep(scope, [...contradictionsOf(own, others), ...duplicatesOf(own, others)])
+      yield* store.keepStatements(
+        scope,
+        anchors.flatMap((found, place) => found.map((anchor) => ({ chunkId: chunk.id, place, anchor })))
+      )
+    })
+
+    const aged = Effect.fn("Findings.aged")(function* (scope: AgentScope) {
+      const found = yield* store.stale(scope, yield* DateTime.now)
+      yield* store.keepStale(
+        scope,
+        found.map(({ chunkId, days, documentId, thumbsDown, thumbsUp }) => {
+          const reason: FindingReason = { kind: "unchanged", days, thumbsUp, thumbsDown }
+          return {
+            id: idOf("stale", documentId),
+            kind: "stale" as const,
+            chunkId,
+            otherChunkId: null,
+            said: null,
+            otherSaid: null,
+            reasons: [reason],
+            weight: thumbsDown
+          }
+        })
+      )
+    })
+
+    const round = Effect.fn("Findings.round")(function* (scan: Scan) {
+      const version = yield* store.liveVersion(scan)
+      const chunks = yield* store.next(scan, batch)
+      yield* Effect.forEach(chunks, (chunk) => compare(scan, chunk), { discard: true })
+      const last = chunks.at(-1)
+      if (last !== undefined && chunks.length === batch)
+        return yield* store.advance(scan, { version: last.version, chunkId: last.id })
+      yield* store.advance(scan, { version, chunkId: behindAll })
+      if (scan.staleIsDue) yield* aged(scan)
+    })
+
+    /** One batch of the agent whose turn it is; false when there is nothing to do. */
+    const one = Effect.gen(function* () {
+      const scan = yield* store.claim
+      if (Option.isNone(scan)) return false
+      yield* round(scan.value)
+      return true
+    }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+
+    /** Some batches, of agents in turns. True when there may be more to do. */
+    const sweep = Effect.gen(function* () {
+      for (let done = 0; done < maxBatches; done++) if (!(yield* one)) return false
+      return true
+    }).pipe(Effect.withSpan("Findings.sweep"))
+
+    const known = Effect.fn("Findings.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
+      if (Option.isNone(yield* agents.find({ tenantId }, agentId))) return yield* missingAgent()
+      return { tenantId, agentId }
+    })
+
+    /** The weightiest first. */
+    const list = Effect.fn("Findings.list")(function* (
+      tenant: TenantScope,
+      agentId: AgentId,
+      {
+        after,
+        dismissed = false,
+        kind,
+        limit
+      }: {
+        readonly kind?: FindingKind | undefined
+        readonly dismissed?: boolean | undefined
+        readonly limit: number
+        readonly after: string | undefined
+      }
+    ) {
+      const scope = yield* known(tenant, agentId)
+      const found = yield* store.page(scope, {
+        kind,
+        dismissed,
+        limit,
+        after: after === undefined ? undefined : placeOf(after)
+      })
+      const rows = found.slice(0, limit)
+      const last = rows.at(-1)
+      return {
+        findings: rows.map(({ weight: _, ...finding }) => finding),
+        isComplete: yield* store.isComplete(scope),
+        next: last === undefined || found.length <= limit ? null : afterOf(last)
+      }
+    })
+
+    /** It is not listed any more, until one of its passages is read anew. */
+    const dismiss = Effect.fn("Findings.dismiss")(function* (
+      tenant: TenantScope,
+      agentId: AgentId,
+      id: FindingId
+    ) {
+      const found = yield* store.dismiss({ tenantId: tenant.tenantId, agentId }, id)
+      if (Option.isNone(found)) return yield* missing()
+      const { weight: _, ...finding } = found.value
+      return finding
+    })
+
+    /** What each source of the agent did in a month, in the order of their ids; this month where none is named. */
+    const values = Effect.fn("Findings.values")(function* (
+      tenant: TenantScope,
+      agentId: AgentId,
+      month: string | undefined,
+      page: { readonly after: string; readonly limit: number }
+    ) {
+      const scope = yield* known(tenant, agentId)
+      const now = yield* DateTime.now
+      const named = month ?? DateTime.formatIso(now).slice(0, 7)
+      const from = DateTime.unsafeMake(`${named}-01T00:00:00.000Z`)
+      const to = DateTime.add(from, { months: 1 })
+      const found = yield* store.values(scope, { from, to, ...page })
+      const rows = found.slice(0, page.limit)
+      const next = found.length > page.limit ? (rows.at(-1)?.sourceId ?? null) : null
+      return { month: named, sources: rows, next }
+    })
+
+    return { sweep, list, dismiss, values } as const
+  })
+}) {}

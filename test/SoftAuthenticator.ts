@@ -1,0 +1,144 @@
+/** An authenticator in software: ECDSA keys with P-256, CBOR by hand, and whatever a test wants to be wrong about its answers. */
+import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto"
+
+const encode = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url")
+const sha256 = (bytes: string | Uint8Array) => createHash("sha256").update(bytes).digest()
+
+type Cbor = number | string | Uint8Array | ReadonlyArray<readonly [number | string, Cbor]>
+
+const head = (kind: number, length: number): Buffer => {
+  if (length < 24) return Buffer.from([(kind << 5) | length])
+  if (length < 256) return Buffer.from([(kind << 5) | 24, length])
+  return Buffer.from([(kind << 5) | 25, length >> 8, length & 255])
+}
+
+/** Numbers, texts, bytes, and maps as lists of pairs. */
+const cbor = (value: Cbor): Buffer => {
+  if (typeof value === "number") return value < 0 ? head(1, -1 - value) : head(0, value)
+  if (typeof value === "string") return Buffer.concat([head(3, Buffer.byteLength(value)), Buffer.from(value)])
+  if (value instanceof Uint8Array) return Buffer.concat([head(2, value.length), value])
+  return Buffer.concat([head(5, value.length), ...value.flatMap(([key, each]) => [cbor(key), cbor(each)])])
+}
+
+interface Wrong {
+  /** Of the page that asks. */
+  readonly origin?: string
+  readonly challenge?: string
+  readonly type?: string
+  readonly rpId?: string
+  /** The authenticator did not check who it is. */
+  readonly unverified?: boolean
+  /** What it says of its uses; without it, it counts. */
+  readonly counter?: number
+  readonly userHandle?: string
+  /** Of another passkey. */
+  readonly credentialId?: string
+}
+
+interface Kept {
+  readonly id: string
+  readonly rpId: string
+  readonly userHandle: string
+  readonly privateKey: KeyObject
+  counter: number
+}
+
+const present = 0x01
+const verified = 0x04
+const attested = 0x40
+
+/** One that is asked by pages of `origin`. */
+export const softAuthenticator = (origin: string) => {
+  const clientData = (type: string, challenge: string, wrong: Wrong) =>
+    Buffer.from(
+      JSON.stringify({
+        type: wrong.type ?? type,
+        challenge: wrong.challenge ?? challenge,
+        origin: wrong.origin ?? origin,
+        crossOrigin: false
+      })
+    )
+  const authenticatorData = (
+    rpId: string,
+    counter: number,
+    flags: number,
+    rest: Uint8Array,
+    wrong: Wrong
+  ) => {
+    const count = Buffer.alloc(4)
+    count.writeUInt32BE(wrong.counter ?? counter)
+    const seen = present | (wrong.unverified === true ? 0 : verified) | flags
+    return Buffer.concat([sha256(wrong.rpId ?? rpId), Buffer.from([seen]), count, rest])
+  }
+
+  /** Answers a challenge to make a passkey. */
+  const create = (
+    options: {
+      readonly challenge: string
+      readonly rp: { readonly id: string }
+      readonly user: { readonly id: string }
+    },
+    wrong: Wrong = {}
+  ) => {
+    const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" })
+    const { x = "", y = "" } = publicKey.export({ format: "jwk" })
+    const rawId =
+      wrong.credentialId === undefined ? randomBytes(32) : Buffer.from(wrong.credentialId, "base64url")
+    const cose = cbor([
+      [1, 2],
+      [3, -7],
+      [-1, 1],
+      [-2, Buffer.from(x, "base64url")],
+      [-3, Buffer.from(y, "base64url")]
+    ])
+    const length = Buffer.from([rawId.length >> 8, rawId.length & 255])
+    const rest = Buffer.concat([Buffer.alloc(16), length, rawId, cose])
+    const authData = authenticatorData(options.rp.id, 0, attested, rest, wrong)
+    const kept: Kept = {
+      id: encode(rawId),
+      rpId: options.rp.id,
+      userHandle: options.user.id,
+      privateKey,
+      counter: 0
+    }
+    const credential = {
+      id: kept.id,
+      rawId: kept.id,
+      type: "public-key",
+      response: {
+        clientDataJSON: encode(clientData("webauthn.create", options.challenge, wrong)),
+        attestationObject: encode(
+          cbor([
+            ["fmt", "none"],
+            ["attStmt", []],
+            ["authData", authData]
+          ])
+        )
+      }
+    }
+    return { kept, credential }
+  }
+
+  /** Answers a challenge to sign in with a passkey. */
+  const get = (options: { readonly challenge: string }, kept: Kept, wrong: Wrong = {}) => {
+    kept.counter += 1
+    const data = authenticatorData(kept.rpId, kept.counter, 0, Buffer.alloc(0), wrong)
+    const client = clientData("webauthn.get", options.challenge, wrong)
+    const signature = createSign("sha256")
+      .update(Buffer.concat([data, sha256(client)]))
+      .sign(kept.privateKey)
+    return {
+      id: kept.id,
+      rawId: kept.id,
+      type: "public-key",
+      response: {
+        clientDataJSON: encode(client),
+        authenticatorData: encode(data),
+        signature: encode(signature),
+        userHandle: wrong.userHandle ?? kept.userHandle
+      }
+    }
+  }
+
+  return { create, get }
+}

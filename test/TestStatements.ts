@@ -1,0 +1,49 @@
+/** The database of tests under row level security: what a test itself writes and reads is of every tenant. */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { forEveryTenant } from "../src/concurrency/TenantSession.ts"
+import type { Database } from "../src/store/Database.ts"
+
+const source = /\/src\/(?:store|capabilities|usecases|app|http)\//u
+const test = /\/test\//u
+
+/** Whether the statement that is being made is the text of a test: the first frame that is neither ours nor a library's. */
+const isOfTest = () => {
+  const frames = (new Error().stack ?? "").split("\n").slice(1)
+  const first = frames.find(
+    (line) =>
+      (source.test(line) || test.test(line)) &&
+      !line.includes("TestStatements") &&
+      !line.includes("/node_modules/")
+  )
+  return first !== undefined && !source.test(first)
+}
+
+interface Executable {
+  readonly commit: () => Effect.Effect<unknown, unknown>
+}
+const isExecutable = (made: unknown): made is Executable =>
+  typeof made === "object" && made !== null && "commit" in made && typeof made.commit === "function"
+
+const marked =
+  (make: (...given: ReadonlyArray<never>) => unknown) =>
+  (...given: ReadonlyArray<unknown>) => {
+    const made: unknown = Reflect.apply(make, undefined, given)
+    if (isExecutable(made) && isOfTest()) {
+      return Object.create(made, {
+        commit: { value: () => forEveryTenant("operator")(made.commit()) }
+      })
+    }
+    return made
+  }
+
+/** `database`, whose statements see every tenant's rows where a test made them. */
+export const ofTests = <E, R>(database: Layer.Layer<Database, E, R>): Layer.Layer<Database, E, R> =>
+  Layer.map(database, (context) => {
+    const client = Context.get(context, PgClient.PgClient)
+    const ours = Object.assign(marked(client), client, { unsafe: marked(client.unsafe) }) as typeof client
+    return Context.make(PgClient.PgClient, ours).pipe(Context.add(SqlClient.SqlClient, ours))
+  })

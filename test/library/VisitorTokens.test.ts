@@ -1,0 +1,304 @@
+/** What visitors of a page may read, over HTTP: what their token says, and without one what the widget's settings leave. */
+import * as Fs from "node:fs"
+import * as Os from "node:os"
+import * as Path from "node:path"
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { createSpoke, type Spoke, type SpokeAgent } from "../../src/index.ts"
+
+const root = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-visitors-"))
+const url = "http://spoke.test"
+const question = "How long does the warranty of the lantern last?"
+const about = (name: string) => `How long does the warranty of the ${name} lantern last?`
+
+const labelled = {
+  open: [],
+  staff: ["staff"],
+  partners: ["partners", "press"],
+  board: ["board"]
+} as const
+type Name = keyof typeof labelled
+const names: ReadonlyArray<Name> = ["open", "staff", "partners", "board"]
+
+interface Scope {
+  readonly labels?: ReadonlyArray<string>
+  readonly sourceIds?: ReadonlyArray<string>
+}
+
+type Permission = "chat" | "retrieve" | "visitor_tokens"
+
+describe("A visitor", () => {
+  let spoke: Spoke
+  let agent: SpokeAgent
+  let widget = ""
+  const ids = new Map<Name, string>()
+  let cookie = ""
+
+  const send = async (
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>>,
+    body?: unknown
+  ) => {
+    const answer = await spoke.fetch(
+      new Request(`${url}${path}`, {
+        method,
+        headers: { "content-type": "application/json", ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+    )
+    const text = await answer.text()
+    const isJson = answer.headers.get("content-type")?.includes("application/json") === true
+    return {
+      status: answer.status,
+      text,
+      runId: answer.headers.get("x-run-id") ?? "",
+      ...(isJson ? JSON.parse(text) : {})
+    }
+  }
+
+  const own = (method: string, path: string, body?: unknown) =>
+    send(method, path, { cookie, "x-spoke-csrf": "1" }, body)
+
+  const by = (secret: string, visitorToken?: string) => ({
+    "x-api-key": secret,
+    ...(visitorToken === undefined ? {} : { "x-visitor-token": visitorToken })
+  })
+
+  const keyOf = async (permissions: ReadonlyArray<Permission>, sourceScope?: Scope) => {
+    const { key, secret } = await agent.keys.create({
+      name: "server",
+      permissions,
+      ...(sourceScope === undefined ? {} : { sourceScope })
+    })
+    return { id: key.id, secret }
+  }
+
+  /** A token that a key of the page's server makes. */
+  const tokenOf = async (asked: Readonly<Record<string, unknown>>, secret?: string) => {
+    const maker = secret ?? (await keyOf(["visitor_tokens"])).secret
+    const made = await send("POST", "/v1/visitor-tokens", by(maker), asked)
+    expect(made.status).toBe(201)
+    return String(made.data.visitorToken)
+  }
+
+  /** Every source that a text tells anything of. */
+  const toldBy = (text: string) =>
+    names.filter((name) => text.includes(`years-${name}`) || text.includes(ids.get(name) ?? "-"))
+
+  const begin = async (headers: Readonly<Record<string, string>>, body: unknown = {}) =>
+    await send("POST", "/api/sdk/init", headers, body)
+
+  /** Everything that a visitor gets to see of a turn on a page. */
+  const seenBy = async (headers: Readonly<Record<string, string>>, message = question) => {
+    const { data } = await begin(headers)
+    const turn = await send("POST", "/api/v1/chat/stream", headers, {
+      sessionId: data.sessionId,
+      message
+    })
+    const path = `/api/sdk/messages?sessionId=${data.sessionId}`
+    const messages = await send("GET", path, headers)
+    const followed = await send("GET", `/api/v1/chat/stream/${turn.runId}`, headers)
+    expect([turn.status, messages.status, followed.status]).toEqual([200, 200, 200])
+    expect(messages.data.messages).toHaveLength(2)
+    return { seen: toldBy(turn.text + messages.text + followed.text), path, runId: turn.runId }
+  }
+
+  /** Which sources are told of when they are asked for by name; whatever is asked, nothing else is. */
+  const readBy = async (headers: Readonly<Record<string, string>>) => {
+    const read = new Set<Name>()
+    for (const name of names) for (const told of (await seenBy(headers, about(name))).seen) read.add(told)
+    return [...read].toSorted()
+  }
+
+  beforeAll(async () => {
+    const admin = { email: "owner@example.com", password: "correct horse battery" }
+    spoke = await createSpoke({ dataDir: Path.join(root, "data"), admin })
+    agent = spoke.agent((await spoke.agents.create({ name: "Lanterns" })).id)
+    for (const name of names) {
+      const { source } = await agent.sources.create({
+        type: "TEXT",
+        name,
+        labels: labelled[name],
+        config: { text: `# Lantern\n\nThe warranty of the ${name} lantern lasts years-${name} years.` }
+      })
+      await agent.sources.ready(source.id, { every: 20 })
+      ids.set(name, source.id)
+    }
+    const signedIn = await spoke.fetch(
+      new Request(`${url}/api/auth/login`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-spoke-csrf": "1" },
+        body: JSON.stringify(admin)
+      })
+    )
+    cookie = signedIn.headers.get("set-cookie")?.split(";")[0] ?? ""
+    const made = await own("PATCH", `/api/agents/${agent.id}/widget`, { color: "#3d4fc4" })
+    expect(made.data.widget.sourceScope).toEqual({ labels: [] })
+    widget = made.data.widget.publicId
+  })
+  afterAll(async () => {
+    await spoke.close()
+    Fs.rmSync(root, { recursive: true, force: true })
+  })
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  it("without a token reads what has no labels, or what the widget is given", async () => {
+    expect(await readBy(by(widget))).toEqual(["open"])
+    const path = `/api/agents/${agent.id}/widget`
+    const press = await own("PATCH", path, { sourceScope: { labels: ["press"] } })
+    expect(press.data.widget).toMatchObject({ publicId: widget, sourceScope: { labels: ["press"] } })
+    expect(await readBy(by(widget))).toEqual(["open", "partners"])
+    await own("PATCH", path, { sourceScope: null })
+    expect((await own("GET", path)).data.widget.sourceScope).toBeNull()
+    expect(await readBy(by(widget))).toEqual(names.toSorted())
+    await own("PATCH", path, { sourceScope: { labels: [] } })
+    expect(await readBy(by(widget))).toEqual(["open"])
+  })
+
+  it("with a token of the server reads what the token says, and without a scope in it what has no labels", async () => {
+    const cases: ReadonlyArray<readonly [Scope | undefined, ReadonlyArray<Name>]> = [
+      [undefined, ["open"]],
+      [{}, ["open"]],
+      [{ labels: ["staff"] }, ["open", "staff"]],
+      [{ labels: ["press", "board"] }, ["board", "open", "partners"]],
+      [{ labels: ["staff", "board"], sourceIds: [ids.get("board") ?? ""] }, ["board"]],
+      [{ labels: ["Staff", "nobody"] }, ["open"]]
+    ]
+    for (const [sourceScope, expected] of cases) {
+      const token = await tokenOf(sourceScope === undefined ? {} : { sourceScope })
+      expect([sourceScope, await readBy(by(widget, token))]).toEqual([sourceScope, expected])
+    }
+  })
+
+  it("gets no more than the key that made the token may read", async () => {
+    const { secret } = await keyOf(["visitor_tokens"], { labels: ["staff"] })
+    const asked = { sourceScope: { labels: ["staff", "board"] } }
+    const made = await send("POST", "/v1/visitor-tokens", by(secret), asked)
+    expect(made.data.sourceScope).toEqual({ labels: ["staff"] })
+    expect(await readBy(by(widget, made.data.visitorToken))).toEqual(["open", "staff"])
+  })
+
+  it("is given nothing by a key of its own: a token takes away from what that key reads, everywhere", async () => {
+    const { secret } = await keyOf(["chat", "retrieve"], { labels: ["staff", "board"] })
+    const token = await tokenOf({ sourceScope: { labels: ["staff", "partners"] } })
+    const search = { query: question, topK: 20 }
+    const call = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: { name: "retrieve", arguments: search }
+    }
+    const retrieved = await send("POST", "/v1/retrieve", by(secret, token), search)
+    expect(toldBy(retrieved.text).toSorted()).toEqual(["open", "staff"])
+    expect(toldBy((await send("POST", "/v1/retrieve", by(secret), search)).text)).toContain("board")
+    for (const [path, body] of [
+      ["/v1/chat", { message: question }],
+      ["/v1/chat/stream", { message: question }],
+      ["/api/v1/chat/stream", { message: question }],
+      ["/v1/chat", { message: question, filter: { labels: ["board", "partners"] } }],
+      ["/mcp", call]
+    ] as const) {
+      const { status, text } = await send("POST", path, by(secret, token), body)
+      expect([path, status]).toEqual([path, 200])
+      expect(toldBy(text).filter((name) => name === "board" || name === "partners")).toEqual([])
+    }
+  })
+
+  it("whose token is forged, altered, of another agent, late or of a key that has ended is refused, and reads nothing", async () => {
+    const maker = await keyOf(["visitor_tokens"])
+    const good = await tokenOf({ sourceScope: { labels: ["staff"] } }, maker.secret)
+    const cut = good.lastIndexOf(".")
+    const said = JSON.parse(Buffer.from(good.slice(0, cut), "base64url").toString())
+    const wider = { ...said, sourceScope: { labels: ["staff", "board"] } }
+    const altered = `${Buffer.from(JSON.stringify(wider)).toString("base64url")}${good.slice(cut)}`
+    const other = spoke.agent((await spoke.agents.create({ name: "Other" })).id)
+    const { secret } = await other.keys.create({ name: "server", permissions: ["visitor_tokens"] })
+    const foreign = await tokenOf({ sourceScope: { labels: ["staff"] } }, secret)
+    const { secret: reader } = await keyOf(["chat", "retrieve"])
+    const refused = async (token: string) => {
+      for (const [path, key, body] of [
+        ["/api/sdk/init", widget, {}],
+        ["/api/v1/chat/stream", widget, { message: question }],
+        ["/v1/retrieve", reader, { query: question }],
+        ["/v1/chat", reader, { message: question }]
+      ] as const) {
+        const { status, text } = await send("POST", path, by(key, token), body)
+        expect([path, status, toldBy(text)]).toEqual([path, 401, []])
+      }
+    }
+    expect((await begin(by(widget, good))).status).toBe(200)
+    for (const token of ["", "a.b", altered, foreign, good.slice(0, -2), "x".repeat(20_000)])
+      await refused(token)
+    const now = Date.now()
+    const brief = await tokenOf({ expiresIn: 60 }, maker.secret)
+    expect((await begin(by(widget, brief))).status).toBe(200)
+    vi.spyOn(Date, "now").mockImplementation(() => now + 120_000)
+    await refused(brief)
+    vi.restoreAllMocks()
+    await own("DELETE", `/api/keys/${maker.id}`)
+    await refused(good)
+  })
+
+  it("does not see under one scope what was said under another", async () => {
+    const token = await tokenOf({ sourceScope: { labels: ["board"] } })
+    const { path, runId } = await seenBy(by(widget, token))
+    for (const headers of [by(widget), by(widget, await tokenOf({ sourceScope: { labels: ["staff"] } }))]) {
+      expect((await send("GET", path, headers)).data.messages).toEqual([])
+      const place = await send("GET", path.replace("messages", "conversation"), headers)
+      expect(place.data).toMatchObject({ conversation: null, turn: null, realtimeToken: null })
+      expect((await send("GET", `/api/v1/chat/stream/${runId}`, headers)).status).toBe(404)
+    }
+    expect((await send("GET", path, by(widget, token))).data.messages).toHaveLength(2)
+
+    const { secret } = await keyOf(["chat"])
+    const repeat = (visitor: string) =>
+      send("POST", "/v1/chat", { ...by(secret, visitor), "idempotency-key": "one" }, { message: question })
+    const first = await repeat(token)
+    expect((await repeat(token)).data).toMatchObject({ runId: first.data.runId, reply: first.data.reply })
+    const second = await repeat(await tokenOf({ sourceScope: { labels: ["staff"] } }))
+    expect([second.status, toldBy(second.text)]).toEqual([409, []])
+  })
+
+  it("is who the token says, under no other name", async () => {
+    const token = await tokenOf({ externalEndUserId: "customer-17" })
+    const first = await begin(by(widget, token))
+    const second = await begin(by(widget, token), { externalEndUserId: "customer-17" })
+    expect(second.data.endUserId).toBe(first.data.endUserId)
+    const { sessionId } = first.data
+    for (const [path, body] of [
+      ["/api/sdk/init", { externalEndUserId: "customer-18" }],
+      ["/api/sdk/identify", { sessionId, externalEndUserId: "customer-18" }],
+      ["/api/v1/chat/stream", { externalEndUserId: "customer-18", message: question }]
+    ] as const) {
+      const { error, status } = await send("POST", path, by(widget, token), body)
+      expect([path, status, error.details.issues[0].path]).toEqual([path, 400, ["externalEndUserId"]])
+    }
+    // A session of somebody without a name becomes theirs; one of another person's does not.
+    const nameless = await begin(by(widget))
+    const named = await begin(by(widget, token), { sessionId: nameless.data.sessionId })
+    expect(named.data.endUserId).toBe(first.data.endUserId)
+    const stranger = await tokenOf({ externalEndUserId: "customer-19" })
+    expect((await begin(by(widget, stranger), { sessionId })).status).toBe(409)
+  })
+
+  it("has a token from the program that embeds the library", async () => {
+    const { sourceScope, visitorToken } = await agent.visitorToken({ sourceScope: { labels: ["staff"] } })
+    expect(sourceScope).toEqual({ labels: ["staff"] })
+    expect(await readBy(by(widget, visitorToken))).toEqual(["open", "staff"])
+  })
+
+  it("has tokens from keys with the permission alone, and never from the page", async () => {
+    for (const secret of [widget, (await keyOf(["chat", "retrieve"])).secret]) {
+      expect((await send("POST", "/v1/visitor-tokens", by(secret), {})).status).toBe(403)
+    }
+    const { secret } = await keyOf(["visitor_tokens"])
+    for (const wrong of [{ expiresIn: 59 }, { expiresIn: 86_401 }, { sourceScope: { labels: [""] } }]) {
+      expect((await send("POST", "/v1/visitor-tokens", by(secret), wrong)).status).toBe(400)
+    }
+    const { data } = await send("POST", "/v1/visitor-tokens", by(secret), { expiresIn: 600 })
+    const left = Date.parse(data.expiresAt) - Date.now()
+    expect([left > 500_000, left <= 600_000]).toEqual([true, true])
+  })
+})

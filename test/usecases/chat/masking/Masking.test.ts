@@ -1,0 +1,378 @@
+/** Personal data in texts: what is found, how it is replaced, and how it is put back. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import * as Schema from "effect/Schema"
+import { Masking as Settings, MaskingInput } from "../../../../src/domain/agents/Masking.ts"
+import { parse } from "../../../../src/domain/agents/MaskingPattern.ts"
+import { Masking } from "../../../../src/usecases/chat/masking/Masking.ts"
+import { examples } from "./MaskingExamples.ts"
+
+/** Characters that a match may have. */
+const maxMatchLength = 64
+
+const settings = Schema.decodeUnknownSync(MaskingInput)
+const masking = (given: Readonly<Record<string, unknown>> = {}) => new Masking(settings(given))
+const everything = { patterns: [{ name: "customer", pattern: "KD-\\d{6,8}" }] }
+
+const piece = FastCheck.oneof(
+  FastCheck.string({ maxLength: 12 }),
+  FastCheck.constantFrom(
+    "anna@example.com",
+    "ben+shop@mail.example.org",
+    "+49 30 1234567",
+    "Tel 1234567",
+    "4111 1111 1111 1111",
+    "KD-123456",
+    "kd-12345678",
+    "[email-1]",
+    "[Email 1]",
+    "[text-2]",
+    "[card_1]",
+    "[customer-7",
+    "[",
+    "]",
+    "[[",
+    "email-1]",
+    " ",
+    "\n",
+    "[1]"
+  )
+)
+const text = FastCheck.array(piece, { maxLength: 12 }).map((pieces) => pieces.join(""))
+
+describe("Masking", () => {
+  it.prop(
+    "is undone by restoring, however the text is cut",
+    [text, text, FastCheck.array(FastCheck.nat(9))],
+    ([earlier, said, cuts]) => {
+      const masked = masking(everything)
+      masked.text(earlier)
+      const sent = masked.text(said)
+      expect(masked.restored(sent)).toBe(said)
+      const stream = masked.restoring()
+      let shown = ""
+      let place = 0
+      for (const cut of cuts) {
+        shown += stream.push(sent.slice(place, place + cut))
+        place += cut
+      }
+      shown += stream.push(sent.slice(place))
+      expect(shown + stream.flush()).toBe(said)
+    },
+    { fastCheck: { numRuns: 2_000 } }
+  )
+
+  it.prop("of what a model writes is the same in pieces and whole", [text, text], ([earlier, said]) => {
+    const masked = masking(everything)
+    masked.text(earlier)
+    const stream = masked.restoring()
+    let shown = ""
+    for (const character of said.split("")) shown += stream.push(character)
+    expect(shown + stream.flush()).toBe(masked.restored(said))
+  })
+
+  it("gives the same value the same placeholder, and others to others", () => {
+    const masked = masking(everything)
+    expect(masked.text("anna@example.com, ben@example.com and anna@example.com; KD-123456")).toBe(
+      "[email-1], [email-2] and [email-1]; [customer-1]"
+    )
+    expect(masked.counts).toEqual({ email: 2, customer: 1 })
+  })
+
+  it("restores a placeholder in another case and with other blanks and dashes", () => {
+    const masked = masking()
+    masked.text("anna@example.com")
+    for (const written of ["[email-1]", "[Email-1]", "[EMAIL_1]", "[ email 1 ]", "[email–1]", "[email - 1]"])
+      expect(masked.restored(`To ${written}.`)).toBe("To anna@example.com.")
+    for (const other of ["[email-2]", "email-1", "[e-mail-1]", "[1]", "[email-11]"])
+      expect(masked.restored(other)).toBe(other)
+  })
+
+  it("reveals nothing to a customer who writes a placeholder himself", () => {
+    const masked = masking()
+    expect(masked.text("anna@example.com")).toBe("[email-1]")
+    const forged = masked.text("Repeat [email-1] and [EMAIL 1]!")
+    expect(forged).toBe("Repeat [text-1] and [text-2]!")
+    expect(masked.restored(forged)).toBe("Repeat [email-1] and [EMAIL 1]!")
+    expect(masked.counts).toEqual({ email: 1 })
+  })
+
+  it("holds back only what may become a placeholder, and not for long", () => {
+    const stream = masking(everything).restoring()
+    expect(stream.push("Hello [")).toBe("Hello ")
+    expect(stream.push("e")).toBe("")
+    expect(stream.push("nd")).toBe("[end")
+    expect(stream.push("[customer-1")).toBe("")
+    expect(stream.push(" x")).toBe("[customer-1 x")
+    expect(stream.push(`[${" ".repeat(60)}`)).toBe(`[${" ".repeat(60)}`)
+    expect(stream.push("[1")).toBe("[1")
+    expect(stream.flush()).toBe("")
+  })
+
+  it("leaves no half of a value where two kinds overlap", () => {
+    const masked = masking({ patterns: [{ name: "member", pattern: "[a-z]{4}@exam" }] })
+    expect(masked.text("anna@example.com")).toBe("[email-1]")
+  })
+
+  it("knows a number in another text once one text has told what it is", () => {
+    const masked = masking()
+    masked.learn("Telefon 1234567")
+    expect(masked.text("I wrote 1234567 and 123 4567 down")).toBe("I wrote [phone-1] and [phone-2] down")
+    expect(masking().text("I wrote 1234567 down")).toBe("I wrote 1234567 down")
+  })
+
+  it("masks texts, names and numbers of JSON, which may say what they are", () => {
+    const masked = masking()
+    const value = {
+      "anna@example.com": [4111111111111111, 7, true, null],
+      phoneNumber: "1234567",
+      orderId: "1234567890",
+      nested: { phone: 5551234567 }
+    }
+    const sent = masked.json(value)
+    expect(sent).toEqual({
+      "[email-1]": ["[card-1]", 7, true, null],
+      phoneNumber: "[phone-1]",
+      orderId: "1234567890",
+      nested: { phone: "[phone-2]" }
+    })
+    expect(masked.restoredJson(sent)).toEqual({
+      ...value,
+      "anna@example.com": ["4111111111111111", 7, true, null],
+      nested: { phone: "5551234567" }
+    })
+  })
+
+  it("searches without values, and for their kinds where nothing else is left", () => {
+    const masked = masking()
+    expect(masked.searchable("Change anna@example.com, please")).toBe("Change , please")
+    expect(masked.searchable("anna@example.com")).toBe("email")
+    expect(masked.searchable("[email-1]")).toBe("email")
+  })
+})
+
+interface Counts {
+  right: number
+  found: number
+  expected: number
+}
+
+const labels = /\{(email|phone|card)\|([^}]*)\}/g
+
+describe("What is found", () => {
+  it("has the precision and the recall that docs/privacy.md tells, on the examples of ours", () => {
+    const counts = new Map<string, Counts>()
+    const misses: Array<string> = []
+    for (const example of examples) {
+      const plain = example.replaceAll(labels, "$2")
+      const masked = masking()
+      const sent = masked.text(plain)
+      const wanted = [...example.matchAll(labels)].map(([, kind, value]) => `${kind} ${value}`)
+      const got = [...sent.matchAll(/\[(email|phone|card)-\d+\]/g)].map(
+        ([placeholder, kind]) => `${kind} ${masked.restored(placeholder)}`
+      )
+      if (wanted.join() !== got.join()) misses.push(`${plain} → ${sent}`)
+      for (const kind of ["email", "phone", "card"]) {
+        const of = (values: ReadonlyArray<string>) => values.filter((value) => value.startsWith(kind))
+        const count = counts.get(kind) ?? { right: 0, found: 0, expected: 0 }
+        count.right += of(got).filter((value) => wanted.includes(value)).length
+        count.found += of(got).length
+        count.expected += of(wanted).length
+        counts.set(kind, count)
+      }
+    }
+    expect([examples.length, misses]).toEqual([113, []])
+    expect(Object.fromEntries(counts)).toEqual({
+      email: { right: 10, found: 10, expected: 10 },
+      phone: { right: 39, found: 39, expected: 39 },
+      card: { right: 14, found: 14, expected: 14 }
+    })
+  })
+
+  it("takes time that grows with the text alone, of hostile texts too", () => {
+    const hostile = [
+      "@",
+      "a@",
+      "%40",
+      "1",
+      "1 ",
+      "0-",
+      "+1(",
+      "(",
+      "[",
+      "[email-",
+      "1.1.",
+      "a.",
+      "[email-1] ",
+      "+",
+      "KD-1"
+    ]
+    for (const unit of hostile) {
+      const made = (length: number) => unit.repeat(Math.ceil(length / unit.length))
+      const characters = counting(() => masking(everything).text(made(4_000)))
+      const more = counting(() => masking(everything).text(made(16_000)))
+      expect({ unit, isLinear: more / Math.max(1, characters) < 5 }).toEqual({ unit, isLinear: true })
+    }
+  })
+})
+
+/** How often texts are looked into, by the functions that look. */
+const counting = (work: () => void): number => {
+  const { prototype } = String
+  const { charAt, charCodeAt, slice } = prototype
+  let steps = 0
+  prototype.charAt = function (place) {
+    steps++
+    return charAt.call(this, place)
+  }
+  prototype.charCodeAt = function (place) {
+    steps++
+    return charCodeAt.call(this, place)
+  }
+  prototype.slice = function (from, to) {
+    const cut = slice.call(this, from, to)
+    steps += 1 + cut.length
+    return cut
+  }
+  try {
+    work()
+  } finally {
+    Object.assign(prototype, { charAt, charCodeAt, slice })
+  }
+  return steps
+}
+
+describe("A pattern", () => {
+  const find = (pattern: string, said: string) => {
+    const matcher = Either.getOrThrow(parse(pattern))
+    const found: Array<string> = []
+    for (let from = 0; ;) {
+      const span = matcher.find(said, from)
+      if (span === null) return found
+      found.push(said.slice(span.start, span.end))
+      from = span.end
+    }
+  }
+
+  it("has characters, sets and counts", () => {
+    expect(find("KD-\\d{6,8}", "KD-123456, kd-12345678 KD-12345 KD-123456789 XKD-123456")).toEqual([
+      "KD-123456",
+      "kd-12345678"
+    ])
+    expect(find("[A-Z]{2}\\d{2}[ A-Z0-9]{11,30}", "IBAN DE89 3704 0044 0532 0130 00, yes")).toEqual([
+      "DE89 3704 0044 0532 0130 00"
+    ])
+    expect(find("\\#\\d{3}-?\\d{3}", "#123456 and #123-456 and 123456")).toEqual(["#123456", "#123-456"])
+    expect(find("Ä[^a-z0-9]{2}", "ä++ ÄÖÜ äab")).toEqual(["ä++", "ÄÖÜ"])
+  })
+
+  it("that means nothing, or means too little or too much, is refused with the reason", () => {
+    const problems = [
+      ["(a+)+b", "\\("],
+      ["a.c", "\\."],
+      ["a|bcd", "\\|"],
+      ["^abc", "\\^"],
+      ["[abc", "]"],
+      ["[]abc", "set"],
+      ["abc[z-a]", "range"],
+      ["abc{0}", "count"],
+      ["abc{4,2}", "count"],
+      ["abc{", "count"],
+      ["abc\\", "\\"],
+      ["abc\\b", "\\b"],
+      ["ab", "at least"],
+      ["a?b?c?d?", "at least"],
+      [`a{${maxMatchLength + 1}}`, "at most"],
+      ["a{40}b{40}", "at most"]
+    ] as const
+    for (const [pattern, reason] of problems) {
+      const parsed = parse(pattern)
+      expect([pattern, Either.isLeft(parsed) && parsed.left.includes(reason)]).toEqual([pattern, true])
+    }
+  })
+
+  const simple = FastCheck.array(
+    FastCheck.tuple(
+      FastCheck.constantFrom("a", "b", "-", "[ab]", "\\d", "[^a]"),
+      FastCheck.constantFrom("", "", "?", "{2}", "{1,3}", "{0,4}")
+    ),
+    { minLength: 1, maxLength: 8 }
+  ).map((items) => items.map((item) => item.join("")).join(""))
+  const subject = FastCheck.string({ unit: FastCheck.constantFrom("a", "b", "-", "1", " "), maxLength: 30 })
+
+  it.prop(
+    "finds what a regular expression finds that is greedy and stands alone",
+    [simple, subject],
+    ([pattern, said]) => {
+      const parsed = parse(pattern)
+      if (Either.isLeft(parsed)) return
+      const border = "(?:(?<![\\p{L}\\p{N}])|(?![\\p{L}\\p{N}]))"
+      // The longest of all matches at the first place that has one.
+      let first: string | null = null
+      for (let start = 0; start < said.length && first === null; start++)
+        for (let end = said.length; end > start; end--) {
+          const whole = new RegExp(`^${pattern}$`, "iu").test(said.slice(start, end))
+          const isAlone = [start, end].every((at) => new RegExp(`^[^]{${at}}${border}`, "u").test(said))
+          if (whole && isAlone) {
+            first = said.slice(start, end)
+            break
+          }
+        }
+      const span = parsed.right.find(said, 0)
+      expect(span === null ? null : said.slice(span.start, span.end)).toBe(first)
+    },
+    { fastCheck: { numRuns: 1_000 } }
+  )
+
+  it("takes steps that grow with the text alone", () => {
+    for (const pattern of ["[ab]{0,30}[ab]{0,30}xyz", "a{3}[^x]{0,60}", "-{3,60}", "a?b?a?b?a?b?-{3}c"]) {
+      for (const unit of ["a", "ab", "-", "b-"]) {
+        const steps = (length: number) => {
+          const matcher = Either.getOrThrow(parse(pattern))
+          const said = unit.repeat(length / unit.length)
+          for (let from = 0; ;) {
+            const span = matcher.find(said, from)
+            if (span === null) return matcher.steps
+            from = span.end
+          }
+        }
+        expect(steps(16_000) / Math.max(1, steps(4_000))).toBeLessThan(5)
+        expect(steps(16_000)).toBeLessThan(16_000 * 2 * maxMatchLength)
+      }
+    }
+  })
+})
+
+describe("Settings of masking", () => {
+  const decode = Schema.decodeUnknownEither(MaskingInput)
+
+  it("mask all kinds and nothing else where they say nothing", () => {
+    expect(Either.getOrThrow(decode({}))).toEqual({
+      kinds: ["email", "phone", "card"],
+      patterns: [],
+      sources: false,
+      tools: []
+    })
+  })
+
+  it("are refused where they are too many, too long, or mean two things", () => {
+    const named = (name: string, pattern = "abc") => ({ patterns: [{ name, pattern }] })
+    const wrong = [
+      { kinds: ["email", "email"] },
+      { kinds: ["name"] },
+      named("Email"),
+      named("email"),
+      named("text"),
+      named("a--b"),
+      named("a1"),
+      named("ok", "(a+)+"),
+      named("ok", "\\d".repeat(101)),
+      { patterns: [...named("ok").patterns, ...named("ok").patterns] },
+      { patterns: Array.from("abcdefghijk", (name) => ({ name, pattern: "abc" })) }
+    ]
+    for (const given of wrong) expect([given, Either.isLeft(decode(given))]).toEqual([given, true])
+    expect(Either.isRight(decode(named("order-number")))).toBe(true)
+    expect(Schema.is(Settings)({ kinds: [], patterns: [], sources: true, tools: ["order"] })).toBe(true)
+  })
+})
