@@ -4,22 +4,9 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { pathToFileURL } from "node:url"
-import { build } from "esbuild"
+import { importProgram } from "./program.mjs"
 
-const root = path.resolve(import.meta.dirname, "..")
-const program = path.join(root, "dist/bench-grounding.mjs")
-await build({
-  entryPoints: [path.join(import.meta.dirname, "grounding/Evaluate.ts")],
-  outfile: program,
-  bundle: true,
-  packages: "external",
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  logLevel: "error"
-})
-const { cpuOf, read, run } = await import(pathToFileURL(program).href)
+const { cpuOf, read, run } = await importProgram("grounding/Evaluate.ts")
 
 const judges = ["words", "overlap60", "overlap80", "wordsInLong", "overlap80InLong"]
 const told = (title, { missed, ...result }) => {

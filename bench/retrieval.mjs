@@ -5,31 +5,16 @@
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { pathToFileURL } from "node:url"
-import { build } from "esbuild"
 import { buildAll } from "../scripts/build.mjs"
-import { watOfEsbuild } from "../scripts/wat.mjs"
+import { importProgram } from "./program.mjs"
 
-const root = path.resolve(import.meta.dirname, "..")
 const own = path.join(import.meta.dirname, "retrieval/questions")
 const results = path.join(import.meta.dirname, "retrieval.json")
 
 const [name = "questions", folder = own] = process.argv.slice(2)
 
 await buildAll()
-const program = path.join(root, "dist/bench-retrieval.mjs")
-await build({
-  entryPoints: [path.join(import.meta.dirname, "retrieval/Evaluate.ts")],
-  outfile: program,
-  bundle: true,
-  packages: "external",
-  plugins: [watOfEsbuild],
-  platform: "node",
-  target: "node20",
-  format: "esm",
-  logLevel: "error"
-})
-const { run } = await import(pathToFileURL(program).href)
+const { run } = await importProgram("retrieval/Evaluate.ts")
 const result = await run(folder, name)
 
 const before = fs.existsSync(results) ? JSON.parse(fs.readFileSync(results, "utf8")) : []

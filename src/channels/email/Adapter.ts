@@ -20,13 +20,12 @@ import { Unauthorized } from "../../domain/Errors.ts"
 import { shownAs } from "../Markdown.ts"
 import { nothing } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
-import { type ReceivedMail, receivedMail } from "./Mail.ts"
+import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
 
 /** An older request may be one that somebody has recorded. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v1=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
-const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })

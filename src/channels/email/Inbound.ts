@@ -8,7 +8,7 @@ import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapte
 import type { DeliveryStatus, InboundMedia } from "../../domain/channels/Channel.ts"
 import { member, outboxIdOf, proseOf, wordOf } from "../Fields.ts"
 import { arrived, ignored, told } from "../Normalized.ts"
-import type { ReceivedMail } from "./Mail.ts"
+import { addressForm, type ReceivedMail } from "./Mail.ts"
 import { spoken } from "./Spoken.ts"
 
 const channel = "email"
@@ -21,7 +21,6 @@ const maxIdLength = 300
 /** Ids of a thread that are looked at. */
 const maxReferences = 100
 
-const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
 /** Ours: the outbox id and the thread. */
 const ours = /^(out_[0-9a-z]{26})\.([0-9a-f]{16})@/
 

@@ -8,6 +8,9 @@ import { ValidationError } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { unquotedHtml } from "./Spoken.ts"
 
+/** An address as a mailbox and a domain, without a name, comments or quotes. */
+export const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
+
 const Verdict = Schema.optionalWith(Schema.Lowercase.pipe(Schema.compose(Schema.String)), { exact: true })
 const Handed = Schema.Struct({
   /** The mail in base64. */

@@ -33,10 +33,10 @@ const refused = ({ detail, scimType, status }: ScimError) =>
     ...(status === 429 ? { "retry-after": "1" } : {})
   })
 
-const numberOf = (text: string | null, fallback: number, least: number, most: number) => {
+const numberOf = (text: string | null, fallback: number, min: number, max: number) => {
   const number = text === null ? fallback : Number(text)
   return Number.isSafeInteger(number)
-    ? Effect.succeed(Math.min(most, Math.max(least, number)))
+    ? Effect.succeed(Math.min(max, Math.max(min, number)))
     : Effect.fail(
         new ScimError({
           status: 400,
@@ -97,14 +97,14 @@ export const layer = (appUrl: string) =>
       /** With its entry in the audit trail. */
       const change = <A, E>(
         scope: TenantScope,
-        deed: string,
+        action: string,
         changed: Effect.Effect<A, E>,
         target: (made: A) => string
       ) =>
         Effect.flatMap(RequestId, (requestId) =>
           audit.change(
             { tenantId: scope.tenantId, actor: { type: "service", id: "scim" }, requestId },
-            deed,
+            action,
             changed,
             target
           )

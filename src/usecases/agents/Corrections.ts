@@ -39,11 +39,11 @@ import { TestCases } from "./TestCases.ts"
 const maxDrafts = 500
 /** The newest turns among which a preview looks for questions that are alike, and how alike they have to be. */
 const maxPast = 2_000
-const leastAlike = 0.3
+const minAlikeness = 0.3
 const maxQuestionLength = 500
 const maxAnswerLength = 4_000
 /** Passages that a draft of the model is made from. */
-const topK = 6
+const maxPassages = 6
 const sourceName = "Corrections"
 
 const instructions = `You draft an answer for the knowledge base of a help desk, which somebody of the team will read before a customer does. You
@@ -132,7 +132,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       said: ReadonlyArray<string>
     ) {
       if (runtime.readsPassages) return ""
-      const query = { text: question, topK, minScore: 0 }
+      const query = { text: question, topK: maxPassages, minScore: 0 }
       const { chunks } = yield* search({ ...scope, sourceScope: null }, query)
       const data = { question, said, passages: chunks.map(({ text, title }) => ({ title, text })) }
       return yield* ModelAnswer.ask(runtime, model, instructions, data, parameters, Drafted).pipe(
@@ -235,7 +235,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const past = yield* store.asked(scope, runIds, maxPast)
       return past
         .map(({ id, question: asked }) => ({ id, score: own.has(id) ? 2 : alike(wanted, asked) }))
-        .filter(({ score }) => score >= leastAlike)
+        .filter(({ score }) => score >= minAlikeness)
         .toSorted((one, other) => other.score - one.score || (one.id < other.id ? 1 : -1))
         .slice(0, count)
         .map(({ id }) => id)

@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -22,18 +23,18 @@ import {
   type ScannedChunk
 } from "../../store/knowledge/Findings.ts"
 
-/** Passages of one transaction, and those that each is compared with. */
-const batch = 5
+/** Passages that one transaction compares, and those that each is compared with. */
+const batchSize = 5
 /** Transactions of one sweep. */
 const maxBatches = 60
 const maxNeighbours = 30
 /** Share of the statements of the shorter of two passages that the other has too, from which it repeats it. */
-const leastRepeated = 0.8
-const leastStatements = 2
+const minRepeatedShare = 0.8
+const minStatements = 2
 /** Documents that say the same with other values: a form that is filled in, such as pages of products. */
 const maxVariants = 3
-/** Sorts behind every id of a chunk. */
-const behindAll = "zzzz"
+/** Sorts after every id of a chunk. */
+const afterAllChunks = "zzzz"
 
 const idOf = (kind: FindingKind, ...parts: ReadonlyArray<string>): FindingId =>
   `fnd_${createHash("sha256")
@@ -103,10 +104,10 @@ const isRepeated = (statement: Statements.Statement, statements: ReadonlyArray<S
 const duplicatesOf = (one: Compared, others: ReadonlyArray<Compared>): ReadonlyArray<NewFinding> =>
   others.flatMap((other) => {
     const [less, more] = one.statements.length <= other.statements.length ? [one, other] : [other, one]
-    if (less.statements.length < leastStatements) return []
+    if (less.statements.length < minStatements) return []
     const common = less.statements.filter((statement) => isRepeated(statement, more.statements)).length
     const share = common / less.statements.length
-    if (share < leastRepeated) return []
+    if (share < minRepeatedShare) return []
     return [
       {
         id: idOf("duplicate", ...[one.chunk.id, other.chunk.id].toSorted()),
@@ -174,26 +175,47 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
 
     const round = Effect.fn("Findings.round")(function* (scan: Scan) {
       const version = yield* store.liveVersion(scan)
-      const chunks = yield* store.next(scan, batch)
+      const chunks = yield* store.next(scan, batchSize)
       yield* Effect.forEach(chunks, (chunk) => compare(scan, chunk), { discard: true })
       const last = chunks.at(-1)
-      if (last !== undefined && chunks.length === batch)
+      if (last !== undefined && chunks.length === batchSize)
         return yield* store.advance(scan, { version: last.version, chunkId: last.id })
-      yield* store.advance(scan, { version, chunkId: behindAll })
+      yield* store.advance(scan, { version, chunkId: afterAllChunks })
       if (scan.staleIsDue) yield* aged(scan)
     })
 
-    /** One batch of the agent whose turn it is; false when there is nothing to do. */
-    const one = Effect.gen(function* () {
-      const scan = yield* store.claim
-      if (Option.isNone(scan)) return false
-      yield* round(scan.value)
-      return true
+    /**
+     * One batch of the agent whose turn it is. The claim is kept although the batch fails, so that an agent whose passages cannot
+     * be compared is claimed last the next time and the others are not held up.
+     */
+    const claimOne = Effect.gen(function* () {
+      const claimed = yield* store.claim
+      if (Option.isNone(claimed)) return "none" as const
+      const scan = claimed.value
+      return yield* round(scan).pipe(
+        sql.withTransaction,
+        Effect.as("compared" as const),
+        Effect.catchAllCause((cause) =>
+          Cause.isInterrupted(cause)
+            ? Effect.failCause(cause)
+            : Effect.logWarning(`Passages of agent ${scan.agentId} could not be compared`, cause).pipe(
+                Effect.as(scan.agentId)
+              )
+        )
+      )
     }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     /** Some batches, of agents in turns. True when there may be more to do. */
     const sweep = Effect.gen(function* () {
-      for (let done = 0; done < maxBatches; done++) if (!(yield* one)) return false
+      const failed = new Set<AgentId>()
+      for (let done = 0; done < maxBatches; done++) {
+        const result = yield* claimOne
+        if (result === "none") return false
+        if (result === "compared") continue
+        // Every agent with something to compare had its turn since it failed.
+        if (failed.has(result)) return false
+        failed.add(result)
+      }
       return true
     }).pipe(Effect.withSpan("Findings.sweep"))
 

@@ -247,6 +247,26 @@ eachEngineLive("What is wrong with passages", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("is found for others while the passages of one agent cannot be compared", () =>
+    Effect.gen(function* () {
+      const broken = yield* agent
+      yield* pages(broken, { poison: "The tower was built of red brick in 1910." })
+      const scope = yield* agent
+      yield* pages(scope, returns)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql.unsafe(`
+        create function refuse_statements() returns trigger language plpgsql as $$ begin raise 'cannot be stored'; end $$`)
+      yield* sql.unsafe(`
+        create trigger refuse_statements before insert on passage_statements for each row
+        when (new.chunk_id = 'chk_poison') execute function refuse_statements()`)
+      yield* Effect.addFinalizer(() => Effect.orDie(sql.unsafe("drop function refuse_statements cascade")))
+      expect(yield* sweep).toBe(false)
+      expect((yield* data(`/api/agents/${scope.agentId}/findings`)).findings).toHaveLength(1)
+      current.user = { ...current.user, tenantId: broken.tenantId }
+      expect((yield* data(`/api/agents/${broken.agentId}/findings`)).isComplete).toBe(false)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("is stale when it has not changed for long and its answers are rated down", () =>
     Effect.gen(function* () {
       const scope = yield* agent
