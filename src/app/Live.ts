@@ -46,6 +46,7 @@ import { Experiments } from "../usecases/agents/Experiments.ts"
 import { ExperimentWork } from "../usecases/agents/ExperimentWork.ts"
 import { PublishGate } from "../usecases/agents/PublishGate.ts"
 import { Configurations } from "../usecases/agents/Configurations.ts"
+import { ConfiguredChannels } from "../usecases/agents/ConfiguredChannels.ts"
 import { ConfiguredParts } from "../usecases/agents/ConfiguredParts.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
@@ -326,7 +327,17 @@ export const layer = <E = never, R = never>(
     Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
     Configurations.Default.pipe(
       Layer.provide(ConfiguredParts.Default),
-      Layer.provide(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default))
+      Layer.provide(ConfiguredChannels.Default),
+      Layer.provide(
+        Layer.mergeAll(
+          Agents.Default,
+          Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
+          Sources.Default,
+          TestCases.Default,
+          Tools.Default,
+          Widgets.Default.pipe(Layer.provide(Keys.Default))
+        )
+      )
     ),
     Conversations.Default,
     Crawls.Default,

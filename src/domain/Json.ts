@@ -76,3 +76,10 @@ export const canonical = (value: unknown): string => {
     .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)
   return `{${members.join(",")}}`
 }
+
+/** The members of `given` whose values are others than those of `usual`. */
+export const differing = <A extends object>(given: A, usual: A): Partial<A> => {
+  const kept: Partial<A> = { ...given }
+  for (const name in given) if (canonical(given[name]) === canonical(usual[name])) delete kept[name]
+  return kept
+}

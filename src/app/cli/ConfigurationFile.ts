@@ -119,7 +119,11 @@ const texts = [
   ["agents", "*", "greeting"],
   ["agents", "*", "sources", "*", "config", "text"]
 ]
-const secrets = [["agents", "*", "remoteTools", "*", "auth", "secret"]]
+const secrets = [
+  ["agents", "*", "remoteTools", "*", "auth", "secret"],
+  ["agents", "*", "channels", "*", "accessToken"],
+  ["agents", "*", "channels", "*", "secrets", "*"]
+]
 
 /** The file with what it names; everything else is for the server to check. */
 export const load = Effect.fn("ConfigurationFile.load")(function* (file: string) {

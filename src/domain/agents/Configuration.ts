@@ -1,16 +1,18 @@
 /** The agents of a tenant as one file: what it says, and what would change to make them so. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
+import { ChannelName, ConfiguredChannel } from "../channels/ChannelConfiguration.ts"
 import { ConfiguredSource, SourceName } from "../knowledge/Source.ts"
 import { CreateAgent } from "./Agent.ts"
 import { maxTestCases, TestCaseFields } from "./TestCase.ts"
 import { ConfiguredTool, maxTools, ToolName } from "./Tool.ts"
+import { PatchWidget } from "./Widget.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { name: AgentName, ...settings } = CreateAgent.fields
 
-/** Sources, and tools with an address, of all agents together: what one file may hold. */
+/** Sources, tools with an address and channels of all agents together: what one file may hold. */
 export const maxParts = 1_000
 
 /** Values by name. Each name is one that `isName` accepts, without spaces around it. */
@@ -34,7 +36,11 @@ export const AgentConfiguration = Schema.Struct({
   /** Tools with an address, by name. Where it stands, those that it does not name go; left out, all stay as they are. */
   remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools)),
   /** All test cases of the agent: others are removed, except those from turns. When absent, all stay as they are. */
-  cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases)))
+  cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases))),
+  /** A setting that is left out is as in a widget that was just made. When absent, the widget stays as it is. */
+  widget: optional(PatchWidget),
+  /** By `channel:account`. Where it stands, those that it does not name go; left out, all stay as they are. */
+  channels: optional(named(ConfiguredChannel, Schema.is(ChannelName), maxParts))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
 

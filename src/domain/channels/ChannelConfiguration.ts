@@ -67,6 +67,31 @@ export const CreateChannel = Schema.Struct({
 })
 export type CreateChannel = typeof CreateChannel.Type
 
+/**
+ * How a file names an account: `whatsapp:106540352242922`, the channel and the account's id there; `telegram` where the agent has
+ * one account of the channel, and the provider tells its id.
+ */
+export const ChannelName = Schema.String.pipe(
+  Schema.pattern(/^[a-z][a-z0-9-]{0,31}(?::[A-Za-z0-9_.-]{1,128})?$/)
+)
+
+/** What a `ChannelName` names. */
+export const accountOfName = (name: string): { readonly channel: string; readonly externalId?: string } => {
+  const place = name.indexOf(":")
+  return place < 0 ? { channel: name } : { channel: name.slice(0, place), externalId: name.slice(place + 1) }
+}
+
+/** As a file of agents says it. Secrets that are left out stay; a new account needs those that its channel asks for. */
+export const ConfiguredChannel = Schema.Struct({
+  accessToken: optional(AccessToken),
+  secrets: optional(Secrets),
+  /** All of them: one that is left out is taken away. */
+  settings: optional(Settings),
+  /** True where it is left out. */
+  active: optional(Schema.Boolean)
+})
+export type ConfiguredChannel = typeof ConfiguredChannel.Type
+
 /** What is left out stays. The provider is for good: conversations hang on it. */
 export const PatchChannel = Schema.Struct({
   channel: optional(MessagingChannel),

@@ -22,7 +22,7 @@ export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", 
             return { plan: yield* configurations.plan(user, payload), applied: false }
           }
           const by = yield* actor
-          const plan = yield* configurations.apply(user, payload, by.actor)
+          const plan = yield* configurations.apply(by, payload)
           yield* Effect.forEach(plan.changes, ({ action, id }) =>
             audit.record(by, `agent.${action}`, id ?? user.tenantId)
           )

@@ -1,4 +1,4 @@
-/** Sources and tools with an address of all agents of a tenant, as a file of agents says them. */
+/** Sources and tools with an address of all agents of a tenant, as a file of agents says them, and what tells that any part changed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -48,6 +48,8 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             union all
             select true, length(definition::text) from tools where tenant_id = ${tenantId}
             union all
+            select true, length(profile::text) from channels where tenant_id = ${tenantId}
+            union all
             select false, length(question) + length(expect_sources::text) + length(expect_facts::text) from test_cases
             where tenant_id = ${tenantId} and run_id is null
           ) parts`
@@ -79,6 +81,12 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             select id || version from tools where tenant_id = ${tenantId}
             union all
             select id || updated_at from test_cases where tenant_id = ${tenantId} and run_id is null
+            union all
+            select id || version from channels where tenant_id = ${tenantId}
+            union all
+            select w.public_id || w.version || k.status || md5(k.allowed_origins::text || coalesce(k.source_scope::text, ''))
+            from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
+            where w.tenant_id = ${tenantId}
           ) parts`
       })
 
@@ -93,7 +101,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
         Effect.orDie(selectTools(tenantId))
 
-      /** Another one after any change of a source, a tool or a case. */
+      /** Another one after any change of a source, a tool, a case, a channel or a widget. */
       const fingerprint = ({ tenantId }: TenantScope) =>
         Effect.orDie(Effect.map(selectFingerprint(tenantId), (row) => row.fingerprint))
 

@@ -4,12 +4,14 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { WidgetLook } from "../../domain/agents/Widget.ts"
 import { AgentId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
 const Row = Schema.Struct({
+  agentId: AgentId,
   publicId: Schema.String,
   keyId: KeyId,
   /** The key still opens the widget. */
@@ -20,6 +22,8 @@ const Row = Schema.Struct({
   version: Schema.Int
 })
 
+export type StoredWidget = typeof Row.Type
+
 const ids = { tenantId: TenantId, agentId: AgentId }
 const lookJson = jsonbOf(WidgetLook)
 
@@ -27,18 +31,32 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    const columns = sql`
+      w.agent_id as "agentId", w.public_id as "publicId", w.key_id as "keyId", k.status <> 'REVOKED' as live,
+      k.allowed_origins as "allowedOrigins", k.source_scope as "sourceScope", w.look, w.version`
+
     const selectRow = SqlSchema.findOne({
       Request: Schema.Struct(ids),
       Result: Row,
       execute: ({ tenantId, agentId }) => sql`
-        select w.public_id as "publicId", w.key_id as "keyId", k.status <> 'REVOKED' as live,
-          k.allowed_origins as "allowedOrigins", k.source_scope as "sourceScope", w.look, w.version
-        from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
+        select ${columns} from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
         where w.tenant_id = ${tenantId} and w.agent_id = ${agentId}`
+    })
+
+    const selectTenant = SqlSchema.findAll({
+      Request: TenantId,
+      Result: Row,
+      execute: (tenantId) => sql`
+        select ${columns} from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
+        where w.tenant_id = ${tenantId}`
     })
 
     const find = ({ agentId, tenantId }: AgentScope) =>
       selectRow({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("AgentWidgetStore.find"))
+
+    /** Of all agents. */
+    const ofTenant = ({ tenantId }: TenantScope) =>
+      selectTenant(tenantId).pipe(Effect.orDie, Effect.withSpan("AgentWidgetStore.ofTenant"))
 
     /** Until the transaction ends no other change of the widget begins. */
     const lock = ({ agentId, tenantId }: AgentScope) =>
@@ -60,6 +78,6 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
         Effect.asVoid
       )
 
-    return { find, lock, put } as const
+    return { find, ofTenant, lock, put } as const
   })
 }) {}

@@ -139,6 +139,12 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         order by id limit ${limit}`
     })
 
+    const selectTenant = SqlSchema.findAll({
+      Request: TenantId,
+      Result: Row,
+      execute: (tenantId) => sql`select ${columns} from channels where tenant_id = ${tenantId} order by id`
+    })
+
     const selectAccount = SqlSchema.findAll({
       Request: Schema.Struct({ channel: MessagingChannel, externalId: Schema.String }),
       Result: Row,
@@ -206,6 +212,10 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((found) => pageOf(found, limit))
       )
 
+    /** Of all agents, oldest first. */
+    const ofTenant = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
+      Effect.orDie(selectTenant(tenantId))
+
     /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
       sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
@@ -213,6 +223,6 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    return { insert, update, deactivate, own, find, byAccount, page, remove } as const
+    return { insert, update, deactivate, own, find, byAccount, ofTenant, page, remove } as const
   })
 }) {}

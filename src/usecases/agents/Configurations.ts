@@ -16,9 +16,12 @@ import type {
   Plan
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { canonical, differing } from "../../domain/Json.ts"
+import type { By } from "../accounts/AuditTrail.ts"
 import { Agents, initial } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
-import { ConfiguredParts, type PartError, type PartStep, writtenParts } from "./ConfiguredParts.ts"
+import { ConfiguredParts } from "./ConfiguredParts.ts"
+import type { PartError, PartStep, TakePart } from "./PartStep.ts"
 
 /** Agents that are read at a time. */
 const pageSize = 100
@@ -37,13 +40,14 @@ const saidOf = ({
   sources: __,
   remoteTools: ___,
   cases: ____,
+  widget: _____,
+  channels: ______,
   ...said
 }: AgentConfiguration): Said => said
 
 const namesParts = ({ agents }: Configuration) =>
-  Object.values(agents).some(
-    ({ cases, remoteTools, sources }) =>
-      sources !== undefined || remoteTools !== undefined || cases !== undefined
+  Object.values(agents).some(({ cases, channels, remoteTools, sources, widget }) =>
+    [sources, remoteTools, cases, widget, channels].some((part) => part !== undefined)
   )
 
 /** What a file says of an agent, field by field, with what it leaves out. */
@@ -86,19 +90,11 @@ const ofAgent = ({ greeting, grounding, instructions, masking, model, retrieval,
   masking
 })
 
-const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
-
 const changedFields = (before: Said, after: Said): ReadonlyArray<FieldChange> => {
   const old = fieldsOf(before)
   return Object.entries(fieldsOf(after)).flatMap(([field, value]) =>
-    same(old[field], value) ? [] : [{ field, before: old[field], after: value }]
+    canonical(old[field]) === canonical(value) ? [] : [{ field, before: old[field], after: value }]
   )
-}
-
-const differing = <A extends object>(given: A, usual: A): Partial<A> => {
-  const kept: Partial<A> = { ...given }
-  for (const name in given) if (same(given[name], usual[name])) delete kept[name]
-  return kept
 }
 
 /** As a file says it: without what is as in an agent that was just made. */
@@ -121,7 +117,7 @@ const written = (agent: Agent): AgentConfiguration => {
     ...(agent.model === null || agent.model === model ? {} : { model: agent.model }),
     ...(agent.greeting === null || agent.greeting === greeting ? {} : { greeting: agent.greeting }),
     ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
-    ...(same(agent.tools, tools) ? {} : { tools: agent.tools }),
+    ...(canonical(agent.tools) === canonical(tools) ? {} : { tools: agent.tools }),
     ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
     ...(agent.masking === null ? {} : { masking: agent.masking })
   }
@@ -135,7 +131,7 @@ const revisionOf = (agents: ReadonlyArray<Agent>, parts: string) => {
 }
 
 const meanings = {
-  create: "Nobody talks with it yet: it has no key, no widget and no channel.",
+  create: "Nobody has talked with it yet.",
   update:
     "Its next replies are made so, in conversations under way too; a reply that has begun is finished as it was.",
   parts:
@@ -292,7 +288,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       const partsOf = agentsOnly ? () => parts.none : yield* parts.load(scope)
       const entries = Array.from(
         byName,
-        ([name, agent]) => [name, { ...written(agent), ...writtenParts(partsOf(agent.id)) }] as const
+        ([name, agent]) => [name, { ...written(agent), ...parts.written(partsOf(agent.id)) }] as const
       )
       const config: Configuration = {
         agents: Object.fromEntries(entries.toSorted(([one], [other]) => (one < other ? -1 : 1)))
@@ -342,11 +338,17 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }
 
-    const take = Effect.fn(function* (scope: TenantScope, step: Step, author: Actor | null, force: boolean) {
+    const take = Effect.fn(function* (
+      scope: TenantScope,
+      step: Step,
+      takes: ReadonlyArray<TakePart>,
+      author: Actor | null,
+      force: boolean
+    ) {
       const agentId = yield* takeAgent(scope, step, author)
       if (agentId !== null) {
         const agent = { tenantId: scope.tenantId, agentId }
-        yield* Effect.forEach(step.parts, (part) => part.take(agent), { discard: true })
+        yield* Effect.forEach(takes, (takePart) => takePart(agent), { discard: true })
       }
       if (step.action === "update" && !step.partsOnly && agentId !== null && !force) {
         const before = yield* agents.get(scope, agentId)
@@ -358,22 +360,30 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
 
     /**
      * Makes the agents as the file says, all of it or, with any failure, nothing. CONFLICT while another one is applied, and
-     * when the agents are no longer those of `revision`. `author` is that of the versions it makes.
+     * when the agents are no longer those of `revision`. `by` is the author of the versions it makes. Providers are asked for
+     * new channels before the transaction begins: it is refused when anything has changed meanwhile.
      */
     const apply = Effect.fn("Configurations.apply")(function* (
-      scope: TenantScope,
-      { force = false, revision: planned, ...wanted }: ApplyRequest,
-      author: Actor | null = null
+      by: By,
+      { force = false, revision: expected, ...wanted }: ApplyRequest
     ) {
-      const { tenantId } = scope
+      const scope = { tenantId: by.tenantId }
+      const before = yield* all(scope)
+      const planned = yield* revision(scope, before)
+      if (expected !== undefined && expected !== planned) return yield* outdatedPlan()
+      const prepared = yield* Effect.forEach(yield* steps(scope, before, wanted), (step) =>
+        Effect.map(
+          Effect.forEach(step.parts, (part) => part.prepare(by)),
+          (takes) => ({ step, takes })
+        )
+      ).pipe(Effect.catchTag("NOT_FOUND", outdatedPlan))
       return yield* Effect.gen(function* () {
         const [lock] = yield* sql<{ readonly free: boolean }>`
-          select pg_try_advisory_xact_lock(hashtextextended(${`apply ${tenantId}`}, 0)) as free`
+          select pg_try_advisory_xact_lock(hashtextextended(${`apply ${scope.tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
-        const found = yield* all(scope)
-        if (planned !== undefined && planned !== (yield* revision(scope, found))) return yield* outdatedPlan()
-        const changes = yield* Effect.forEach(yield* steps(scope, found, wanted), (step) =>
-          take(scope, step, author, force)
+        if (planned !== (yield* revision(scope, yield* all(scope)))) return yield* outdatedPlan()
+        const changes = yield* Effect.forEach(prepared, ({ step, takes }) =>
+          take(scope, step, takes, by.actor, force)
         )
         const applied: Plan = { changes, revision: yield* revision(scope, yield* all(scope)) }
         return applied
@@ -381,7 +391,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         sql.withTransaction,
         Effect.catchTags({ SqlError: Effect.die, NOT_FOUND: () => outdatedPlan() }),
         // Also of agents that are gone: no key of theirs may stay remembered.
-        Effect.ensuring(keyStore.invalidate({ tenantId }))
+        Effect.ensuring(keyStore.invalidate(scope))
       )
     })
 

@@ -1,4 +1,4 @@
-/** The sources and HTTP tools that a file configures for an agent: their differences, and how they are applied. */
+/** What a file configures for an agent beside its settings: how it differs from what there is, and how it is applied. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -7,45 +7,27 @@ import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { type AgentConfiguration, type FieldChange, maxParts } from "../../domain/agents/Configuration.ts"
+import { type AgentConfiguration, maxParts } from "../../domain/agents/Configuration.ts"
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { type ConfiguredTool, contradiction, type ToolDefinition } from "../../domain/agents/Tool.ts"
-import {
-  type ArtifactDeleteConflict,
-  type ArtifactDeleteUnavailable,
-  Conflict,
-  type LimitExceeded,
-  type NotFound,
-  type ServiceUnavailable,
-  ValidationError
-} from "../../domain/Errors.ts"
+import type { AgentWidget } from "../../domain/agents/Widget.ts"
+import { Conflict, ValidationError } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { canonical } from "../../domain/Json.ts"
 import { ConfiguredSource, hasContent } from "../../domain/knowledge/Source.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store/agents/ConfiguredParts.ts"
+import { type ChannelParts, ConfiguredChannels } from "./ConfiguredChannels.ts"
+import { widgetSteps, writtenWidget } from "./ConfiguredWidgets.ts"
 import { fieldsOf } from "./Measured.ts"
+import { type PartStep, stepOf } from "./PartStep.ts"
 import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
 import { Tools, withoutValues } from "./Tools.ts"
+import { Widgets } from "./Widgets.ts"
 
 /** Characters of all sources and tools that one file may hold. */
 const maxPartsLength = 8_000_000
-
-export type PartError =
-  | NotFound
-  | Conflict
-  | ValidationError
-  | ServiceUnavailable
-  | LimitExceeded
-  | ArtifactDeleteConflict
-  | ArtifactDeleteUnavailable
-
-/** One planned change of a source or a tool; `take` makes it, within the caller's transaction. */
-export interface PartStep {
-  readonly change: FieldChange
-  readonly take: (agent: AgentScope) => Effect.Effect<void, PartError>
-}
 
 /** Of one agent, by name. */
 interface Parts {
@@ -53,9 +35,11 @@ interface Parts {
   readonly tools: ReadonlyMap<string, ToolPart>
   /** Oldest first, without those that were made from turns: they go with the person who asked. */
   readonly cases: ReadonlyArray<TestCase>
+  readonly widget: AgentWidget | undefined
+  readonly channels: ChannelParts
 }
 
-type Said = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases">
+type Said = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases" | "widget" | "channels">
 
 const twice = (name: string) =>
   new Conflict({
@@ -64,7 +48,7 @@ const twice = (name: string) =>
 
 const tooMany = () =>
   new Conflict({
-    message: `There are more sources, tools and test cases than one file may hold (${maxParts} sources and tools, ${maxPartsLength} characters). Ask for the agents alone.`
+    message: `There are more sources, tools, channels and test cases than one file may hold (${maxParts} sources, tools and channels, ${maxPartsLength} characters). Ask for the agents alone.`
   })
 
 /** The database does not keep the order of fields. */
@@ -88,20 +72,13 @@ const saidOfTool = ({ definition: { auth, ...tool } }: ToolPart): ConfiguredTool
 const byName = <A>(entries: Iterable<readonly [string, A]>): Readonly<Record<string, A>> =>
   Object.fromEntries([...entries].toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-/** As a file says them; nothing of an agent without any. */
-export const writtenParts = ({ cases, sources, tools }: Parts): Said => {
-  const said = [...sources].flatMap(([name, source]) =>
-    Option.match(saidOfSource(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
-  )
-  const remoteTools = Array.from(tools, ([name, tool]) => [name, saidOfTool(tool)] as const)
-  return {
-    ...(said.length === 0 ? {} : { sources: byName(said) }),
-    ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
-    ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) })
-  }
+const noParts: Parts = {
+  sources: new Map(),
+  tools: new Map(),
+  cases: [],
+  widget: undefined,
+  channels: []
 }
-
-const noParts: Parts = { sources: new Map(), tools: new Map(), cases: [] }
 
 /** How many of each: the same case may stand there several times. */
 const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
@@ -129,6 +106,8 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     const box = yield* SecretBox
     const caseStore = yield* TestCaseStore
     const cases = yield* TestCases
+    const widgets = yield* Widgets
+    const channels = yield* ConfiguredChannels
 
     /** Those of every agent; CONFLICT when they are too many for a file or when a name stands for two. */
     const load = Effect.fn("ConfiguredParts.load")(function* (scope: TenantScope) {
@@ -152,8 +131,32 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       }
       for (const tool of yield* store.tools(scope)) of(tool.agentId).tools.set(tool.name, tool)
       for (const found of yield* caseStore.written(scope)) of(found.agentId).cases.push(found)
-      return (agentId: AgentId): Parts => ofAgents.get(agentId) ?? noParts
+      const widgetsOf = yield* widgets.ofTenant(scope)
+      const channelsOf = yield* channels.load(scope)
+      return (agentId: AgentId): Parts => ({
+        ...noParts,
+        ...ofAgents.get(agentId),
+        widget: widgetsOf.get(agentId),
+        channels: channelsOf(agentId)
+      })
     })
+
+    /** As a file says them; nothing of an agent without any. */
+    const written = (parts: Parts): Said => {
+      const { cases, sources, tools } = parts
+      const widget = writtenWidget(parts.widget)
+      const said = [...sources].flatMap(([name, source]) =>
+        Option.match(saidOfSource(source), { onNone: () => [], onSome: (found) => [[name, found] as const] })
+      )
+      const remoteTools = Array.from(tools, ([name, tool]) => [name, saidOfTool(tool)] as const)
+      return {
+        ...(said.length === 0 ? {} : { sources: byName(said) }),
+        ...(remoteTools.length === 0 ? {} : { remoteTools: byName(remoteTools) }),
+        ...(cases.length === 0 ? {} : { cases: cases.map(fieldsOf) }),
+        ...(widget === undefined ? {} : { widget }),
+        ...(parts.channels.length === 0 ? {} : { channels: channels.written(parts.channels) })
+      }
+    }
 
     const sourceStep = (
       name: string,
@@ -168,24 +171,22 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       }
       const add = (agent: AgentScope) =>
         after === undefined ? Effect.void : Effect.asVoid(sources.add(agent, { ...after, name }))
-      if (before === undefined) return { change, take: add }
+      if (before === undefined) return stepOf(change, add)
       const remove = (agent: AgentScope) => sources.remove(agent, before.id)
-      if (after === undefined) return { change, take: remove }
+      if (after === undefined) return stepOf(change, remove)
       if (same(change.before, change.after)) return undefined
       if (before.type !== after.type) {
-        return { change, take: (agent) => Effect.zipRight(remove(agent), add(agent)) }
+        return stepOf(change, (agent) => Effect.zipRight(remove(agent), add(agent)))
       }
       const rereads = !hasContent(after.type) && !same(before.config, after.config)
-      return {
-        change,
-        take: (agent) =>
-          sources
-            .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
-            .pipe(
-              Effect.zipRight(rereads ? sources.sync(agent, before.id, { force: false }) : Effect.void),
-              Effect.asVoid
-            )
-      }
+      return stepOf(change, (agent) =>
+        sources
+          .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
+          .pipe(
+            Effect.zipRight(rereads ? sources.sync(agent, before.id, { force: false }) : Effect.void),
+            Effect.asVoid
+          )
+      )
     }
 
     const isOtherSecret = (stored: string | null, given: Redacted.Redacted | undefined) => {
@@ -210,7 +211,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         before === undefined
           ? () => Effect.void
           : ({ tenantId }: AgentScope) => tools.remove({ tenantId }, before.id)
-      if (after === undefined) return { change: { field, before: was, after: null }, take: remove }
+      if (after === undefined) return stepOf({ field, before: was, after: null }, remove)
       const definition = withoutSecret(after)
       const kept = before !== undefined && before.definition.auth.kind === definition.auth.kind
       const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
@@ -236,7 +237,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
                 auth: after.auth ?? { kind: "none" }
               })
         )
-      return { change, take }
+      return stepOf(change, take)
     })
 
     /** One step for all: they have no names. Those that are as they were keep their ids. */
@@ -254,7 +255,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
           yield* Effect.forEach(gone, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
           if (added.length > 0) yield* cases.add({ tenantId }, agentId, added)
         })
-      return [{ change, take }]
+      return [stepOf(change, take)]
     }
 
     /** Changes of the parts that the file names; parts of the other kind stay as they are. */
@@ -273,9 +274,11 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         }
       }
       if (said.cases !== undefined) made.push(...caseSteps(parts.cases, said.cases))
+      made.push(...widgetSteps(widgets, parts.widget, said.widget))
+      made.push(...(yield* channels.steps(parts.channels, said.channels)))
       return made.filter((step) => step !== undefined)
     })
 
-    return { load, none: noParts, steps, fingerprint: store.fingerprint } as const
+    return { load, none: noParts, steps, written, fingerprint: store.fingerprint } as const
   })
 }) {}

@@ -11,15 +11,18 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
-import { AgentWidgetStore } from "../../store/agents/Widgets.ts"
+import { AgentWidgetStore, type StoredWidget } from "../../store/agents/Widgets.ts"
 import { Keys } from "../accounts/Keys.ts"
 import { SourceScopes } from "../knowledge/SourceScopes.ts"
 
 /** The widget's key in the list of keys. */
 const keyName = "Widget"
 
-/** Whoever opens a page is nobody in particular: labels that say who may read a source keep it from them. */
-const unset: AgentWidget = {
+/**
+ * A widget before its first change. Whoever opens a page is nobody in particular: labels that say who may read a source keep it
+ * from them.
+ */
+export const unset: AgentWidget = {
   publicId: null,
   allowedOrigins: [],
   sourceScope: openScope,
@@ -36,10 +39,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
     const scopes = yield* SourceScopes
     const store = yield* AgentWidgetStore
 
-    const stored = Effect.fn("Widgets.stored")(function* (scope: AgentScope) {
-      const found = yield* store.find(scope)
-      if (Option.isNone(found)) return unset
-      const { allowedOrigins, live, look, publicId, sourceScope, version } = found.value
+    const widgetOf = ({ allowedOrigins, live, look, publicId, sourceScope, version }: StoredWidget) => {
       const widget: AgentWidget = {
         publicId: live ? publicId : null,
         allowedOrigins,
@@ -48,7 +48,19 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
         version
       }
       return widget
-    })
+    }
+
+    const stored = (scope: AgentScope) =>
+      Effect.map(store.find(scope), Option.match({ onNone: () => unset, onSome: widgetOf })).pipe(
+        Effect.withSpan("Widgets.stored")
+      )
+
+    /** Those of a tenant that were ever changed, by agent. */
+    const ofTenant = (scope: TenantScope) =>
+      Effect.map(
+        store.ofTenant(scope),
+        (rows): ReadonlyMap<AgentId, AgentWidget> => new Map(rows.map((row) => [row.agentId, widgetOf(row)]))
+      )
 
     const get = (scope: TenantScope, agentId: AgentId) =>
       Effect.flatMap(scopes.ofAgent(scope, agentId), stored).pipe(Effect.withSpan("Widgets.get"))
@@ -126,6 +138,6 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       return { name: agent.value.name, ...look, greeting: look.greeting ?? agent.value.greeting }
     })
 
-    return { get, patch, shown } as const
+    return { get, ofTenant, patch, shown } as const
   })
 }) {}

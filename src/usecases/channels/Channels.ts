@@ -10,6 +10,7 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type {
   ChannelConfiguration,
@@ -43,7 +44,7 @@ const unaudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
 /** Those of a profile that a person has set. */
-const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAccess["profile"]) =>
+export const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAccess["profile"]) =>
   Object.fromEntries(
     (adapter?.form.settings ?? []).flatMap(({ name }) => {
       const value = profile[name]
@@ -158,13 +159,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         return changed
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    /** `by` is who an account is claimed for, if another tenant has it. */
-    const create = Effect.fn("Channels.create")(function* (
+    /**
+     * A configuration that was checked and proven, to be stored for an agent; the provider is asked here, and not within the
+     * transaction that stores it. `by` is who an account is claimed for, if another tenant has it.
+     */
+    const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
       by: By,
-      agentId: AgentId,
       { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
     ) {
-      const agent = yield* known(by, agentId)
       const adapter = yield* adapterOf(channel)
       yield* checked(adapter, secrets)
       yield* checkedSettings(adapter, settings)
@@ -183,11 +185,21 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             account: told ? yield* proof.prove(adapter, access) : access,
             rival: Option.none<StoredChannel>()
           }
-      const id = yield* newId.channel
-      const row = { id, channel, active, ...(yield* sealed(box, spoken(adapter, access, account))) }
-      const made = yield* claimed(by, id, rival, store.insert(agent, row))
-      if (Option.isNone(made)) return yield* taken()
-      return shown(made.value)
+      const take = (agent: AgentScope) =>
+        Effect.gen(function* () {
+          const id = yield* newId.channel
+          const row = { id, channel, active, ...(yield* sealed(box, spoken(adapter, access, account))) }
+          const made = yield* claimed(by, id, rival, store.insert(agent, row))
+          if (Option.isNone(made)) return yield* taken()
+          return shown(made.value)
+        })
+      return { externalId: account.externalId, take }
+    })
+
+    const create = Effect.fn("Channels.create")(function* (by: By, agentId: AgentId, given: CreateChannel) {
+      const agent = yield* known(by, agentId)
+      const { take } = yield* prepareCreate(by, given)
+      return yield* take(agent)
     })
 
     /** With what the provider has told of the account. */
@@ -254,8 +266,11 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { changes, rival }
     })
 
-    /** CONFLICT, too, when `expected`, the version that the change was made from, is no longer the newest. */
-    const patch = Effect.fn("Channels.patch")(function* (
+    /**
+     * A change that was checked and proven; the effect that it returns stores it. CONFLICT, too, when `expected`, the version that
+     * the change was made from, is no longer the newest.
+     */
+    const preparePatch = Effect.fn("Channels.preparePatch")(function* (
       by: By,
       id: ChannelId,
       changes: PatchChannel,
@@ -266,19 +281,24 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       if (changes.channel !== undefined && changes.channel !== found.value.channel) return yield* fixed()
       if (expected !== null && expected !== found.value.version) return yield* outdated(found.value.version)
       const plan = yield* planned(by, found.value, changes)
-      const updated = yield* claimed(by, id, plan.rival, store.update(by, id, plan.changes, expected))
-      if (Option.isNone(updated)) {
-        const newest = yield* store.own(by, id)
-        const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
-        return yield* isOld ? outdated(newest.value.version) : taken()
-      }
-      return shown(updated.value)
+      return Effect.gen(function* () {
+        const updated = yield* claimed(by, id, plan.rival, store.update(by, id, plan.changes, expected))
+        if (Option.isNone(updated)) {
+          const newest = yield* store.own(by, id)
+          const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
+          return yield* isOld ? outdated(newest.value.version) : taken()
+        }
+        return shown(updated.value)
+      })
     })
+
+    const patch = (by: By, id: ChannelId, changes: PatchChannel, expected: number | null = null) =>
+      Effect.flatten(preparePatch(by, id, changes, expected)).pipe(Effect.withSpan("Channels.patch"))
 
     const remove = Effect.fn("Channels.remove")(function* (scope: TenantScope, id: ChannelId) {
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    return { list, create, patch, remove } as const
+    return { list, create, patch, prepareCreate, preparePatch, remove } as const
   })
 }) {}

@@ -3,69 +3,14 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import * as Schema from "effect/Schema"
-import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
-import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
-import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
-import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
-import { Configuration } from "../../../src/domain/agents/Configuration.ts"
-import { TenantId } from "../../../src/domain/Ids.ts"
+import type { Configuration } from "../../../src/domain/agents/Configuration.ts"
+import type { TenantId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { AgentVersionStore } from "../../../src/store/agents/AgentVersions.ts"
-import { ConfiguredPartStore } from "../../../src/store/agents/ConfiguredParts.ts"
-import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
-import { ToolStore } from "../../../src/store/agents/Tools.ts"
-import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
-import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
-import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
-import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
-import { ConfiguredParts } from "../../../src/usecases/agents/ConfiguredParts.ts"
-import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
-import { Tools } from "../../../src/usecases/agents/Tools.ts"
-import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
-import * as Fixtures from "../../Fixtures.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { eachEngineLive, reset } from "../../TestDatabase.ts"
-import { layerSettings } from "../knowledge/ConnectorLayers.ts"
-
-const live = Configurations.Default.pipe(
-  Layer.provide(ConfiguredParts.Default),
-  Layer.provideMerge(Layer.mergeAll(Agents.Default, Sources.Default, TestCases.Default, Tools.Default)),
-  Layer.provide(layerArtifacts),
-  Layer.provide(layerSettings()),
-  Layer.provideMerge(
-    Layer.mergeAll(
-      AgentStore.Default,
-      AgentVersionStore.Default,
-      ConfiguredPartStore.Default,
-      EntitlementStore.Default,
-      IdempotencyKeyStore.Default,
-      IngestionJobStore.Default,
-      SourceStore.Default,
-      TestCaseStore.Default,
-      ToolStore.Default,
-      QueueTable.layerTable,
-      DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
-    )
-  ),
-  Layer.provide(layerSql),
-  Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 }))
-)
-
-const decode = Schema.decodeUnknownSync(Configuration)
-
-/** A tenant without agents. */
-const empty = Effect.gen(function* () {
-  yield* reset
-  const { tenantId } = yield* Fixtures.agent()
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`delete from agents`
-  return { tenantId: TenantId.make(tenantId) }
-})
+import { eachEngineLive } from "../../TestDatabase.ts"
+import { decode, empty, live } from "./ConfigurationWorld.ts"
 
 const name = FastCheck.stringMatching(/^[A-Za-zäß][\w '"-]{0,20}[\wé]$/)
 const some = <A>(values: FastCheck.Arbitrary<A>, usual: A) => values.filter((value) => value !== usual)
@@ -152,7 +97,20 @@ const testCase = FastCheck.record(
   { requiredKeys: ["question", "expectSources", "expectFacts"] }
 )
 
-/** With sources, tools and cases, so that those of before go. */
+/** Only what is not as usual. */
+const widget = FastCheck.record(
+  {
+    color: FastCheck.constantFrom("#ff0000", "#00ff00"),
+    position: FastCheck.constant("left" as const),
+    suggestions: FastCheck.constantFrom(["When?"], ["When?", "How much?"]),
+    consent: FastCheck.constant({ text: "We keep what you write.", link: null }),
+    allowedOrigins: FastCheck.constant(["https://shop.example"]),
+    sourceScope: FastCheck.constant(null)
+  },
+  { requiredKeys: [] }
+)
+
+/** With sources, tools, cases and a widget, so that those of before go. */
 const whole = FastCheck.record({
   agents: FastCheck.dictionary(
     name,
@@ -161,7 +119,8 @@ const whole = FastCheck.record({
       FastCheck.record({
         sources: FastCheck.dictionary(name, source, { maxKeys: 3 }),
         remoteTools: FastCheck.dictionary(FastCheck.stringMatching(/^[a-z]{1,8}$/), tool, { maxKeys: 3 }),
-        cases: FastCheck.array(testCase, { maxLength: 5 })
+        cases: FastCheck.array(testCase, { maxLength: 5 }),
+        widget
       })
     ).map(([settings, parts]) => ({ ...settings, ...parts })),
     { maxKeys: 3 }
@@ -460,14 +419,13 @@ eachEngineLive("A file of agents", (it) => {
     Effect.gen(function* () {
       const scope = yield* empty
       const configurations = yield* Configurations
-      const author = { type: "token", id: "tok_deploy" } as const
       for (const instructions of ["First.", "Second."]) {
-        yield* configurations.apply(scope, { config: decode({ agents: { Shop: { instructions } } }) }, author)
+        yield* configurations.apply(scope, { config: decode({ agents: { Shop: { instructions } } }) })
       }
       const [shop] = (yield* (yield* AgentStore).list(scope, { limit: 1 })).rows
       if (shop === undefined) return expect.unreachable()
       const { rows } = yield* (yield* AgentVersionStore).list(scope, shop.id, { limit: 10, before: null })
-      expect(rows.map((version) => version.author)).toEqual([author, author])
+      expect(rows.map((version) => version.author)).toEqual([scope.actor, scope.actor])
     }).pipe(Effect.provide(live))
   )
 

@@ -1,0 +1,173 @@
+/**
+ * The channels that a file configures for an agent: their differences, and how they are applied. The provider is asked for the
+ * account before the transaction; within it, what was proven is stored.
+ */
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { accountOfName, type ConfiguredChannel } from "../../domain/channels/ChannelConfiguration.ts"
+import { ValidationError } from "../../domain/Errors.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { canonical } from "../../domain/Json.ts"
+import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
+import { accessOf } from "../channels/ChannelAccess.ts"
+import { Channels, settingsOf } from "../channels/Channels.ts"
+import { type PartStep, stepOf } from "./PartStep.ts"
+
+/** Of one agent, by the channel: its accounts, oldest first. */
+export type ChannelParts = ReadonlyArray<StoredChannel>
+
+type Said = Readonly<Record<string, ConfiguredChannel>>
+
+const invalid = (name: string, message: string, field: ReadonlyArray<string> = []) =>
+  new ValidationError({
+    message: `The channel ${name} cannot be set up.`,
+    details: { issues: [{ path: ["channels", name, ...field], message }] }
+  })
+
+const isSameSecret = (one: Redacted.Redacted, other: Redacted.Redacted | undefined) =>
+  other !== undefined && Redacted.value(one) === Redacted.value(other)
+
+export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
+  "usecases/agents/ConfiguredChannels",
+  {
+    effect: Effect.gen(function* () {
+      const store = yield* ChannelStore
+      const channels = yield* Channels
+      const adapters = yield* ChannelAdapters
+      const box = yield* SecretBox
+
+      const load = (scope: TenantScope) =>
+        Effect.map(store.ofTenant(scope), (rows) => {
+          const byAgent = new Map<AgentId, Array<StoredChannel>>()
+          for (const row of rows) byAgent.set(row.agentId, [...(byAgent.get(row.agentId) ?? []), row])
+          return (agentId: AgentId): ChannelParts => byAgent.get(agentId) ?? []
+        })
+
+      /** By the channel alone where the provider tells the account and there is one. */
+      const nameOf = ({ channel, externalId }: StoredChannel, all: ChannelParts) =>
+        adapters.named(channel)?.form.account === null &&
+        all.filter((one) => one.channel === channel).length === 1
+          ? channel
+          : `${channel}:${externalId}`
+
+      const saidOf = ({ active, channel, profile }: StoredChannel): ConfiguredChannel => {
+        const settings = settingsOf(adapters.named(channel), profile)
+        return {
+          ...(Object.keys(settings).length === 0 ? {} : { settings }),
+          ...(active ? {} : { active })
+        }
+      }
+
+      /** As a file says them: without secrets. */
+      const written = (all: ChannelParts): Said =>
+        Object.fromEntries(
+          all
+            .map((row) => [nameOf(row, all), saidOf(row)] as const)
+            .toSorted(([one], [other]) => (one < other ? -1 : 1))
+        )
+
+      /** The stored configuration that a name stands for; undefined for one that is to be made. */
+      const found = (name: string, all: ChannelParts) => {
+        const account = accountOfName(name)
+        const named = all.filter(
+          ({ channel, externalId }) =>
+            channel === account.channel &&
+            (account.externalId === undefined || externalId === account.externalId)
+        )
+        return named.length > 1
+          ? invalid(name, "There are several: name the account, as in telegram:123456, or delete the others")
+          : Effect.succeed(named[0])
+      }
+
+      const hasOtherSecrets = (row: StoredChannel, { accessToken, secrets = {} }: ConfiguredChannel) =>
+        Effect.match(accessOf(box, row), {
+          onFailure: () => accessToken !== undefined,
+          onSuccess: (stored) =>
+            (accessToken !== undefined && !isSameSecret(accessToken, stored.accessToken)) ||
+            Object.entries(secrets).some(([name, secret]) => !isSameSecret(secret, stored.secrets[name]))
+        })
+
+      const createStep = (name: string, said: ConfiguredChannel): PartStep => {
+        const { channel, externalId } = accountOfName(name)
+        const { accessToken, active = true, secrets = {}, settings = {} } = said
+        return {
+          change: { field: `channels.${name}`, before: null, after: { settings, active } },
+          prepare: Effect.fn(function* (by) {
+            if (accessToken === undefined)
+              return yield* invalid(name, "A new account needs its access token", ["accessToken"])
+            const prepared = yield* channels.prepareCreate(by, {
+              channel,
+              ...(externalId === undefined ? {} : { externalId }),
+              accessToken,
+              secrets,
+              settings,
+              active
+            })
+            if (externalId !== undefined && prepared.externalId !== externalId)
+              return yield* invalid(name, `The access token is of the account ${prepared.externalId}`)
+            return (agent) => Effect.asVoid(prepared.take(agent))
+          })
+        }
+      }
+
+      const changeStep = Effect.fn(function* (name: string, row: StoredChannel, said: ConfiguredChannel) {
+        const before = {
+          settings: settingsOf(adapters.named(row.channel), row.profile),
+          active: row.active
+        }
+        const { accessToken, active = true, secrets, settings = {} } = said
+        const otherSecrets = yield* hasOtherSecrets(row, said)
+        const isOther = canonical(before) !== canonical({ settings, active })
+        if (!isOther && !otherSecrets) return undefined
+        const after = { settings, active, ...(otherSecrets ? { hiddenValues: "changed" } : {}) }
+        // An empty setting is taken away.
+        const gone = Object.keys(before.settings).filter((setting) => !Object.hasOwn(settings, setting))
+        const changes = {
+          ...(accessToken === undefined ? {} : { accessToken }),
+          ...(secrets === undefined ? {} : { secrets }),
+          settings: { ...Object.fromEntries(gone.map((setting) => [setting, ""])), ...settings },
+          active
+        }
+        const step: PartStep = {
+          change: { field: `channels.${name}`, before, after },
+          prepare: (by) =>
+            Effect.map(
+              channels.preparePatch(by, row.id, changes, row.version),
+              (stored) => () => Effect.asVoid(stored)
+            )
+        }
+        return step
+      })
+
+      const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
+        stepOf({ field: `channels.${nameOf(row, all)}`, before: saidOf(row), after: null }, ({ tenantId }) =>
+          channels.remove({ tenantId }, row.id)
+        )
+
+      /** None when the file says nothing of channels. */
+      const steps = Effect.fn("ConfiguredChannels.steps")(function* (
+        all: ChannelParts,
+        said: Said | undefined
+      ) {
+        if (said === undefined) return []
+        const named = new Set<string>()
+        const made: Array<PartStep> = []
+        for (const [name, one] of Object.entries(said)) {
+          const row = yield* found(name, all)
+          if (row !== undefined && named.has(row.id))
+            return yield* invalid(name, "Another entry names the same account")
+          if (row !== undefined) named.add(row.id)
+          const step = row === undefined ? createStep(name, one) : yield* changeStep(name, row, one)
+          if (step !== undefined) made.push(step)
+        }
+        const gone = all.filter(({ id }) => !named.has(id)).map((row) => removeStep(row, all))
+        return [...gone, ...made]
+      })
+
+      return { load, steps, written } as const
+    })
+  }
+) {}

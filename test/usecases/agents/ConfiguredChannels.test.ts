@@ -1,0 +1,189 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
+import { Channels } from "../../../src/usecases/channels/Channels.ts"
+import { Widgets } from "../../../src/usecases/agents/Widgets.ts"
+import { eachEngineLive } from "../../TestDatabase.ts"
+import { asked, decode, empty, live } from "./ConfigurationWorld.ts"
+
+const shop = (parts: object) => decode({ agents: { Shop: parts } })
+
+const named = (token = "123-canary-one", more: object = {}) => ({
+  "named:123": { accessToken: token, secrets: { appSecret: "canary-app" }, ...more }
+})
+
+const stored = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`select channel, external_id as account, active, profile from channels order by channel`
+)
+
+eachEngineLive("Channels of a file of agents", (it) => {
+  it.effect("are made, changed and removed; what is read says no secret, and plans nothing", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const first = { config: shop({ channels: { ...named(), told: { accessToken: "77-canary" } } }) }
+      const made = yield* configurations.apply(by, first)
+      expect(made.changes[0]?.fields.map(({ field }) => field)).toEqual(
+        expect.arrayContaining(["channels.named:123", "channels.told"])
+      )
+      expect(yield* stored).toMatchObject([
+        { channel: "named", account: "123", active: true },
+        { channel: "told", account: "77", active: true }
+      ])
+      expect((yield* configurations.plan(by, first)).changes).toEqual([])
+      const { config } = yield* configurations.read(by)
+      expect(config.agents["Shop"]?.channels).toEqual({ "named:123": {}, told: {} })
+      expect((yield* configurations.plan(by, { config })).changes).toEqual([])
+      const second = {
+        config: shop({ channels: { "named:123": { settings: { tone: "kind" }, active: false } } })
+      }
+      const changed = yield* configurations.apply(by, second)
+      expect(changed.changes[0]?.fields).toEqual([
+        { field: "channels.told", before: {}, after: null },
+        {
+          field: "channels.named:123",
+          before: { settings: {}, active: true },
+          after: { settings: { tone: "kind" }, active: false }
+        }
+      ])
+      expect(yield* stored).toMatchObject([{ account: "123", active: false, profile: { tone: "kind" } }])
+      yield* configurations.apply(by, { config: shop({ channels: { "named:123": {} } }) })
+      expect(yield* stored).toMatchObject([{ account: "123", active: true, profile: {} }])
+      yield* configurations.apply(by, { config: shop({}) })
+      expect(yield* stored).toHaveLength(1)
+      yield* configurations.apply(by, { config: shop({ channels: {} }) })
+      expect(yield* stored).toEqual([])
+      expect(JSON.stringify([made, changed, config])).not.toContain("canary")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("tell of another secret without showing it, and keep those that a file leaves out", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      yield* configurations.apply(by, { config: shop({ channels: named() }) })
+      const other = { config: shop({ channels: named("123-canary-two") }) }
+      const plan = yield* configurations.plan(by, other)
+      expect(plan.changes).toMatchObject([{ fields: [{ after: { hiddenValues: "changed" } }] }])
+      expect(JSON.stringify(plan)).not.toContain("canary")
+      yield* configurations.apply(by, other)
+      expect((yield* configurations.plan(by, other)).changes).toEqual([])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("change nothing at all when a provider refuses a token, or a secret is missing", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      for (const channels of [
+        named("999-canary"),
+        { "named:123": { accessToken: "123-canary" } },
+        { "named:123": {} },
+        { named: { accessToken: "123-canary", secrets: { appSecret: "canary" } } },
+        { "told:5": { accessToken: "6-canary" } },
+        { nowhere: { accessToken: "canary" } }
+      ]) {
+        const config = shop({ instructions: "New.", channels })
+        const refused = yield* Effect.flip(configurations.apply(by, { config }))
+        expect([refused._tag, JSON.stringify(refused).includes("canary")]).toEqual([
+          "VALIDATION_ERROR",
+          false
+        ])
+      }
+      expect((yield* configurations.read(by)).config.agents).toEqual({})
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("ask no provider in a plan, and none for what stays as it is", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const config = shop({ channels: named() })
+      yield* configurations.plan(by, { config })
+      expect(asked).toEqual([])
+      yield* configurations.apply(by, { config })
+      expect(asked).toEqual(["named 123"])
+      yield* configurations.apply(by, { config: shop({ instructions: "New.", channels: named() }) })
+      expect(asked).toEqual(["named 123"])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect(
+    "are refused by the channel alone where there are several, and as two entries of one account",
+    () =>
+      Effect.gen(function* () {
+        const by = yield* empty
+        const configurations = yield* Configurations
+        const two = shop({
+          channels: { "told:5": { accessToken: "5-canary" }, "told:6": { accessToken: "6-canary" } }
+        })
+        yield* configurations.apply(by, { config: two })
+        const { config } = yield* configurations.read(by)
+        expect(Object.keys(config.agents["Shop"]?.channels ?? {})).toEqual(["told:5", "told:6"])
+        const vague = yield* Effect.flip(
+          configurations.plan(by, { config: shop({ channels: { told: {} } }) })
+        )
+        expect(vague).toMatchObject({
+          details: { issues: [{ message: expect.stringContaining("several") }] }
+        })
+        yield* configurations.apply(by, { config: shop({ channels: { "told:5": {} } }) })
+        const doubled = shop({ channels: { "told:5": {}, told: {} } })
+        expect((yield* Effect.flip(configurations.plan(by, { config: doubled })))._tag).toBe(
+          "VALIDATION_ERROR"
+        )
+      }).pipe(Effect.provide(live))
+  )
+
+  it.effect("make a plan out of date when somebody changes one in the dashboard", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const made = yield* configurations.apply(by, { config: shop({ channels: named() }) })
+      const id = made.changes[0]?.id
+      if (id === undefined || id === null) return expect.unreachable()
+      const late = { config: shop({ instructions: "Late." }) }
+      const { revision } = yield* configurations.plan(by, late)
+      const channels = yield* Channels
+      const [channel] = (yield* channels.list(by, id, { limit: 1 })).rows
+      if (channel === undefined) return expect.unreachable()
+      yield* channels.patch(by, channel.id, { active: false })
+      expect((yield* Effect.flip(configurations.apply(by, { ...late, revision })))._tag).toBe("CONFLICT")
+      const again = yield* configurations.plan(by, late)
+      yield* (yield* Widgets).patch(by, id, { color: "#ff0000" })
+      const refused = yield* Effect.flip(configurations.apply(by, { ...late, revision: again.revision }))
+      expect(refused._tag).toBe("CONFLICT")
+    }).pipe(Effect.provide(live))
+  )
+})
+
+eachEngineLive("The widget of a file of agents", (it) => {
+  it.effect("gets its public name once, keeps it, and stays as it is where the file says nothing of it", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const widgets = yield* Widgets
+      const made = yield* configurations.apply(by, { config: shop({ widget: {} }) })
+      const id = made.changes[0]?.id
+      if (id === undefined || id === null) return expect.unreachable()
+      const first = yield* widgets.get(by, id)
+      expect(first.publicId).toMatch(/^wgt_/)
+      yield* configurations.apply(by, { config: shop({ widget: { color: "#ff0000", greeting: "Hello" } }) })
+      yield* configurations.apply(by, { config: shop({}) })
+      const second = yield* widgets.get(by, id)
+      expect([second.publicId, second.look.color, second.look.greeting]).toEqual([
+        first.publicId,
+        "#ff0000",
+        "Hello"
+      ])
+      const { changes } = yield* configurations.apply(by, {
+        config: shop({ widget: { color: "#ff0000" } })
+      })
+      expect(changes[0]?.fields).toEqual([
+        { field: "widget", before: { color: "#ff0000", greeting: "Hello" }, after: { color: "#ff0000" } }
+      ])
+      expect((yield* widgets.get(by, id)).look.greeting).toBe(null)
+    }).pipe(Effect.provide(live))
+  )
+})
