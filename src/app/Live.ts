@@ -300,6 +300,9 @@ const widget = Layer.mergeAll(
   Layer.provideMerge(answering)
 )
 
+const channels = Channels.Default.pipe(Layer.provide(ChannelProof.Default))
+const widgets = Widgets.Default.pipe(Layer.provide(Keys.Default))
+
 /**
  * Everything below the wire: stores, capabilities and use-cases over one database. `replace` holds capabilities of the
  * host's own; it may need the database and the stores.
@@ -324,20 +327,11 @@ export const layer = <E = never, R = never>(
     ScimAccess.Default,
     Team.Default,
     Billing.Default,
-    Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
+    channels,
     Configurations.Default.pipe(
       Layer.provide(ConfiguredParts.Default),
       Layer.provide(ConfiguredChannels.Default),
-      Layer.provide(
-        Layer.mergeAll(
-          Agents.Default,
-          Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
-          Sources.Default,
-          TestCases.Default,
-          Tools.Default,
-          Widgets.Default.pipe(Layer.provide(Keys.Default))
-        )
-      )
+      Layer.provide([Agents.Default, channels, Sources.Default, TestCases.Default, Tools.Default, widgets])
     ),
     Conversations.Default,
     Crawls.Default,
@@ -374,7 +368,7 @@ export const layer = <E = never, R = never>(
     Starts.Default,
     Tools.Default,
     UsageReport.Default,
-    Widgets.Default.pipe(Layer.provide(Keys.Default)),
+    widgets,
     WebhookDelivery.Default,
     WebhookEndpoints.Default,
     WebhookListeners.Default,

@@ -223,7 +223,7 @@ export const pullCommand = (run: Arguments.Run) =>
     "Print the agents of the organisation as a file of spoke plan and spoke apply.",
     "spoke pull --json > agents.json"
   )
-    .option("--agents-only", "leave sources and tools with an address out")
+    .option("--agents-only", "print the settings of agents alone")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)

@@ -15,7 +15,7 @@ import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const Parts = Schema.Struct({
-  /** Leave sources and tools with an address out: there may be more of them than one file holds. */
+  /** The settings of agents alone: there may be more of sources, tools and the like than one file holds. */
   agentsOnly: Schema.optionalWith(Schema.BooleanFromString, { exact: true })
 })
 

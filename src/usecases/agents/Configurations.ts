@@ -279,7 +279,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       Effect.map(parts.fingerprint(scope), (fingerprint) => revisionOf(found, fingerprint))
 
     /**
-     * The file of what there is; without sources and tools with an address when `agentsOnly`. CONFLICT when a name stands
+     * The file of what there is; only the settings of agents when `agentsOnly`. CONFLICT when a name stands
      * for two, or when there is more than a file may hold.
      */
     const read = Effect.fn("Configurations.read")(function* (scope: TenantScope, agentsOnly = false) {

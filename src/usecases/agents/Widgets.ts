@@ -22,7 +22,7 @@ const keyName = "Widget"
  * A widget before its first change. Whoever opens a page is nobody in particular: labels that say who may read a source keep it
  * from them.
  */
-export const unset: AgentWidget = {
+const unset: AgentWidget = {
   publicId: null,
   allowedOrigins: [],
   sourceScope: openScope,
