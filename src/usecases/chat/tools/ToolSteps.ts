@@ -10,7 +10,8 @@ import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import * as MaskedTurn from "../masking/MaskedTurn.ts"
-import { toolFailure, written } from "./Bindings.ts"
+import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
+import { written } from "../../../domain/Json.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
 import { emit, record, type Turn } from "../Turn.ts"
@@ -74,7 +75,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
   const progress = progressOf(turn, tools, call)
   const made = refused
-    ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${maxCallsPerStep} calls at once`))
+    ? Effect.fail(toolFailure("TOOL_FAILED", `more than ${maxCallsPerStep} calls at once`))
     : Effect.ensuring(tools.call(call.name, call.input, progress.say), progress.end)
   return yield* Effect.matchEffect(made, {
     onSuccess: (value) =>

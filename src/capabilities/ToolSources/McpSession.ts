@@ -1,14 +1,14 @@
-/** Tools of a remote MCP server, spoken to in JSON-RPC over streamable HTTP. */
+/** A remote MCP server, spoken to in JSON-RPC over streamable HTTP. */
 import type { Context } from "effect"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import type { OutboundHttp, OutboundResponse } from "../../../capabilities/OutboundHttp.ts"
-import * as Json from "../../../domain/Json.ts"
-import { JsonObject, type JsonValue } from "../../../domain/Text.ts"
-import { toolFailure } from "./Bindings.ts"
-import * as HttpTool from "./HttpTool.ts"
+import { toolFailure } from "../../domain/agents/ToolFailure.ts"
+import * as Json from "../../domain/Json.ts"
+import { JsonObject, type JsonValue } from "../../domain/Text.ts"
+import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
+import * as Exchange from "./Exchange.ts"
 
 const protocol = "2025-06-18"
 /** Most tools of one server, and most pages that its list may have. */
@@ -43,11 +43,11 @@ const decodeResult = Schema.decodeUnknownOption(
   })
 )
 
-const failed = (message: string) => toolFailure("TOOL_FAILED", `TOOL_FAILED: ${message}`)
+const failed = (message: string) => toolFailure("TOOL_FAILED", message)
 
 /** The JSON texts of an answer, which is one message or a stream of events. */
 const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
-  const text = HttpTool.textOf(response)
+  const text = Exchange.textOf(response)
   if (!(response.headers["content-type"] ?? "").startsWith("text/event-stream")) return [text]
   return text.split(/\r?\n\r?\n|\r\r/).map((event) =>
     event
@@ -78,29 +78,32 @@ export interface Server {
 }
 
 /** A session with the server; `initialize` goes before everything else. */
-export const open = Effect.fn("McpTool.open")(function* (
+export const open = Effect.fn("McpSession.open")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   { url, headers }: Server,
   seconds: number
 ) {
   const state = { session: {}, next: 1 }
   const post = (message: JsonObject, limit: number) =>
-    HttpTool.exchange(
-      http,
-      {
-        url,
-        method: "POST",
-        headers: {
-          "content-type": "application/json",
-          accept: "application/json, text/event-stream",
-          ...headers,
-          ...state.session
+    Effect.flatMap(
+      Exchange.answered(
+        http,
+        {
+          url,
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            ...headers,
+            ...state.session
+          },
+          body: JSON.stringify({ jsonrpc: "2.0", ...message })
         },
-        body: JSON.stringify({ jsonrpc: "2.0", ...message })
-      },
-      limit
+        limit
+      ),
+      Exchange.accepted
     )
-  const ask = Effect.fn("McpTool.ask")(function* (method: string, params: JsonObject, limit: number) {
+  const ask = Effect.fn("McpSession.ask")(function* (method: string, params: JsonObject, limit: number) {
     const id = state.next++
     const response = yield* post({ id, method, params }, limit)
     return [yield* resultOf(response, id), response] as const
@@ -133,7 +136,7 @@ export const open = Effect.fn("McpTool.open")(function* (
     return found.slice(0, maxTools)
   })
 
-  const call = Effect.fn("McpTool.call")(function* (name: string, input: JsonObject) {
+  const call = Effect.fn("McpSession.call")(function* (name: string, input: JsonObject) {
     const [raw] = yield* ask("tools/call", { name, arguments: input }, seconds)
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))

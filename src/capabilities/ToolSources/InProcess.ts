@@ -1,17 +1,18 @@
-/** Functions of the host as tools. */
+/** Functions of the host, which agents name. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type { HostTool } from "../../domain/agents/HostTool.ts"
+import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import * as Json from "../../domain/Json.ts"
 import { isError } from "../../domain/Thrown.ts"
-import { type SourcedTool, ToolSource, ToolSourceError } from "../ToolSource.ts"
+import { type CallingTurn, OtherToolSources, type SourcedTool, type ToolSource } from "../ToolSources.ts"
 
 /** Most characters of an answer, written as JSON. */
 const maxAnswerLength = 256 * 1024
 
-const failed = (message: string) => new ToolSourceError({ reason: "Failed", message })
+const failed = (message: string) => toolFailure("TOOL_FAILED", message)
 
 /** As JSON: what the host answers may hold anything. */
 const jsonOf = (answer: unknown) =>
@@ -28,9 +29,14 @@ const jsonOf = (answer: unknown) =>
     )
   )
 
-const sourced = (name: string, { call, description, parameters, timeoutMillis }: HostTool): SourcedTool => ({
+const sourced = (
+  name: string,
+  { call, description, parameters, timeoutMillis }: HostTool,
+  { conversationId, endUserId, runId, scope: { agentId } }: CallingTurn
+): SourcedTool => ({
   declaration: { name, description, parameters },
-  call: (input, { conversationId, endUserId, runId, scope: { agentId } }, progress) =>
+  timeoutMillis,
+  call: (input, progress) =>
     Effect.flatMap(Effect.runtime<never>(), (runtime) =>
       Effect.tryPromise({
         try: (signal) =>
@@ -45,26 +51,26 @@ const sourced = (name: string, { call, description, parameters, timeoutMillis }:
         catch: (thrown) => failed(isError(thrown) ? thrown.message : "it failed without saying why")
       })
     ).pipe(
-      Effect.timeoutFail({
-        duration: timeoutMillis,
-        onTimeout: () =>
-          new ToolSourceError({
-            reason: "TimedOut",
-            message: `no answer within ${timeoutMillis / 1_000} seconds`
-          })
-      }),
       Effect.flatMap((outcome) =>
         "answer" in outcome
           ? jsonOf(outcome.answer)
-          : new ToolSourceError({ reason: "InvalidInput", message: outcome.invalid.join("; ") })
+          : Effect.fail(toolFailure("INVALID_ARGUMENTS", outcome.invalid.join("; ")))
       ),
-      Effect.withSpan("ToolSource.call", { attributes: { tool: name } })
+      Effect.withSpan("ToolSources.inProcess", { attributes: { tool: name } })
     )
 })
 
 /** Offers `tools` under their names. */
-export const layerInProcess = (tools: Readonly<Record<string, HostTool>>): Layer.Layer<ToolSource> =>
-  Layer.succeed(
-    ToolSource,
-    new Map(Object.entries(tools).map(([name, tool]) => [name, sourced(name, tool)] as const))
-  )
+export const inProcessSource = (tools: Readonly<Record<string, HostTool>>): ToolSource => ({
+  name: "in-process",
+  offered: new Set(Object.keys(tools)),
+  has: ({ _tag, name }) => _tag === "Named" && Object.hasOwn(tools, name),
+  open: ({ name }, turn) => {
+    const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
+    return Effect.succeed(tool === undefined ? [] : [sourced(name, tool, turn)])
+  }
+})
+
+/** Registers `tools` beside what comes with Spoke. */
+export const layerInProcess = (tools: Readonly<Record<string, HostTool>>): Layer.Layer<OtherToolSources> =>
+  Layer.succeed(OtherToolSources, [Effect.succeed(inProcessSource(tools))])
