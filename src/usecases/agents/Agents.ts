@@ -33,6 +33,7 @@ const defaults = {
   ...retrievalDefaults,
   ...groundingDefaults,
   masking: null,
+  streamReasoning: false,
   tools: []
 } as const
 

@@ -57,6 +57,7 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     minScore,
     mode,
     model,
+    streamReasoning,
     tools,
     topK,
     unsupported
@@ -72,18 +73,29 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     "grounding.unsupported": unsupported,
     "grounding.contextTokens": contextTokens,
     "grounding.maxSearches": maxSearches,
-    masking
+    masking,
+    streamReasoning
   }
 }
 
-const ofAgent = ({ greeting, grounding, instructions, masking, model, retrieval, tools }: Agent): Said => ({
+const ofAgent = ({
+  greeting,
+  grounding,
+  instructions,
+  masking,
+  model,
+  retrieval,
+  streamReasoning,
+  tools
+}: Agent): Said => ({
   instructions,
   ...(model === null ? {} : { model }),
   ...(greeting === null ? {} : { greeting }),
   retrieval,
   tools,
   grounding,
-  masking
+  masking,
+  streamReasoning
 })
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)

@@ -150,7 +150,8 @@ eachEngineLive("Migrations", (it, engine) => {
               unsupported: "annotate",
               contextTokens: 6_000,
               maxSearches: 0,
-              masking: null
+              masking: null,
+              streamReasoning: false
             }
           })
           yield* sql`drop database earlier`
