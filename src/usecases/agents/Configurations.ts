@@ -78,25 +78,14 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
   }
 }
 
-const ofAgent = ({
-  greeting,
-  grounding,
-  instructions,
-  masking,
-  model,
-  retrieval,
-  streamReasoning,
-  tools
-}: Agent): Said => ({
-  instructions,
-  ...(model === null ? {} : { model }),
-  ...(greeting === null ? {} : { greeting }),
-  retrieval,
-  tools,
-  grounding,
-  masking,
-  streamReasoning
-})
+const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
+  const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
+  return {
+    ...{ instructions, retrieval, tools, grounding, masking, streamReasoning },
+    ...(model === null ? {} : { model }),
+    ...(greeting === null ? {} : { greeting })
+  }
+}
 
 const same = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other)
 
@@ -120,6 +109,7 @@ const written = (agent: Agent): AgentConfiguration => {
     instructions,
     masking: _,
     model,
+    streamReasoning: ___,
     tools,
     topK,
     minScore,
@@ -135,7 +125,8 @@ const written = (agent: Agent): AgentConfiguration => {
     ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
     ...(same(agent.tools, tools) ? {} : { tools: agent.tools }),
     ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
-    ...(agent.masking === null ? {} : { masking: agent.masking })
+    ...(agent.masking === null ? {} : { masking: agent.masking }),
+    ...(agent.streamReasoning ? { streamReasoning: true } : {})
   }
 }
 
