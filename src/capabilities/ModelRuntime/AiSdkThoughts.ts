@@ -33,7 +33,7 @@ export class AiSdkThoughts {
   /** Ends what has not ended. */
   end(parts: Array<ModelPart>): void {
     this.#text.end(parts)
-    for (const id of [...this.#open.keys()]) this.#end(id, parts)
+    for (const id of this.#open.keys()) this.#end(id, parts)
   }
 
   #end(id: string, parts: Array<ModelPart>): void {

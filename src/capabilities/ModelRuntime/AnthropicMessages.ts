@@ -89,7 +89,7 @@ class AnthropicDecoder implements Decoder {
 
   end(parts: Array<ModelPart>): ModelError | null {
     if (this.#reason === null) return Failure.truncated()
-    for (const index of [...this.#thoughts.keys()]) this.#endThought(index, parts)
+    for (const index of this.#thoughts.keys()) this.#endThought(index, parts)
     this.#reasoning.end(parts)
     this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))

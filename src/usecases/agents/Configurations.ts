@@ -81,7 +81,12 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
 const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
   const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
   return {
-    ...{ instructions, retrieval, tools, grounding, masking, streamReasoning },
+    instructions,
+    retrieval,
+    tools,
+    grounding,
+    masking,
+    streamReasoning,
     ...(model === null ? {} : { model }),
     ...(greeting === null ? {} : { greeting })
   }
