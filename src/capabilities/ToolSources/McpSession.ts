@@ -43,7 +43,7 @@ const RemoteTool = Schema.Struct({
   description: Schema.optionalWith(Schema.String, { exact: true, default: () => "" }),
   inputSchema: JsonObject
 })
-export type RemoteTool = typeof RemoteTool.Type
+type RemoteTool = typeof RemoteTool.Type
 
 /** What a server lists. */
 export interface Listed {
