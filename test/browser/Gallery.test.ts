@@ -34,7 +34,7 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
   })()`)
 
 /** By name, the path of each page. */
-const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Gallery) =>
+const pagesOf = ({ agentId, conversations, failedId, freshId, museum, sourceId }: Gallery) =>
   ({
     start: "/app/start",
     "start-agent": `/app/start?agent=${agentId}`,
@@ -58,6 +58,15 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
         [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
       ])
     ),
+    ...Object.fromEntries(
+      ["wrong", "corrections", "findings", "impact", "values"].flatMap((part) => [
+        [`improve-${part}`, `/app/agents/${museum.agentId}/improve?part=${part}`],
+        [`improve-${part}-fresh`, `/app/agents/${freshId}/improve?part=${part}`]
+      ])
+    ),
+    "improve-draft": `/app/agents/${museum.agentId}/improve?part=corrections&correction=${museum.draftId}`,
+    "improve-approved": `/app/agents/${museum.agentId}/improve?part=corrections&correction=${museum.approvedId}`,
+    "improve-replay": `/app/agents/${museum.agentId}/improve?part=impact&replay=${museum.replayId}`,
     sources: `/app/sources?agent=${agentId}`,
     "sources-fresh": `/app/sources?agent=${freshId}`,
     source: `/app/sources/${sourceId}`,
@@ -93,6 +102,7 @@ const dialogs = [
   ["agent-cases", /Import|Importieren/],
   ["agent-experiments", /Run test cases|Testfälle stellen/],
   ["agent-experiments", /^(?:Show|Zeigen)/],
+  ["improve-draft", /^(?:Discard|Verwerfen)$/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["conversation-taken", /Canned replies|Textbausteine/],
@@ -123,7 +133,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
     })
     gallery = await fill(spoke, owner, addressOf(workshop))
     browser = await launch()
-  }, 120_000)
+  }, 240_000)
 
   afterAll(async () => {
     await browser.close()
@@ -188,7 +198,10 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
         // Where there is a keyboard on the glass, a window is not shown before that has made room for it.
         await until(
           () =>
-            page.getByRole("dialog").evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),
+            page
+              .getByRole("dialog")
+              .or(page.getByRole("alertdialog"))
+              .evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),
           (visible) => visible
         )
         await look(page, `gallery-dialog-${name}-${language}-${size}`)
@@ -196,6 +209,6 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       }
       expect(wrong).toEqual([])
       await context.close()
-    }, 360_000)
+    }, 480_000)
   }
 })

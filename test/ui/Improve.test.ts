@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest"
-import type { InsightGroup } from "../../src/ui/dashboard/api/Insights.ts"
+import type { InsightGroup } from "../../src/domain/conversations/Insights.ts"
 import { correctableOf } from "../../src/ui/dashboard/pages/improve/correctable.ts"
-import { findingWords, reasonIn, valuesOf } from "../../src/ui/dashboard/pages/improve/findingWords.ts"
 import { marked } from "../../src/ui/dashboard/pages/improve/marks.ts"
 import { monthsUntil } from "../../src/ui/dashboard/pages/improve/months.ts"
+import { reasonIn, reasonTexts, valuesOf } from "../../src/ui/dashboard/pages/improve/reasons.ts"
 
 const bracketed = (text: string, other: string, values: ReadonlyArray<string>) =>
   marked(text, other, values)
@@ -46,11 +46,11 @@ describe("Why something is a finding", () => {
 
   it("is said in a sentence, in both languages", () => {
     const numbers = { kind: "number", one: ["14"], other: ["30", "31"] } as const
-    expect(reasonIn(findingWords.en, format, numbers)).toBe("The numbers differ: 14 and 30, 31.")
-    expect(reasonIn(findingWords.de, format, numbers)).toBe("Die Zahlen weichen ab: 14 und 30, 31.")
-    expect(reasonIn(findingWords.en, format, { kind: "same", share: 0.875 })).toContain("88 %")
+    expect(reasonIn(reasonTexts.en, format, numbers)).toBe("The numbers differ: 14 and 30, 31.")
+    expect(reasonIn(reasonTexts.de, format, numbers)).toBe("Die Zahlen weichen ab: 14 und 30, 31.")
+    expect(reasonIn(reasonTexts.en, format, { kind: "same", share: 0.875 })).toContain("88 %")
     const unchanged = { kind: "unchanged", days: 212, thumbsUp: 1, thumbsDown: 4 } as const
-    expect(reasonIn(findingWords.en, format, unchanged)).toBe(
+    expect(reasonIn(reasonTexts.en, format, unchanged)).toBe(
       "Unchanged for 212 days. Replies that cite it were rated down 4 and up 1 times in the last 90 days."
     )
   })
@@ -80,7 +80,7 @@ describe("A correction of a group", () => {
     at: "2026-01-02T00:00:00.000Z",
     kind: "failed" as const
   })
-  const group: InsightGroup = {
+  const group: typeof InsightGroup.Encoded = {
     id: "grp_1",
     title: "Why?",
     count: 3,

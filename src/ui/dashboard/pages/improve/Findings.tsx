@@ -18,9 +18,10 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
-import { findingWords, reasonIn, valuesOf } from "./findingWords.ts"
+import { findingWords } from "./findingWords.ts"
 import css from "./Improve.module.css"
 import { marked } from "./marks.ts"
+import { reasonIn, valuesOf } from "./reasons.ts"
 
 const words = texts(
   {

@@ -97,7 +97,9 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
                 {t.stopped} {reason === null ? null : <span lang="en">{reason}</span>}
               </p>
             )}
-            <h3 role="status">{headline}</h3>
+            <div role="status">
+              <h3>{headline}</h3>
+            </div>
             <Loaded query={results}>
               {({ pages }) => {
                 const all = pages.flatMap((page) => page.results).filter(({ result }) => result !== null)

@@ -1,6 +1,6 @@
 /** What a correction of a group is made from. */
-import type { CorrectionRequest } from "../../api/improve/Corrections.ts"
-import type { InsightGroup } from "../../api/Insights.ts"
+import type { CreateCorrection } from "../../../../domain/agents/Correction.ts"
+import type { InsightGroup } from "../../../../domain/conversations/Insights.ts"
 
 /** The time of the report that has the group: in another one the group may be another. */
 export interface ReportTime {
@@ -10,7 +10,7 @@ export interface ReportTime {
 
 export interface Correctable {
   readonly agentId: string
-  readonly body: CorrectionRequest
+  readonly body: typeof CreateCorrection.Encoded
 }
 
 /**
@@ -18,7 +18,7 @@ export interface Correctable {
  * because a correction is one agent's. Null for a group without examples.
  */
 export const correctableOf = (
-  { examples, id }: InsightGroup,
+  { examples, id }: typeof InsightGroup.Encoded,
   agentId: string | undefined,
   { from, to }: ReportTime
 ): Correctable | null => {

@@ -1,6 +1,6 @@
 /** Findings in words. */
-import type { Finding, FindingReason } from "../../api/improve/Findings.ts"
 import { texts } from "../../text/Language.tsx"
+import { reasonTexts } from "./reasons.ts"
 
 export const findingWords = texts(
   {
@@ -11,13 +11,7 @@ export const findingWords = texts(
     contradictions: (count: string) => `Contradictions ${count}`,
     duplicates: (count: string) => `Duplicates ${count}`,
     stales: (count: string) => `Old pages ${count}`,
-    number: (one: string, other: string) => `The numbers differ: ${one} and ${other}.`,
-    date: (one: string, other: string) => `The dates differ: ${one} and ${other}.`,
-    negation: "One of them denies what the other says.",
-    same: (share: string) => `${share} of the shorter passage stands in the other one, too.`,
-    unchanged: (days: string) => `Unchanged for ${days} days.`,
-    rated: (down: string, up: string) =>
-      `Replies that cite it were rated down ${down} and up ${up} times in the last 90 days.`
+    ...reasonTexts.en
   },
   {
     contradiction: "Widerspruch",
@@ -27,46 +21,6 @@ export const findingWords = texts(
     contradictions: (count: string) => `Widersprüche ${count}`,
     duplicates: (count: string) => `Dubletten ${count}`,
     stales: (count: string) => `Alte Seiten ${count}`,
-    number: (one: string, other: string) => `Die Zahlen weichen ab: ${one} und ${other}.`,
-    date: (one: string, other: string) => `Die Daten weichen ab: ${one} und ${other}.`,
-    negation: "Das eine verneint, was das andere sagt.",
-    same: (share: string) => `${share} des kürzeren Abschnitts stehen auch im anderen.`,
-    unchanged: (days: string) => `Seit ${days} Tagen unverändert.`,
-    rated: (down: string, up: string) =>
-      `Antworten, die sie zitieren, wurden in den letzten 90 Tagen ${down}-mal schlecht und ${up}-mal gut bewertet.`
+    ...reasonTexts.de
   }
 )
-
-interface Format {
-  readonly number: (value: number) => string
-  readonly percent: (value: number) => string
-}
-
-/** Why it is a finding, a sentence or two. */
-export const reasonIn = (
-  t: (typeof findingWords)["en"],
-  { number, percent }: Format,
-  reason: FindingReason
-): string => {
-  switch (reason.kind) {
-    case "number":
-    case "date":
-      return t[reason.kind](reason.one.join(", "), reason.other.join(", "))
-    case "negation":
-      return t.negation
-    case "same":
-      return t.same(percent(reason.share))
-    case "unchanged":
-      return `${t.unchanged(number(reason.days))} ${t.rated(number(reason.thumbsDown), number(reason.thumbsUp))}`
-  }
-}
-
-/** What the first and the second passage of a finding say that the other does not. */
-export const valuesOf = ({
-  reasons
-}: Pick<Finding, "reasons">): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {
-  const stated = reasons.flatMap((reason) =>
-    reason.kind === "number" || reason.kind === "date" ? [reason] : []
-  )
-  return [stated.flatMap(({ one }) => one), stated.flatMap(({ other }) => other)]
-}
