@@ -102,7 +102,6 @@ const dialogs = [
   ["agent-cases", /Import|Importieren/],
   ["agent-experiments", /Run test cases|Testfälle stellen/],
   ["agent-experiments", /^(?:Show|Zeigen)/],
-  ["improve-draft", /^(?:Discard|Verwerfen)$/],
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["conversation-taken", /Canned replies|Textbausteine/],
@@ -198,10 +197,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
         // Where there is a keyboard on the glass, a window is not shown before that has made room for it.
         await until(
           () =>
-            page
-              .getByRole("dialog")
-              .or(page.getByRole("alertdialog"))
-              .evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),
+            page.getByRole("dialog").evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),
           (visible) => visible
         )
         await look(page, `gallery-dialog-${name}-${language}-${size}`)
