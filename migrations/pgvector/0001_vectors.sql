@@ -1,8 +1,9 @@
--- Vectors that the database compares: copies of chunk_embeddings, which stays the truth. Every profile has a table of its
--- own, because dimensions differ and an index is of one dimension; spoke_vector_table makes it when a server with that
--- profile starts. Applied only where the extension `vector` is there and chosen; nothing else depends on it.
+-- Vectors that the database compares: copies of chunk_embeddings, which stays the truth. Every profile has a table of
+-- its own, because dimensions differ and an index is of one dimension; spoke_vector_table makes it when a server with
+-- that profile starts. Applied only where the extension `vector` is there and chosen; nothing else depends on it.
 
--- What a vector row refers to. The agent comes first: it also finds an agent's chunks.
+-- What a vector row refers to. The agent comes first: it also finds an agent's chunks. Whoever reads a vector names an
+-- agent that was found by its tenant.
 create unique index chunks_agent_id on chunks (agent_id, id);
 
 -- Words within an agent. Without btree_gin the common words of other agents are read too.
@@ -27,7 +28,8 @@ create table vector_profiles (
   profile text primary key,
   number int not null unique generated always as identity,
   dimensions int not null check (dimensions between 1 and 4096),
-  -- What stands in chunk_embeddings from before is copied in the order of chunk_id, up to here so far.
+  -- What stands in chunk_embeddings from before is copied in the order of its key, up to this tenant and chunk so far.
+  copied_tenant text not null default '',
   copied_to text not null default '',
   filled boolean not null default false
 );
@@ -50,8 +52,8 @@ create function spoke_floats(stored bytea) returns float8[] language sql immutab
       ((get_byte(b, i + 3) & 127) << 1) | (get_byte(b, i + 2) >> 7) as e, get_byte(b, i + 3) >> 7 as s offset 0) bits
 $$;
 
--- Up to 1,900 dimensions a float32 vector fits its page beside the ids, up to 3,900 a float16 one. Such vectors are kept
--- in the row: fetched from outside it, a scan takes four times as long.
+-- Up to 1,900 dimensions a float32 vector fits its page beside the ids, up to 3,900 a float16 one. Such vectors are
+-- kept in the row: fetched from outside it, a scan takes four times as long.
 create function spoke_vector_type(dimensions int) returns text language sql immutable as $$
   select case when dimensions <= 1900 then 'vector' else 'halfvec' end || '(' || dimensions || ')'
 $$;
@@ -108,7 +110,7 @@ begin
     execute format('
       insert into %I (agent_id, chunk_id, source_id, embedding)
       select c.agent_id, c.id, c.source_id, spoke_floats(f.embedding)::%s
-      from fresh f join chunks c on c.id = f.chunk_id
+      from fresh f join chunks c on c.tenant_id = f.tenant_id and c.id = f.chunk_id
       where f.profile = $1 and length(f.embedding) = $2
       on conflict (agent_id, chunk_id) do update set embedding = excluded.embedding',
       'chunk_vectors_' || known.number, spoke_vector_type(known.dimensions)
@@ -144,33 +146,38 @@ create function spoke_fill_vectors(wanted text, most int) returns int language p
 declare
   known vector_profiles;
   seen int;
-  last text;
+  last text[];
 begin
   select * into known from vector_profiles where profile = wanted for update skip locked;
   if known.number is null then return null; end if;
   if known.filled then return 0; end if;
-  select count(*), max(chunk_id) into seen, last from (
-    select chunk_id from chunk_embeddings
-    where profile = wanted and chunk_id > known.copied_to
-    order by chunk_id limit most
+  -- Of all tenants, a batch at a time.
+  select count(*), max(array[batch.tenant_id, batch.chunk_id]) into seen, last from (
+    select tenant_id, chunk_id from chunk_embeddings
+    where profile = wanted and (tenant_id, chunk_id) > (known.copied_tenant, known.copied_to)
+    order by tenant_id, chunk_id limit most
   ) batch;
   execute format('
     insert into %I (agent_id, chunk_id, source_id, embedding)
     select c.agent_id, c.id, c.source_id, spoke_floats(e.embedding)::%s
-    from chunk_embeddings e join chunks c on c.id = e.chunk_id
-    where e.profile = $1 and e.chunk_id > $2 and e.chunk_id <= $3 and length(e.embedding) = $4
+    from chunk_embeddings e join chunks c on c.tenant_id = e.tenant_id and c.id = e.chunk_id
+    where e.profile = $1 and (e.tenant_id, e.chunk_id) > ($2, $3) and (e.tenant_id, e.chunk_id) <= ($4, $5)
+      and length(e.embedding) = $6
     -- None of them goes before its copy is there to go with it.
     for key share of c, e
     on conflict do nothing',
     'chunk_vectors_' || known.number, spoke_vector_type(known.dimensions)
-  ) using wanted, known.copied_to, last, known.dimensions * 4;
-  update vector_profiles set copied_to = coalesce(last, copied_to), filled = seen < most where profile = wanted;
+  ) using wanted, known.copied_tenant, known.copied_to, last[1], last[2], known.dimensions * 4;
+  update vector_profiles set copied_tenant = coalesce(last[1], copied_tenant), copied_to = coalesce(last[2], copied_to),
+    filled = seen < most where profile = wanted;
   return seen;
 end $$;
 
 -- The nearest chunks of a large agent, by the index. The choice is the caller's and not the planner's, who takes the
 -- index for agents that are read exactly in less time. Too few rows can come of it: the caller looks at their number.
-create function spoke_nearest(vectors text, agent text, query text, sources jsonb, wanted int)
+-- How far the index looks around is the caller's to say, because it takes most of a search's time: `breadth` candidates
+-- are kept while it walks.
+create function spoke_nearest(vectors text, agent text, query text, sources jsonb, wanted int, breadth int)
 returns setof text language plpgsql stable
   set enable_sort = off
   set enable_seqscan = off
@@ -183,7 +190,7 @@ begin
   -- Not settings of the function, like those above: only a superuser may attach settings of an extension to a function
   -- where a session has not loaded its library, as in every session that migrates or restores a dump. They end with the
   -- transaction, which is the caller's one statement.
-  perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true),
+  perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', breadth::text, true),
     set_config('hnsw.max_scan_tuples', '200000', true), set_config('hnsw.scan_mem_multiplier', '4', true);
   return query execute format('
     select chunk_id from %I

@@ -24,13 +24,14 @@ import * as SharedPauses from "../capabilities/ProviderBackoff/Sql.ts"
 import * as RerankHttp from "../capabilities/Reranker/Http.ts"
 import * as RerankNone from "../capabilities/Reranker/None.ts"
 import * as DerivedKeys from "../capabilities/SecretBox/DerivedKeys.ts"
+import * as BuiltInTools from "../capabilities/ToolSources/BuiltIn.ts"
 import * as Tesseract from "../capabilities/TextRecognition/Tesseract.ts"
 import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import { measuredSearch } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as BuiltInChannels from "../channels/BuiltIn.ts"
-import * as Registered from "../readers/connectors/Registered.ts"
+import * as RegisteredReaders from "../readers/connectors/Registered.ts"
 import { layerEmbedded, layerPostgres, isolateTenants, migrate, refuseReadOnly } from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
@@ -246,7 +247,8 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     groundingChecker(settings),
     vectorSearch(settings, replace),
-    Registered.layer
+    RegisteredReaders.layer,
+    BuiltInTools.layer
   ).pipe(
     Layer.provideMerge(
       Layer.mergeAll(

@@ -50,6 +50,10 @@ export type ModelPart =
   /** Before anything else, where another model answers than the one that was asked for: `provider/model`. */
   | { readonly _tag: "Answering"; readonly model: string }
   | { readonly _tag: "TextDelta"; readonly delta: string }
+  /** What the model thinks before it replies; no part of the reply. */
+  | { readonly _tag: "ReasoningDelta"; readonly delta: string }
+  /** A thought that has ended, as the provider wants it back beside the calls of tools that follow. */
+  | { readonly _tag: "Reasoning"; readonly text: string; readonly options: Prompt.ProviderOptions }
   /** `input` is the parsed argument object, or null when the model sent something else (`rawInput` then says what). */
   | {
       readonly _tag: "ToolCall"
@@ -66,6 +70,8 @@ export type ModelPart =
       /** Those of the input that the provider had read before and bills for less. */
       readonly cachedInputTokens?: number
       readonly outputTokens: number
+      /** Those of the output that were thought, where the provider counts them. */
+      readonly reasoningTokens?: number
       /** True where the provider did not count the tokens. */
       readonly isEstimated?: boolean
       /** The cost of the call, where the runtime knows it. */

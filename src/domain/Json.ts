@@ -25,7 +25,7 @@ const isDeeper = (value: unknown, depth: number): boolean =>
   value !== null &&
   (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
 
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
+export const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
 const clean = (value: JsonValue): JsonValue => {
   if (typeof value === "string") return sanitize(value)
@@ -83,3 +83,14 @@ export const differing = <A extends object>(given: A, usual: A): Partial<A> => {
   for (const name in given) if (canonical(given[name]) === canonical(usual[name])) delete kept[name]
   return kept
 }
+
+/** A value as text: what is no text is written as JSON. */
+export const written = (value: JsonValue): string =>
+  typeof value === "string" ? value : JSON.stringify(value)
+
+/** The names that a JSON pointer (RFC 6901) leads through. */
+export const segmentsOf = (pointer: string): ReadonlyArray<string> =>
+  pointer
+    .slice(1)
+    .split("/")
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"))

@@ -1,6 +1,7 @@
 /**
  * A stream continued where a client lost it. Waiting text leaves as one frame, so frames cannot be counted alike twice;
- * what a client counts is 1 for each `data:` frame but heartbeats, and for a `text-delta` the length of its `delta`.
+ * what a client counts is 1 for each `data:` frame but heartbeats and reasoning, which is told once, and for a `text-delta`
+ * the length of its `delta`.
  */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,7 +15,7 @@ const Delta = Schema.parseJson(
 const asDelta = Schema.decodeOption(Delta)
 
 const prefix = "data: "
-const beat = `${prefix}{"type":"data-heartbeat"`
+const uncounted = [`${prefix}{"type":"data-heartbeat"`, `${prefix}{"type":"reasoning-`]
 
 /**
  * `body` without its first `after` counts; comments, heartbeats and `[DONE]` do not count. Each chunk of `body` holds
@@ -28,7 +29,8 @@ export const skip = <E, R>(
   return Stream.suspend(() => {
     let left = after
     const rest = (frame: string): string => {
-      if (left === 0 || !frame.startsWith(`${prefix}{`) || frame.startsWith(beat)) return frame
+      if (left === 0 || !frame.startsWith(`${prefix}{`) || uncounted.some((one) => frame.startsWith(one)))
+        return frame
       const delta = Option.getOrNull(asDelta(frame.slice(prefix.length)))
       const size = delta === null ? 1 : delta.delta.length
       if (size <= left) {

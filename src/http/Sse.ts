@@ -53,6 +53,8 @@ class Writer implements Frames {
   private readonly full: boolean
   private text = 0
   private inText = false
+  private thought = 0
+  private inThought = false
   private inStep = false
   private broken = false
   private ended = false
@@ -63,19 +65,28 @@ class Writer implements Frames {
     this.keepAlive = keepAlive
   }
 
-  /** The frames of parts that were waiting together, their text as one delta. */
+  /** The frames of parts that were waiting together, their text as one delta, and likewise what is thought. */
   frames(parts: Iterable<TurnPart>): string {
     let out = ""
     let delta = ""
+    let thought = ""
     for (const part of parts) {
       if (part._tag === "TextDelta") {
+        out += this.reasoning(thought)
+        thought = ""
         delta += part.delta
         continue
       }
-      out += this.delta(delta) + this.part(part)
+      out += this.delta(delta)
       delta = ""
+      if (part._tag === "ReasoningDelta") {
+        thought += part.delta
+        continue
+      }
+      out += this.reasoning(thought) + this.part(part)
+      thought = ""
     }
-    return out + this.delta(delta)
+    return out + this.reasoning(thought) + this.delta(delta)
   }
 
   /** One error where there is no result; nothing but the end follows it. */
@@ -92,11 +103,25 @@ class Writer implements Frames {
 
   private delta(delta: string): string {
     if (delta === "") return ""
-    const start = this.inText
-      ? ""
-      : this.step(true) + `data: {"type":"text-start","id":"txt_${++this.text}"}\n\n`
+    const start =
+      this.endThought() +
+      (this.inText ? "" : this.step(true) + `data: {"type":"text-start","id":"txt_${++this.text}"}\n\n`)
     this.inText = true
     return `${start}data: {"type":"text-delta","id":"txt_${this.text}","delta":${JSON.stringify(delta)}}\n\n`
+  }
+
+  /** Beside text and steps, which stay as they are: their frames are the same with and without what was thought (http/Resume). */
+  private reasoning(delta: string): string {
+    if (delta === "") return ""
+    const start = this.inThought ? "" : frame({ type: "reasoning-start", id: `rsn_${++this.thought}` })
+    this.inThought = true
+    return start + frame({ type: "reasoning-delta", id: `rsn_${this.thought}`, delta })
+  }
+
+  private endThought(): string {
+    if (!this.inThought) return ""
+    this.inThought = false
+    return frame({ type: "reasoning-end", id: `rsn_${this.thought}` })
   }
 
   private endText(): string {
@@ -108,10 +133,13 @@ class Writer implements Frames {
   private step(open: boolean): string {
     if (this.inStep === open) return ""
     this.inStep = open
-    return open ? 'data: {"type":"start-step"}\n\n' : this.endText() + 'data: {"type":"finish-step"}\n\n'
+    return (
+      this.endThought() +
+      (open ? 'data: {"type":"start-step"}\n\n' : this.endText() + 'data: {"type":"finish-step"}\n\n')
+    )
   }
 
-  private part(part: Exclude<TurnPart, { readonly _tag: "TextDelta" }>): string {
+  private part(part: Exclude<TurnPart, { readonly _tag: "TextDelta" | "ReasoningDelta" }>): string {
     switch (part._tag) {
       case "RunEvent":
         return runEvent(this.full ? part.event : redactedForEndUser(part.event))
@@ -123,7 +151,7 @@ class Writer implements Frames {
         // In the middle of the text, which goes on.
         return source(part.citation)
       case "ToolCall":
-        return this.endText() + this.toolCall(part.id, part.name, part.input)
+        return this.endThought() + this.endText() + this.toolCall(part.id, part.name, part.input)
       case "ToolProgress":
         return this.full
           ? this.toolOutput(part.id, {
@@ -144,7 +172,7 @@ class Writer implements Frames {
         })
       case "Done":
         this.ended = true
-        return this.step(false) + finished(part.result)
+        return this.endThought() + this.step(false) + finished(part.result)
     }
   }
 

@@ -34,7 +34,7 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
   })()`)
 
 /** By name, the path of each page. */
-const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Gallery) =>
+const pagesOf = ({ agentId, conversations, failedId, freshId, museum, sourceId }: Gallery) =>
   ({
     start: "/app/start",
     "start-agent": `/app/start?agent=${agentId}`,
@@ -58,6 +58,15 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, sourceId }: Galler
         [`agent-${tab}-fresh`, `/app/agents/${freshId}/${tab}`]
       ])
     ),
+    ...Object.fromEntries(
+      ["wrong", "corrections", "findings", "impact", "values"].flatMap((part) => [
+        [`improve-${part}`, `/app/agents/${museum.agentId}/improve?part=${part}`],
+        [`improve-${part}-fresh`, `/app/agents/${freshId}/improve?part=${part}`]
+      ])
+    ),
+    "improve-draft": `/app/agents/${museum.agentId}/improve?part=corrections&correction=${museum.draftId}`,
+    "improve-approved": `/app/agents/${museum.agentId}/improve?part=corrections&correction=${museum.approvedId}`,
+    "improve-replay": `/app/agents/${museum.agentId}/improve?part=impact&replay=${museum.replayId}`,
     sources: `/app/sources?agent=${agentId}`,
     "sources-fresh": `/app/sources?agent=${freshId}`,
     source: `/app/sources/${sourceId}`,
@@ -123,7 +132,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
     })
     gallery = await fill(spoke, owner, addressOf(workshop))
     browser = await launch()
-  }, 120_000)
+  }, 240_000)
 
   afterAll(async () => {
     await browser.close()
@@ -196,6 +205,6 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       }
       expect(wrong).toEqual([])
       await context.close()
-    }, 360_000)
+    }, 480_000)
   }
 })

@@ -3,6 +3,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import { strToU8, zipSync } from "fflate"
 import { type Answer, type Spoke, until } from "../e2e/Spoke.ts"
+import { fillMuseum, type Museum } from "./ImproveWorld.ts"
 
 const pages: Readonly<Record<string, string>> = {
   "/": '<title>Workshop</title><main><h1>Workshop</h1><p>We repair bicycles of every make, usually within two days.</p><a href="/hours">Hours</a> <a href="/prices">Prices</a> <a href="/jobs">Jobs</a> <a href="/lost">Lost</a></main>',
@@ -45,6 +46,8 @@ export interface Gallery {
   readonly conversations: Readonly<Record<"answered" | "asked" | "taken" | "closed", string>>
   /** E-mail addresses by role, and their password. */
   readonly members: Readonly<Record<"viewer" | "agent" | "password", string>>
+  /** An agent about which there is something to improve. */
+  readonly museum: Museum
   /** The path on which an invited member chooses a password. */
   readonly invitation: string
 }
@@ -169,6 +172,7 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     content: "We open at half past nine, {{name}}."
   })
 
+  const museum = await fillMuseum(spoke, own)
   const members = {
     agent: "colleague@example.com",
     viewer: "viewer@example.com",
@@ -200,6 +204,7 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     failedId,
     conversations: { answered, asked, taken, closed },
     members,
+    museum,
     invitation: `${invitation.pathname}${invitation.hash}`
   }
 }

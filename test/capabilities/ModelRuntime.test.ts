@@ -59,7 +59,13 @@ for (const [name, make, path] of suites) {
         const { script, requests } = yield* stub
         script.push({ text: "Grüße, 世界 👋!", usage: { input: 11, output: 4 } })
         const parts = yield* collect()
-        expect(parts.slice(0, -1).map(({ _tag }) => _tag)).toEqual(["TextDelta", "TextDelta", "TextDelta"])
+        const thought = path === "/messages" ? ["ReasoningDelta", "Reasoning"] : []
+        expect(parts.slice(0, -1).map(({ _tag }) => _tag)).toEqual([
+          ...thought,
+          "TextDelta",
+          "TextDelta",
+          "TextDelta"
+        ])
         expect(textOf(parts)).toBe("Grüße, 世界 👋!")
         expect(parts.at(-1)).toEqual({ _tag: "Finish", reason: "stop", inputTokens: 11, outputTokens: 4 })
         const [sent] = requests

@@ -171,7 +171,7 @@ describe("The package", () => {
       "dist/types/fastify.d.ts",
       "dist/types/hono.d.ts",
       "dist/types/next.d.ts",
-      "migrations/0001_tenancy.sql"
+      "migrations/0001_accounts.sql"
     ]
     expect(needed.filter((name) => !has(name))).toEqual([])
   })

@@ -179,6 +179,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "POST /api/agents/:id/experiments": () => ({}),
   "POST /api/agents/:id/impact/replay": () => ({}),
   "POST /api/agents/:id/findings/:finding/dismiss": () => ({}),
+  "POST /api/agents/:id/findings/:finding/restore": () => ({}),
   "POST /api/agents/:id/corrections": () => ({}),
   "PATCH /api/corrections/:id": () => ({ answer: "Taken." }),
   "POST /api/corrections/:id/preview": () => ({}),

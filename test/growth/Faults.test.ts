@@ -366,9 +366,13 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
     subject({
       make: (size) =>
         Object.fromEntries(Array.from({ length: size }, (_, place) => [`name${place}`, "value"])),
-      run: ({ Bindings, Either }, input) =>
+      run: ({ Either, HttpRequest }, input) =>
         Either.map(
-          Bindings.requestOf({ method: "GET", url: "https://a.example/", headers: {}, query: {} }, input, []),
+          HttpRequest.requestOf(
+            { method: "GET", url: "https://a.example/", headers: {}, query: {} },
+            input,
+            []
+          ),
           ({ url }) => url.length
         )
     })

@@ -164,8 +164,8 @@ export const modelKinds: ReadonlyArray<Kind> = [
       const method = random.pick(["GET", "POST"] as const)
       return (factor) => ({ input: input(factor), method })
     },
-    ({ Bindings }, { input, method }) =>
-      Bindings.requestOf(
+    ({ HttpRequest }, { input, method }) =>
+      HttpRequest.requestOf(
         { method, url: "https://a.example/{id}?q=1", headers: {}, query: {} },
         (typeof input === "object" ? input : {}) as never,
         [{ to: "body:/a/b", value: "x" }]

@@ -1,6 +1,7 @@
 /** The modules that test/growth measures, by name. */
 export * as Arguments from "../../src/usecases/chat/tools/Arguments.ts"
 export * as Bindings from "../../src/usecases/chat/tools/Bindings.ts"
+export * as HttpRequest from "../../src/capabilities/ToolSources/HttpRequest.ts"
 export * as Query from "../../src/search/Query.ts"
 export * as ChatTurn from "../../src/domain/chat/ChatTurn.ts"
 export * as Citations from "../../src/usecases/chat/grounding/Citations.ts"

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import type { TurnPart } from "../../src/domain/chat/ChatTurn.ts"
 import { TurnFailed } from "../../src/domain/Errors.ts"
 import * as Sse from "../../src/http/Sse.ts"
-import { parts } from "./chat/UiStream.ts"
+import { parts, think } from "./chat/UiStream.ts"
 
 /** The majors that people use; what is called here has one shape in all of them. */
 const majors: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -55,6 +55,19 @@ describe.each(Object.entries(majors))("A stream read by %s", (_, load) => {
       { toolCallId: "call_2", state: "output-error" }
     ])
     expect(ofType(message, "data-done")).toMatchObject([{ data: { result: { reply: "Hello there" } } }])
+  })
+
+  it("has what the model thinks in parts of its own, beside the same text", async () => {
+    const thinking = parts.flatMap((part): ReadonlyArray<TurnPart> =>
+      part._tag === "TextDelta" ? [think("Hm, "), think("so."), part, think("And?")] : [part]
+    )
+    const message = await read(load, await body(Stream.fromIterable(thinking)))
+    expect(message.errors).toEqual([])
+    const reasoning = ofType(message, "reasoning").map((part) => ("text" in part ? part.text : ""))
+    expect(reasoning.join("|")).toBe("Hm, so.|And?|Hm, so.|And?Hm, so.|And?")
+    expect(ofType(message, "reasoning").every((part) => "state" in part && part.state === "done")).toBe(true)
+    const text = ofType(message, "text").map((part) => ("text" in part ? part.text : ""))
+    expect(text.join("")).toBe("Let me look. Hello there")
   })
 
   it("whose client asked for heartbeats has the same message", async () => {

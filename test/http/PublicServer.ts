@@ -357,6 +357,7 @@ const useCases = Layer.unwrapEffect(
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         masking: null,
+        streamReasoning: false,
         version: 1,
         publishedVersion: 1,
         split: null,

@@ -42,6 +42,27 @@ const messages = (response: HttpClientResponse.HttpClientResponse) =>
       )
     : Stream.filter(Stream.fromEffect(response.text), (text) => text !== "")
 
+const decodeVersion = Schema.decodeUnknownOption(
+  Schema.Struct({ _meta: Schema.Struct({ "io.modelcontextprotocol/protocolVersion": Schema.String }) })
+)
+
+/** What a line without a handshake says of itself, repeated where HTTP wants it. */
+const headersOf = (method: string | undefined, params: JsonObject | undefined) =>
+  Option.match(decodeVersion(params), {
+    onNone: () => ({}),
+    onSome: ({ _meta }) => ({
+      "mcp-protocol-version": inHeader(_meta["io.modelcontextprotocol/protocolVersion"]),
+      "mcp-method": inHeader(method ?? ""),
+      ...(typeof params?.["name"] === "string" ? { "mcp-name": inHeader(params["name"]) } : {})
+    })
+  })
+
+/** What is no plain ASCII, and what looks encoded, in base64. */
+const inHeader = (text: string): string =>
+  /^[!-~]*$/.test(text) && !text.startsWith("=?")
+    ? text
+    : `=?base64?${Buffer.from(text).toString("base64")}?=`
+
 const failed = (id: Id, message: string) =>
   write(JSON.stringify({ jsonrpc: "2.0", id, error: { code: -32_000, message } }))
 
@@ -51,10 +72,11 @@ const serve = (flags: Connection.Flags) =>
     const waiting = yield* FiberMap.make<string>()
     const places = yield* Effect.makeSemaphore(atOnce)
 
-    const forwarded = (line: string, id: Id | undefined) =>
+    const forwarded = (line: string, id: Id | undefined, headers: Readonly<Record<string, string>>) =>
       ask(
         HttpClientRequest.post("/mcp").pipe(
           HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
+          HttpClientRequest.setHeaders(headers),
           HttpClientRequest.bodyText(line, "application/json")
         )
       ).pipe(
@@ -80,7 +102,7 @@ const serve = (flags: Connection.Flags) =>
         })
       }
       const name = id === undefined ? `notification ${crypto.randomUUID()}` : JSON.stringify(id)
-      return Effect.asVoid(FiberMap.run(waiting, name, forwarded(line, id)))
+      return Effect.asVoid(FiberMap.run(waiting, name, forwarded(line, id, headersOf(method, params))))
     }
 
     yield* NodeStream.stdin.pipe(

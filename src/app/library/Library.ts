@@ -8,7 +8,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as AiSdk from "../../capabilities/ModelRuntime/AiSdk.ts"
-import * as InProcess from "../../capabilities/ToolSource/InProcess.ts"
+import * as InProcess from "../../capabilities/ToolSources/InProcess.ts"
 import { isChannelName, OtherChannels } from "../../capabilities/ChannelAdapters.ts"
 import { hostChannel } from "../../channels/Host.ts"
 import { hostReader } from "../../readers/connectors/Host.ts"
@@ -88,7 +88,7 @@ const logging = ({ log }: SpokeSettings) =>
 /** What a host may put in the place of ours. */
 export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
-/** Nothing where there are none: a host may bring a `ToolSource` of its own. */
+/** Nothing where there are none: a host may bring `OtherToolSources` of its own. */
 const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
   Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
 

@@ -25,7 +25,7 @@ import { Realtime } from "../../capabilities/Realtime.ts"
 import { Reranker } from "../../capabilities/Reranker.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { TextRecognition } from "../../capabilities/TextRecognition.ts"
-import { ToolSource } from "../../capabilities/ToolSource.ts"
+import { OtherToolSources, ToolSources } from "../../capabilities/ToolSources.ts"
 import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 
 const tags = {
@@ -47,6 +47,7 @@ const tags = {
   ModelRuntime,
   OtherChannels,
   OtherEmbedders,
+  OtherToolSources,
   OutboundAddresses,
   OutboundHttp,
   PasskeyProofs,
@@ -57,7 +58,7 @@ const tags = {
   SecretBox,
   SourceReaders,
   TextRecognition,
-  ToolSource,
+  ToolSources,
   VectorSearch
 }
 

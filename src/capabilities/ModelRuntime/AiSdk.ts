@@ -12,6 +12,7 @@ import type {
   AiSdkCall,
   AiSdkMessage,
   AiSdkModel,
+  AiSdkProviderOptions,
   AiSdkToolPart,
   AiSdkUserPart
 } from "../../domain/chat/AiSdkModel.ts"
@@ -24,6 +25,7 @@ import {
   type ModelRuntimeService
 } from "../ModelRuntime.ts"
 import { outputOf } from "./ChatMessages.ts"
+import { AiSdkThoughts } from "./AiSdkThoughts.ts"
 import * as Failure from "./ProviderFailure.ts"
 import { defaultContextWindow } from "./ProviderStream.ts"
 import { ReplyText } from "./ReplyText.ts"
@@ -41,8 +43,19 @@ const userPart = (part: Prompt.UserMessagePart): AiSdkUserPart =>
         ...(part.fileName === undefined ? {} : { filename: part.fileName })
       }
 
+/** It is JSON as it came from the SDK, and goes back to it. */
+const isProviderOptions = (value: unknown): value is AiSdkProviderOptions =>
+  isObject(value) && Object.values(value).every(isObject)
+
+/** Thoughts of other runtimes are left out: this model's provider could not read them. */
+const thought = ({ options: { aiSdk }, text }: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
+  if (aiSdk === undefined) return []
+  return [{ type: "reasoning", text, ...(isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {}) }]
+}
+
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<AiSdkAssistantPart> => {
   if (part.type === "text") return [{ type: "text", text: part.text }]
+  if (part.type === "reasoning") return thought(part)
   return part.type === "tool-call" && !part.providerExecuted
     ? [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params }]
     : []
@@ -99,11 +112,14 @@ const reasonOf = (reason: unknown): FinishReason =>
 
 /** The second version has numbers, the third has objects of them. */
 const usageIn = (usage: unknown) => {
-  const { cachedInputTokens, inputTokens, outputTokens }: WireObject = isObject(usage) ? usage : {}
+  const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens }: WireObject = isObject(usage)
+    ? usage
+    : {}
   return {
     input: isObject(inputTokens) ? inputTokens.total : inputTokens,
     cached: isObject(inputTokens) ? inputTokens.cacheRead : cachedInputTokens,
-    output: isObject(outputTokens) ? outputTokens.total : outputTokens
+    output: isObject(outputTokens) ? outputTokens.total : outputTokens,
+    reasoning: isObject(outputTokens) ? outputTokens.reasoning : reasoningTokens
   }
 }
 
@@ -164,6 +180,7 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
         (open) => Effect.sync(() => open.abort())
       )
       const text = new ReplyText()
+      const thoughts = new AiSdkThoughts()
       let hasBegun = false
       let hasFinished = false
       let hasCalls = false
@@ -176,6 +193,11 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
             hasBegun = true
             if (typeof part.delta !== "string") return Failure.malformed("a delta's text has a wrong shape")
             return text.add(part.delta, parts) ? parts : Failure.malformed("the reply is too long")
+          case "reasoning-start":
+          case "reasoning-delta":
+          case "reasoning-end":
+            hasBegun = true
+            return thoughts.read(part, parts) ? parts : Failure.malformed("the reasoning is too long")
           case "tool-call": {
             hasBegun = true
             const { input, providerExecuted, toolCallId, toolName } = part
@@ -188,13 +210,14 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
           case "error":
             return { failed: part.error }
           case "finish": {
-            const { cached, input, output } = usageIn(part.usage)
+            const { cached, input, output, reasoning } = usageIn(part.usage)
+            thoughts.end(parts)
             text.end(parts)
             hasFinished = true
             parts.push({
               _tag: "Finish",
               reason: hasCalls ? "tool-calls" : reasonOf(part.finishReason),
-              ...usageOf(request, text.text, input, output, cached)
+              ...usageOf(request, text.text, input, output, cached, reasoning)
             })
             return parts
           }

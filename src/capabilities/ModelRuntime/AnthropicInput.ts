@@ -31,8 +31,16 @@ const userPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
   return [{ type: "document", title: attachment.name, source: sourceOf(attachment.url) }]
 }
 
+/** Another provider's thoughts are left out: they have no signature of this one's. */
+const thought = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
+  const { redactedData, signature } = anthropic ?? {}
+  if (typeof signature === "string") return [{ type: "thinking", thinking, signature }]
+  return typeof redactedData === "string" ? [{ type: "redacted_thinking", data: redactedData }] : []
+}
+
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Wire> => {
   if (part.type === "text") return text(part.text)
+  if (part.type === "reasoning") return thought(part)
   if (part.type !== "tool-call" || part.providerExecuted) return []
   const { id, name, params } = part
   const input = typeof params === "object" && params !== null && !Array.isArray(params) ? params : {}

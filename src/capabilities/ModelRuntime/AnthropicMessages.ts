@@ -23,6 +23,9 @@ import { countOf, isObject, parseObject, type WireObject } from "./WireJson.ts"
 /** Most tokens of one reply, its thinking included: the interface wants a number, and all current models write as many. */
 const maxOutputTokens = 16_384
 
+/** Characters of the signature of one thought. */
+const maxSignatureLength = 256 * 1024
+
 const reasons: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
   stop_sequence: "stop",
@@ -45,6 +48,9 @@ class AnthropicDecoder implements Decoder {
   readonly #request: ModelRequest
   readonly #calls = new ToolCalls()
   readonly #text = new ReplyText()
+  readonly #reasoning = new ReplyText("ReasoningDelta")
+  /** What is thought, by its place among the blocks of the reply, until the block has ended. */
+  readonly #thoughts = new Map<number, { thinking: string; signature: string }>()
   /** Places of the calls among the blocks of the reply. */
   readonly #called = new Set<number>()
   #input: WireObject = {}
@@ -66,6 +72,9 @@ class AnthropicDecoder implements Decoder {
         return this.#block(event.index, event.content_block, parts)
       case "content_block_delta":
         return this.#delta(event.index, event.delta, parts)
+      case "content_block_stop":
+        this.#endThought(event.index, parts)
+        return null
       case "message_delta":
         return this.#change(event)
       case "message_stop":
@@ -73,13 +82,15 @@ class AnthropicDecoder implements Decoder {
       case "error":
         return Failure.brokenOff(event.error)
       default:
-        // Pings, the ends of blocks, and what the interface is given later; one without a type is of another interface.
+        // Pings, and what the interface is given later; one without a type is of another interface.
         return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
     }
   }
 
   end(parts: Array<ModelPart>): ModelError | null {
     if (this.#reason === null) return Failure.truncated()
+    for (const index of this.#thoughts.keys()) this.#endThought(index, parts)
+    this.#reasoning.end(parts)
     this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))
     parts.push({
@@ -106,7 +117,15 @@ class AnthropicDecoder implements Decoder {
   #block(index: unknown, block: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(block) || typeof index !== "number") return Failure.malformed("a block has a wrong shape")
     if (block.type === "text") return this.#say(block.text ?? "", parts)
-    // Thinking, and what the provider's own tools do, is no part of a reply.
+    if (block.type === "thinking") {
+      this.#thoughts.set(index, { thinking: "", signature: "" })
+      return this.#think(index, block, parts)
+    }
+    if (block.type === "redacted_thinking" && typeof block.data === "string") {
+      parts.push({ _tag: "Reasoning", text: "", options: { anthropic: { redactedData: block.data } } })
+      return null
+    }
+    // What the provider's own tools do is no part of a reply.
     if (block.type !== "tool_use") return null
     const { id, input, name } = block
     if (typeof id !== "string" || typeof name !== "string") {
@@ -121,10 +140,33 @@ class AnthropicDecoder implements Decoder {
   #delta(index: unknown, delta: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(delta) || typeof index !== "number") return Failure.malformed("a delta has a wrong shape")
     if (delta.type === "text_delta") return this.#say(delta.text, parts)
+    if (delta.type === "thinking_delta" || delta.type === "signature_delta") {
+      return this.#think(index, delta, parts)
+    }
     if (delta.type !== "input_json_delta" || !this.#called.has(index)) return null
     const { partial_json: rawInput } = delta
     if (typeof rawInput !== "string") return Failure.malformed("a tool call has a wrong shape")
     return this.#call({ slot: index, id: "", name: "", rawInput })
+  }
+
+  #think(index: number, { signature, thinking }: WireObject, parts: Array<ModelPart>): ModelError | null {
+    const thought = this.#thoughts.get(index)
+    if (thought === undefined) return null
+    if (typeof signature === "string") thought.signature += signature
+    if (thought.signature.length > maxSignatureLength) return Failure.malformed("a signature is too long")
+    if (typeof thinking !== "string" || thinking === "") return null
+    thought.thinking += thinking
+    return this.#reasoning.add(thinking, parts) ? null : Failure.malformed("the reasoning is too long")
+  }
+
+  /** The block goes back as it came: its signature is of these very characters. */
+  #endThought(index: unknown, parts: Array<ModelPart>): void {
+    const thought = typeof index === "number" ? this.#thoughts.get(index) : undefined
+    if (typeof index !== "number" || thought === undefined) return
+    this.#thoughts.delete(index)
+    const { signature, thinking } = thought
+    if (signature === "") return
+    parts.push({ _tag: "Reasoning", text: thinking, options: { anthropic: { signature } } })
   }
 
   #say(text: unknown, parts: Array<ModelPart>): ModelError | null {

@@ -7,7 +7,7 @@ import {
   type ModelRequest,
   type ToolDeclaration
 } from "../ModelRuntime.ts"
-import { accepts, chatMessages } from "./ChatMessages.ts"
+import { accepts, chatMessages, type ReasoningField, reasoningFields } from "./ChatMessages.ts"
 import type { Decoder } from "./ProviderAnswer.ts"
 import { versioned } from "./ProviderApi.ts"
 import * as Failure from "./ProviderFailure.ts"
@@ -47,6 +47,8 @@ class ChatDecoder implements Decoder {
   readonly #request: ModelRequest
   readonly #calls = new ToolCalls()
   readonly #text = new ReplyText()
+  readonly #reasoning = new ReplyText("ReasoningDelta")
+  #reasoningField: ReasoningField | null = null
   #reason: string | null = null
   #usage: WireObject | null = null
   isFinished = false
@@ -73,9 +75,15 @@ class ChatDecoder implements Decoder {
 
   end(parts: Array<ModelPart>): ModelError | null {
     if (this.#reason === null) return Failure.truncated()
+    this.#reasoning.end(parts)
+    if (this.#reasoningField !== null) {
+      const options = { chatCompletions: { field: this.#reasoningField } }
+      parts.push({ _tag: "Reasoning", text: this.#reasoning.text, options })
+    }
     this.#text.end(parts)
     parts.push(...this.#calls.finished(() => typeId("call", 0)))
     const details = this.#usage?.prompt_tokens_details
+    const outputDetails = this.#usage?.completion_tokens_details
     const stopped = this.#reason === "stop" && !this.#calls.isEmpty
     parts.push({
       _tag: "Finish",
@@ -85,7 +93,8 @@ class ChatDecoder implements Decoder {
         this.#text.text,
         this.#usage?.prompt_tokens,
         this.#usage?.completion_tokens,
-        isObject(details) ? details.cached_tokens : null
+        isObject(details) ? details.cached_tokens : null,
+        isObject(outputDetails) ? outputDetails.reasoning_tokens : null
       )
     })
     this.isFinished = true
@@ -95,6 +104,7 @@ class ChatDecoder implements Decoder {
   #choice({ delta, finish_reason }: WireObject, parts: Array<ModelPart>): ModelError | null {
     if (!isAbsent(delta)) {
       if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
+      if (!this.#think(delta, parts)) return Failure.malformed("the reasoning is too long")
       for (const text of [delta.content, delta.refusal]) {
         if (isAbsent(text) || text === "") continue
         if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
@@ -106,6 +116,17 @@ class ChatDecoder implements Decoder {
     }
     if (typeof finish_reason === "string" && finish_reason !== "") this.#reason = finish_reason
     return null
+  }
+
+  /** Services differ in the field's name; some send both. */
+  #think(delta: WireObject, parts: Array<ModelPart>): boolean {
+    for (const field of reasoningFields) {
+      const text = delta[field]
+      if (typeof text !== "string" || text === "") continue
+      this.#reasoningField = field
+      return this.#reasoning.add(text, parts)
+    }
+    return true
   }
 
   #addCalls(pieces: unknown): boolean {

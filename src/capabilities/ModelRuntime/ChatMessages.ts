@@ -26,6 +26,20 @@ export const argumentsOf = ({ params }: Prompt.ToolCallPart): string =>
 export const outputOf = ({ result }: Prompt.ToolResultPart): string =>
   typeof result === "string" ? result : (JSON.stringify(result) ?? "null")
 
+/** Fields in which services send what a model thinks. */
+export const reasoningFields = ["reasoning_content", "reasoning"] as const
+export type ReasoningField = (typeof reasoningFields)[number]
+
+/** What was thought before calls of tools: some services refuse the calls without it. */
+const reasoningOf = (parts: ReadonlyArray<Prompt.AssistantMessagePart>): Wire =>
+  Object.fromEntries(
+    parts.flatMap((part) => {
+      if (part.type !== "reasoning") return []
+      const field = reasoningFields.find((name) => name === part.options["chatCompletions"]?.["field"])
+      return field === undefined ? [] : [[field, part.text] as const]
+    })
+  )
+
 const user = ({ content }: Prompt.UserMessage): Wire =>
   content.every(({ type }) => type === "text")
     ? { role: "user", content: textOf(content) }
@@ -39,7 +53,7 @@ const assistant = ({ content }: Prompt.AssistantMessage): Wire => {
       : []
   )
   if (calls.length === 0) return { role: "assistant", content: text }
-  return { role: "assistant", content: text === "" ? null : text, tool_calls: calls }
+  return { role: "assistant", content: text === "" ? null : text, ...reasoningOf(content), tool_calls: calls }
 }
 
 const toMessages = (message: Prompt.Message): ReadonlyArray<Wire> => {

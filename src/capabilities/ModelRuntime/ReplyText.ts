@@ -1,4 +1,4 @@
-/** The text of one reply, cleaned as it streams: what a model writes is stored, and no store holds NUL. */
+/** The text of one reply, or of what is thought before it, cleaned as it streams: what a model writes is stored, and no store holds NUL. */
 import { sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
 
@@ -11,9 +11,14 @@ const endsInHalf = (text: string): boolean => {
 }
 
 export class ReplyText {
+  readonly #tag: "TextDelta" | "ReasoningDelta"
   /** The first half of a surrogate pair, whose other half some providers send in the next delta. */
   #half = ""
   #text = ""
+
+  constructor(tag: "TextDelta" | "ReasoningDelta" = "TextDelta") {
+    this.#tag = tag
+  }
 
   /** All of it so far. */
   get text(): string {
@@ -38,6 +43,6 @@ export class ReplyText {
     const delta = sanitize(text)
     if (delta === "") return
     this.#text += delta
-    parts.push({ _tag: "TextDelta", delta })
+    parts.push({ _tag: this.#tag, delta })
   }
 }

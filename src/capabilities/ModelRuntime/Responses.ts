@@ -29,6 +29,7 @@ class ResponsesDecoder implements Decoder {
   /** Ids of the calls that were handed on. */
   readonly #called = new Set<string>()
   readonly #text = new ReplyText()
+  readonly #reasoning = new ReplyText("ReasoningDelta")
   isFinished = false
 
   constructor(request: ModelRequest) {
@@ -43,6 +44,11 @@ class ResponsesDecoder implements Decoder {
       case "response.output_text.delta":
       case "response.refusal.delta":
         return this.#delta(event.delta, parts)
+      case "response.reasoning_text.delta":
+      case "response.reasoning_summary_text.delta":
+        return this.#think(event.delta, parts)
+      case "response.reasoning_summary_part.added":
+        return this.#reasoning.text === "" ? null : this.#think("\n\n", parts)
       case "response.output_item.done":
         return this.#item(event.item, parts)
       case "response.completed":
@@ -68,6 +74,11 @@ class ResponsesDecoder implements Decoder {
     return this.#text.add(delta, parts) ? null : Failure.malformed("the reply is too long")
   }
 
+  #think(delta: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (typeof delta !== "string") return Failure.malformed("a delta's reasoning has a wrong shape")
+    return this.#reasoning.add(delta, parts) ? null : Failure.malformed("the reasoning is too long")
+  }
+
   #item(item: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(item)) return Failure.malformed("an output item has a wrong shape")
     if (item.type !== "function_call") return null
@@ -83,6 +94,7 @@ class ResponsesDecoder implements Decoder {
 
   #finish(response: unknown, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(response)) return Failure.malformed("the finish has a wrong shape")
+    this.#reasoning.end(parts)
     this.#text.end(parts)
     // Servers that leave `output_item.done` out still list every item here.
     for (const item of itemsOf(response.output)) {
@@ -91,6 +103,7 @@ class ResponsesDecoder implements Decoder {
     }
     const usage: WireObject = isObject(response.usage) ? response.usage : {}
     const details = usage.input_tokens_details
+    const outputDetails = usage.output_tokens_details
     parts.push({
       _tag: "Finish",
       reason: this.#reasonOf(response),
@@ -99,7 +112,8 @@ class ResponsesDecoder implements Decoder {
         this.#text.text,
         usage.input_tokens,
         usage.output_tokens,
-        isObject(details) ? details.cached_tokens : null
+        isObject(details) ? details.cached_tokens : null,
+        isObject(outputDetails) ? outputDetails.reasoning_tokens : null
       )
     })
     this.isFinished = true

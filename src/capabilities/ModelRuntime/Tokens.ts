@@ -19,15 +19,18 @@ export const usageOf = (
   reply: string,
   input: unknown,
   output: unknown,
-  cachedInput: unknown
+  cachedInput: unknown,
+  reasoning?: unknown
 ) => {
   const inputTokens = countOf(input)
   const outputTokens = countOf(output)
   const cachedInputTokens = countOf(cachedInput)
+  const reasoningTokens = countOf(reasoning)
   return {
     inputTokens: inputTokens ?? estimatePrompt(request),
     outputTokens: outputTokens ?? estimateTokens(reply),
     ...(cachedInputTokens === null || cachedInputTokens === 0 ? {} : { cachedInputTokens }),
+    ...(reasoningTokens === null || reasoningTokens === 0 ? {} : { reasoningTokens }),
     ...(inputTokens === null || outputTokens === null ? { isEstimated: true } : {})
   }
 }

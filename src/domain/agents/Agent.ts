@@ -60,6 +60,8 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   grounding: GroundingSettings,
   /** Null: nothing is masked. */
   masking: Schema.NullOr(Masking),
+  /** Streams of `/v1` carry what the model thinks before it replies. It may repeat instructions and sources. */
+  streamReasoning: Schema.Boolean,
   /** The newest: of every change there is one. */
   version: Version,
   /** The version of these settings, which turns use. */
@@ -97,7 +99,8 @@ export const CreateAgent = Schema.Struct({
   retrieval: optional(RetrievalInput),
   tools: optional(ToolNames),
   grounding: optional(GroundingInput),
-  masking: optional(Schema.NullOr(MaskingInput))
+  masking: optional(Schema.NullOr(MaskingInput)),
+  streamReasoning: optional(Schema.Boolean)
 })
 export type CreateAgent = typeof CreateAgent.Type
 
@@ -125,6 +128,7 @@ export const PatchAgent = Schema.Struct({
   grounding: optional(Schema.NullOr(GroundingInput)),
   /** As a whole. */
   masking: optional(Schema.NullOr(MaskingInput)),
+  streamReasoning: optional(Schema.Boolean),
   note: optional(Note),
   /** False: the version that the change makes is a draft, which no turn uses. */
   publish: optional(Schema.Boolean),

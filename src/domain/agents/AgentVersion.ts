@@ -24,7 +24,8 @@ export const AgentVersionSettings = Schema.Struct(Agent.fields).pick(
   "retrieval",
   "tools",
   "grounding",
-  "masking"
+  "masking",
+  "streamReasoning"
 )
 export type AgentVersionSettings = typeof AgentVersionSettings.Type
 

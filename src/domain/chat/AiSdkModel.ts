@@ -3,11 +3,17 @@
  * is named here: whoever has such an object has the SDK.
  */
 
+type Json = null | string | number | boolean | Array<Json> | { [name: string]: Json | undefined }
+/** What a provider has said of a part of its own, by its name. */
+export type AiSdkProviderOptions = Record<string, { [name: string]: Json | undefined }>
+
 export type AiSdkUserPart =
   | { type: "text"; text: string }
   | { type: "file"; data: Uint8Array | string | URL; mediaType: string; filename?: string }
 export type AiSdkAssistantPart =
-  { type: "text"; text: string } | { type: "tool-call"; toolCallId: string; toolName: string; input: unknown }
+  | { type: "text"; text: string }
+  | { type: "reasoning"; text: string; providerOptions?: AiSdkProviderOptions }
+  | { type: "tool-call"; toolCallId: string; toolName: string; input: unknown }
 export interface AiSdkToolPart {
   type: "tool-result"
   toolCallId: string

@@ -129,6 +129,8 @@ export type CompleteTurnResult = typeof CompleteTurnResult.Type
 /** What a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
 export type TurnPart =
   | { readonly _tag: "TextDelta"; readonly delta: string }
+  /** What the model thinks; no part of the reply. */
+  | { readonly _tag: "ReasoningDelta"; readonly delta: string }
   | { readonly _tag: "Citation"; readonly citation: Citation }
   | { readonly _tag: "ToolCall"; readonly id: string; readonly name: string; readonly input: unknown }
   | { readonly _tag: "ToolProgress"; readonly id: string; readonly text: string }

@@ -15,6 +15,10 @@ export type StreamPart =
   | { readonly type: "text-start"; readonly id: string }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
   | { readonly type: "text-end"; readonly id: string }
+  /** What the model thinks before it replies, where the agent streams it. Its text may still be open, and goes on afterwards. */
+  | { readonly type: "reasoning-start"; readonly id: string }
+  | { readonly type: "reasoning-delta"; readonly id: string; readonly delta: string }
+  | { readonly type: "reasoning-end"; readonly id: string }
   | {
       readonly type: "source-url"
       /** The chunk's id. */

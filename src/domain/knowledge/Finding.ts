@@ -56,8 +56,12 @@ export const Finding = Schema.Struct({
 })
 export type Finding = typeof Finding.Type
 
+export const FindingCounts = Schema.Struct({ contradiction: Count, duplicate: Count, stale: Count })
+
 export const FindingPage = Schema.Struct({
   findings: Schema.Array(Finding),
+  /** Of each kind, whichever is asked for. */
+  counts: FindingCounts,
   /** False while passages are still to be compared. */
   isComplete: Schema.Boolean,
   nextCursor: Schema.NullOr(Schema.String)

@@ -20,6 +20,7 @@ import { answer } from "../server/Boundary.ts"
 import { authenticate, authorities } from "../KeyAuth.ts"
 import * as RequestId from "../server/RequestId.ts"
 import * as Rpc from "./Rpc.ts"
+import * as Stateless from "./Stateless.ts"
 import * as Tools from "./Tools.ts"
 
 /** Where it is. */
@@ -83,24 +84,33 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const nameOf = (key: AgentKey) => Effect.map(agents.get(key, key.agentId), ({ name }) => name)
 
+      const instructionsOf = (agent: string) =>
+        `Answers and passages from the sources of the agent “${agent}”. Cite what you use.`
+
       const initialized = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
         Effect.map(nameOf(key), (agent) =>
           Rpc.result(id, {
             protocolVersion: Rpc.negotiated(wanted),
             capabilities: { tools: { listChanged: false } },
             serverInfo: { name: "spoke", title: agent, version },
-            instructions: `Answers and passages from the sources of the agent “${agent}”. Cite what you use.`
+            instructions: instructionsOf(agent)
           })
         )
 
       /** One call, told as it goes where the client asked for that. */
-      const called = (key: AgentKey, id: Rpc.Id, params: Rpc.Body, events: boolean) => {
+      const called = (
+        key: AgentKey,
+        id: Rpc.Id,
+        params: Rpc.Body,
+        events: boolean,
+        result: typeof Rpc.result
+      ) => {
         const { arguments: given = {}, name } = params
         if (!Tools.isName(name)) {
           return Effect.succeed(json(Rpc.failure(id, Rpc.codes.parameters, "There is no such tool.")))
         }
         const run: Run = (progress) =>
-          Effect.map(tools.call(key, name, given, progress), (found) => Rpc.result(id, found))
+          Effect.map(tools.call(key, name, given, progress), (found) => result(id, found))
         const token = Option.filter(decodeToken(params), () => events)
         return Option.match(token, {
           onNone: () =>
@@ -125,20 +135,47 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           case "tools/list":
             return Effect.map(nameOf(key), (agent) => json(Rpc.result(id, { tools: Tools.list(key, agent) })))
           case "tools/call":
-            return called(key, id, params, events)
+            return called(key, id, params, events, Rpc.result)
           default:
             return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method.")))
+        }
+      }
+
+      const result = (id: Rpc.Id, given: Rpc.Body) => Stateless.result(version, id, given)
+
+      /** A request that is complete in itself. */
+      const answeredAlone = (
+        key: AgentKey,
+        { method, params = {} }: Rpc.Message,
+        id: Rpc.Id,
+        events: boolean
+      ) => {
+        switch (method) {
+          case "server/discover":
+            return Effect.map(nameOf(key), (agent) =>
+              json(
+                result(id, {
+                  supportedVersions: Rpc.versions,
+                  capabilities: { tools: {} },
+                  instructions: instructionsOf(agent),
+                  ...Stateless.caching
+                })
+              )
+            )
+          case "tools/list":
+            return Effect.map(nameOf(key), (agent) =>
+              json(result(id, { tools: Tools.list(key, agent), ...Stateless.caching }))
+            )
+          case "tools/call":
+            return called(key, id, params, events, result)
+          default:
+            return Effect.succeed(json(Rpc.failure(id, Rpc.codes.noMethod, "There is no such method."), 404))
         }
       }
 
       const received = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const key = yield* authenticate(known, requirements, request)
-        const spoken = request.headers["mcp-protocol-version"]
-        if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
-          const message = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`
-          return json(Rpc.failure(null, Rpc.codes.invalid, message), 400)
-        }
         // What is too large or cut off is the boundary's to answer.
         const text = yield* Effect.orDie(request.text)
         const body = Json.parse(text)
@@ -149,6 +186,17 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         const message = decodeMessage(body.right)
         if (Option.isNone(message)) {
           return json(Rpc.failure(null, Rpc.codes.invalid, "Send one JSON-RPC 2.0 message."), 400)
+        }
+        const { id } = message.value
+        if (id !== undefined && id !== null && Stateless.isMeant(message.value, request.headers)) {
+          const refused = Stateless.refusal({ ...message.value, id }, request.headers)
+          if (refused !== null) return json(refused, 400)
+          return yield* answeredAlone(key, message.value, id, takesEvents(request))
+        }
+        const spoken = request.headers["mcp-protocol-version"]
+        if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
+          const told = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`
+          return json(Rpc.failure(null, Rpc.codes.invalid, told), 400)
         }
         return yield* answered(key, message.value, takesEvents(request))
       }).pipe(

@@ -19,7 +19,8 @@ export const AgentSettings = Schema.Struct({
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
   maxSearches: Schema.Int,
-  masking: Schema.NullOr(Masking)
+  masking: Schema.NullOr(Masking),
+  streamReasoning: Schema.Boolean
 })
 /** What can be set of an agent. */
 export type AgentSettings = typeof AgentSettings.Type
@@ -77,7 +78,7 @@ export const toAgent = (row: AgentRow) => {
 export const columnsOf = (sql: SqlClient.SqlClient) => sql`
   id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
   grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", tools,
-  masking,
+  masking, stream_reasoning as "streamReasoning",
   version, published_version as "publishedVersion", split_version as "splitVersion", split_share as "splitShare",
   created_at as "createdAt", updated_at as "updatedAt"`
 
@@ -87,4 +88,4 @@ export const assignments = (sql: SqlClient.SqlClient, settings: AgentSettings) =
   greeting = ${settings.greeting}, top_k = ${settings.topK}, min_score = ${settings.minScore},
   tools = ${[...settings.tools]}::text[], grounding_mode = ${settings.mode}, unsupported = ${settings.unsupported},
   context_tokens = ${settings.contextTokens}, max_searches = ${settings.maxSearches},
-  masking = ${maskingColumn(sql, settings)}`
+  masking = ${maskingColumn(sql, settings)}, stream_reasoning = ${settings.streamReasoning}`

@@ -66,11 +66,11 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         execute: () => sql`
           with changed as (
             insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-              unsupported, context_tokens, max_searches, tools, masking)
+              unsupported, context_tokens, max_searches, tools, masking, stream_reasoning)
             values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
               ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
               ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[],
-              ${maskingColumn(sql, agent)})
+              ${maskingColumn(sql, agent)}, ${agent.streamReasoning})
             returning *
           ), ${recording(agent, { author, note: null })}
           select ${columns} from changed`

@@ -19,6 +19,7 @@ export const TurnAgent = Schema.Struct({
   contextTokens: Schema.Int,
   maxSearches: Schema.Int,
   masking: Schema.NullOr(Masking),
+  streamReasoning: Schema.Boolean,
   hasSources: Schema.Boolean,
   /** False when there is nothing to read of tools. */
   hasTools: Schema.Boolean,
@@ -57,7 +58,7 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
       where v.tenant_id = a.tenant_id and v.agent_id = a.id and v.version = ${chosen}) end as recorded,
     a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
     a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
-    a.max_searches as "maxSearches", a.masking,
+    a.max_searches as "maxSearches", a.masking, a.stream_reasoning as "streamReasoning",
     exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
     exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
     a.tools as "sourceTools",
@@ -75,6 +76,7 @@ export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => 
     minScore,
     mode,
     model,
+    streamReasoning,
     tools,
     topK,
     unsupported
@@ -90,6 +92,7 @@ export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => 
     contextTokens,
     maxSearches,
     masking,
+    streamReasoning,
     sourceTools: tools
   }
 }

@@ -52,22 +52,19 @@ type Applied = readonly [id: number, name: string]
 interface Row {
   readonly migration_id: number
   readonly name: string
-  /** Null for what was applied before there were checksums. */
   readonly checksum: string | null
 }
 
+/** What has been applied; null where there is no table of it yet. */
 const rowsOf = (table: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [there] = yield* sql<{ readonly found: boolean; readonly checked: boolean }>`
-      select to_regclass(${table}) is not null as found, exists (
-        select from pg_attribute
-        where attrelid = to_regclass(${table}) and attname = 'checksum' and not attisdropped) as checked`
-    if (there?.found !== true) return { rows: [], prepared: false }
-    const checksum = there.checked ? sql`checksum` : sql`null::text as checksum`
-    const rows =
-      yield* sql<Row>`select migration_id, name, ${checksum} from ${sql(table)} order by migration_id`
-    return { rows, prepared: there.checked && rows.every((row) => row.checksum !== null) }
+    const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
+    if (there?.found !== true) return null
+    // A table from before 0.1.0 may have no such column.
+    return yield* sql<Row>`
+      select migration_id, name, to_jsonb(applied) ->> 'checksum' as checksum from ${sql(table)} as applied
+      order by migration_id`
   })
 
 /** Every applied migration must be one of ours, as it is: else the database belongs to another version of the program. */
@@ -78,9 +75,14 @@ const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArra
       const ours = files[id - 1]
       if (ours === undefined)
         return badState(`The database has migration ${id}_${name}, which this version does not know.`)
+      if (ours.name !== name && id === 1)
+        return badState(
+          `The database was made by a version from before 0.1.0 (its first migration is ${name}), which no release upgrades. ` +
+            "Nothing was changed. Name an empty database (DATABASE_URL), or another data directory (SPOKE_DATA_DIR)."
+        )
       if (ours.name !== name)
         return badState(`Migration ${id} of the database is ${name}, of this version ${ours.name}.`)
-      if (checksum !== null && checksum !== ours.checksum)
+      if (checksum !== ours.checksum)
         return badState(
           `The migration ${ours.file} has been changed since it was applied to this database. ` +
             "Put the file back as it was, and let a new one make the change."
@@ -93,10 +95,10 @@ const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArra
 /** What is left to do; fails where files and database do not fit. */
 const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.gen(function* () {
-    const { prepared, rows } = yield* rowsOf(table)
-    yield* refuseStrangers(files, rows)
-    const applied = new Set(rows.map(({ migration_id: id }) => id))
-    return { prepared, pending: files.filter(({ id }) => !applied.has(id)) }
+    const rows = yield* rowsOf(table)
+    yield* refuseStrangers(files, rows ?? [])
+    const applied = new Set(rows?.map(({ migration_id: id }) => id))
+    return { prepared: rows !== null, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
 /** What commits together, of files that wait: those up to one without a transaction, or that one alone. */
@@ -165,25 +167,18 @@ const inTransaction = <A, E, R>(
     return yield* sql.withTransaction(whole)
   }).pipe(Effect.scoped)
 
-/** The table of what has been applied, with a checksum of each; those of before checksums get today's. */
-const prepare = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+/** The table of what has been applied, with a checksum of each. */
+const prepare = (options: Options) =>
   inTransaction(options, (holders) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const table = sql(options.table)
       yield* sql`
-        create table if not exists ${table} (
+        create table if not exists ${sql(options.table)} (
           migration_id integer primary key,
           created_at timestamp with time zone not null default now(),
-          name text not null
+          name text not null,
+          checksum text not null
         )`
-      yield* sql`alter table ${table} add column if not exists checksum text`
-      const { rows } = yield* rowsOf(options.table)
-      for (const { checksum, migration_id: id } of rows) {
-        const ours = files[id - 1]
-        if (checksum === null && ours !== undefined)
-          yield* sql`update ${table} set checksum = ${ours.checksum} where migration_id = ${id}`
-      }
     }).pipe(
       Effect.catchIf(
         (error) => waits.has(sqlStateOf(error) ?? ""),
@@ -325,11 +320,7 @@ export const migrate = (
     const files = yield* load(directory)
     const applied: Array<Applied> = []
     let found = yield* look(files, options.table)
-    if (!found.prepared) {
-      // With nothing to apply, a role that may not change tables can start on what their owner has migrated.
-      const mayNot = (error: unknown) => sqlStateOf(error) === "42501" && found.pending.length === 0
-      yield* Effect.catchIf(patiently(prepare(files, options), options), mayNot, () => Effect.void)
-    }
+    if (!found.prepared) yield* patiently(prepare(options), options)
     while (found.pending.length > 0) {
       const run = found.pending[0]?.transaction === false ? outside : together
       const step: Effect.Effect<

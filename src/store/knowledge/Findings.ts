@@ -3,14 +3,14 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, DocumentId, leastId, TenantId } from "../../domain/Ids.ts"
 import {
   Finding,
+  FindingCounts,
   type FindingId,
-  type FindingKind,
+  FindingKind,
   FindingReason,
   SourceValue
 } from "../../domain/knowledge/Finding.ts"
@@ -298,33 +298,32 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           order by -f.weight, f.id limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.page"))
 
-    /** None when the agent has no such finding. */
-    const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId) =>
+    /** Dismisses it, or takes that back; none when the agent has no such finding. */
+    const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
       SqlSchema.findOne({
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
           with f as (
-            update passage_findings set dismissed_at = coalesce(dismissed_at, now())
+            update passage_findings set dismissed_at = case when ${isDismissed} then coalesce(dismissed_at, now()) end
             where tenant_id = ${tenantId} and agent_id = ${agentId} and id = ${id} returning *
           )
           select ${columns} from f`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.dismiss"))
 
-    /** Whether everything that is live has been compared. */
-    const isComplete = ({ agentId, tenantId }: AgentScope) =>
-      SqlSchema.findOne({
+    /** How many there are of each kind, and whether passages that are live have not been compared yet. */
+    const summary = ({ agentId, tenantId }: AgentScope, { dismissed }: { readonly dismissed: boolean }) =>
+      SqlSchema.single({
         Request: Schema.Void,
-        Result: Schema.Struct({ behind: Schema.Boolean }),
+        Result: Schema.Struct({ behind: Schema.Boolean, ...FindingCounts.fields }),
         execute: () => sql`
-          select s.chunk_count > 0 and (p.agent_id is null or p.version < s.version) as behind
-          from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-          where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`
-      })(undefined).pipe(
-        Effect.orDie,
-        Effect.map(Option.match({ onNone: () => true, onSome: ({ behind }) => !behind })),
-        Effect.withSpan("FindingStore.isComplete")
-      )
+          select coalesce((select s.chunk_count > 0 and (p.agent_id is null or p.version < s.version) from agent_stats s
+              left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+              where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}), false) as behind,
+            ${sql.csv(FindingKind.literals.map((kind) => sql`count(*) filter (where f.kind = ${kind})::int as ${sql(kind)}`))}
+          from passage_findings f where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
+            and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.summary"))
 
     /** Each source of the agent with what it did from `from` up to `to`, in the order of their ids. */
     const values = (
@@ -392,7 +391,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       keepStale,
       page,
       dismiss,
-      isComplete,
+      summary,
       values
     } as const
   })

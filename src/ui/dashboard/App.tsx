@@ -86,7 +86,7 @@ const Pages = ({ user }: { readonly user: User }) => {
             <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
             <Route path="/conversations/:id?">{({ id }) => <Inbox id={id ?? null} user={user} />}</Route>
             <Route path="/insights">
-              <Insights />
+              <Insights user={user} />
             </Route>
             <Route path="/usage">
               <Usage user={user} />

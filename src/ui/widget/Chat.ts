@@ -8,6 +8,7 @@ import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
 import { refusalIn, textsFor } from "./Texts.ts"
 import { Transcript } from "./Transcript.ts"
+import { Typing } from "./Typing.ts"
 import { empty, type View } from "./View.ts"
 
 interface Look {
@@ -27,9 +28,6 @@ const startPause = (failures: number) =>
 const loadTries = 3
 /** Looks of a service that answers, none of which finds the message, after which it has not arrived. */
 const missesUntilLost = 2
-const typingFor = 6_000
-/** How often it is told that the person writes, in milliseconds. */
-const writesEvery = 3_000
 
 /** Milliseconds between two drawings of a reply that is being written: what is longer takes longer to draw. */
 const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
@@ -63,8 +61,7 @@ export class Chat {
   )
   private disconnect: (() => void) | null = null
   private looking: ReturnType<typeof setTimeout> | undefined
-  private wroteAt = 0
-  private typing: ReturnType<typeof setTimeout> | undefined
+  private readonly typing
   private readonly leaving = new AbortController()
 
   constructor(settings: Settings, client: Client, memory: string | null) {
@@ -73,6 +70,7 @@ export class Chat {
     this.client = client
     this.transcript = new Transcript(client)
     this.memory = memoryOf(memory)
+    this.typing = new Typing(client, (typing) => this.set({ typing }))
   }
 
   /** Takes on other settings: a preview does. */
@@ -168,15 +166,11 @@ export class Chat {
     }
   }
 
-  /** Tells the people who answer that their customer writes, now and then while it is so. */
-  writes(): void {
+  /** The visitor is typing: the team is told, where somebody of it answers. */
+  visitorTypes(): void {
     const { state } = this.view
-    const now = Date.now()
     if (this.sessionId === null || state === "AI_ACTIVE" || state === "CLOSED") return
-    if (now - this.wroteAt < writesEvery) return
-    this.wroteAt = now
-    // A sign that is lost is none that anybody misses.
-    this.client.typing(this.sessionId).catch(() => undefined)
+    this.typing.report(this.sessionId)
   }
 
   /** After a conversation that has ended: what is said next begins another. */
@@ -189,7 +183,7 @@ export class Chat {
     this.leaving.abort()
     this.disconnect?.()
     clearTimeout(this.looking)
-    clearTimeout(this.typing)
+    this.typing.end()
     this.listeners.clear()
   }
 
@@ -397,15 +391,9 @@ export class Chat {
         if (frame.type === "conversation.updated" && frame.state !== this.view.state) {
           void this.refresh()
         }
-        if (frame.type === "typing") this.types()
+        if (frame.type === "typing") this.typing.show()
       }
     )
-  }
-
-  private types(): void {
-    clearTimeout(this.typing)
-    this.set({ typing: true })
-    this.typing = setTimeout(() => this.set({ typing: false }), typingFor)
   }
 
   private reason(failure: unknown): string {

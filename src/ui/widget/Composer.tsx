@@ -106,7 +106,7 @@ export const Composer = ({
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value)
-            chat.writes()
+            chat.visitorTypes()
           }}
           onPaste={(event) => {
             const pasted = [...(event.clipboardData?.files ?? [])]

@@ -1,10 +1,9 @@
 /** The agents of a tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
-import { ToolSource } from "../../capabilities/ToolSource.ts"
+import { offeredNames, type ToolSource, ToolSources } from "../../capabilities/ToolSources.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
@@ -34,6 +33,7 @@ const defaults = {
   ...retrievalDefaults,
   ...groundingDefaults,
   masking: null,
+  streamReasoning: false,
   tools: []
 } as const
 
@@ -76,13 +76,14 @@ const changesOf = ({
 
 /** A name that means nothing in this process would be left out of every turn. `path` is that of the names in the request. */
 export const toolsKnown = (
-  offered: Context.Tag.Service<typeof ToolSource>,
+  sources: ReadonlyArray<ToolSource>,
   names: ReadonlyArray<string>,
   path: ReadonlyArray<string>
 ) => {
+  const offered = offeredNames(sources)
   const issues = names.flatMap((name, place) => {
     if (offered.has(name)) return []
-    const message = `This process offers no tool of this name${hint(name, offered.keys())}`
+    const message = `This process offers no tool of this name${hint(name, offered)}`
     return [{ path: [...path, place], message }]
   })
   return issues.length === 0
@@ -102,8 +103,8 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const files = yield* ArtifactRows
     const artifacts = yield* Artifacts
 
-    const offered = yield* ToolSource
-    const checkTools = (names: ReadonlyArray<string>) => toolsKnown(offered, names, ["tools"])
+    const sources = yield* ToolSources
+    const checkTools = (names: ReadonlyArray<string>) => toolsKnown(sources, names, ["tools"])
 
     /** `author` is null for what the service makes itself. */
     const create = Effect.fn("Agents.create")(function* (

@@ -61,6 +61,7 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     minScore,
     mode,
     model,
+    streamReasoning,
     tools,
     topK,
     unsupported
@@ -76,19 +77,24 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     "grounding.unsupported": unsupported,
     "grounding.contextTokens": contextTokens,
     "grounding.maxSearches": maxSearches,
-    masking
+    masking,
+    streamReasoning
   }
 }
 
-const ofAgent = ({ greeting, grounding, instructions, masking, model, retrieval, tools }: Agent): Said => ({
-  instructions,
-  ...(model === null ? {} : { model }),
-  ...(greeting === null ? {} : { greeting }),
-  retrieval,
-  tools,
-  grounding,
-  masking
-})
+const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
+  const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
+  return {
+    instructions,
+    retrieval,
+    tools,
+    grounding,
+    masking,
+    streamReasoning,
+    ...(model === null ? {} : { model }),
+    ...(greeting === null ? {} : { greeting })
+  }
+}
 
 const changedFields = (before: Said, after: Said): ReadonlyArray<FieldChange> => {
   const old = fieldsOf(before)
@@ -104,6 +110,7 @@ const written = (agent: Agent): AgentConfiguration => {
     instructions,
     masking: _,
     model,
+    streamReasoning: ___,
     tools,
     topK,
     minScore,
@@ -119,7 +126,8 @@ const written = (agent: Agent): AgentConfiguration => {
     ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
     ...(canonical(agent.tools) === canonical(tools) ? {} : { tools: agent.tools }),
     ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
-    ...(agent.masking === null ? {} : { masking: agent.masking })
+    ...(agent.masking === null ? {} : { masking: agent.masking }),
+    ...(agent.streamReasoning ? { streamReasoning: true } : {})
   }
 }
 

@@ -5,7 +5,6 @@ import type { Context } from "effect"
 import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import type { CallingTurn } from "../../capabilities/ToolSource.ts"
 import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
@@ -29,7 +28,7 @@ import * as SearchTool from "./tools/SearchTool.ts"
 import type { ChatTools, TurnTools } from "./tools/Tools.ts"
 import * as ToolSteps from "./tools/ToolSteps.ts"
 import { noFiles } from "./TurnOptions.ts"
-import { emit, record, say, type Turn } from "./Turn.ts"
+import { callingTurn, emit, mayShowReasoning, record, say, type Turn } from "./Turn.ts"
 import { unlessCancelled } from "./TurnCancellation.ts"
 
 export interface Answer {
@@ -184,8 +183,11 @@ const write = CheapSpans.fn("Answer.write")(function* (
       passages: Passages.asRead(passages),
       responseSchema: schema ?? undefined
     },
-    // An object is told once it is known to fit.
-    (delta) => (schema === null ? tell(telling.say(delta)) : Effect.void),
+    {
+      // An object is told once it is known to fit.
+      onDelta: (delta) => (schema === null ? tell(telling.say(delta)) : Effect.void),
+      onReasoning: mayShowReasoning(turn) ? (delta) => tell([{ _tag: "ReasoningDelta", delta }]) : null
+    },
     (text) =>
       schema === null
         ? null
@@ -200,7 +202,13 @@ const write = CheapSpans.fn("Answer.write")(function* (
   const cutShort = Effect.suspend(() =>
     telling.text === ""
       ? ModelStep.turnFailed()
-      : Effect.succeed({ inputTokens: 0, outputTokens: 0, final: "", reason: "stopped" as const })
+      : Effect.succeed({
+          inputTokens: 0,
+          outputTokens: 0,
+          reasoningTokens: 0,
+          final: "",
+          reason: "stopped" as const
+        })
   )
   const written = yield* unlessCancelled(turn.cancellation, step, cutShort)
   yield* tell(telling.end())
@@ -324,13 +332,6 @@ const isUnanswered = (
     (admission.hasSources || runtime.readsPassages) &&
     terms(request.message).length > 0)
 
-const callingTurn = ({ admission, conversationId, opening, scope }: Turn): CallingTurn => ({
-  scope,
-  runId: opening.runId,
-  conversationId,
-  endUserId: admission.endUserId
-})
-
 /** What the reply has to fit; null where it may be any text. */
 const schemaOf = ({ request: { responseSchema } }: Turn): JsonObject | null =>
   responseSchema === undefined ? null : Either.getOrNull(ResponseSchema.resolved(responseSchema))
@@ -385,6 +386,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     reason,
     inputTokens,
     outputTokens,
+    ...ToolSteps.counted(written),
     ...MaskedTurn.counted(turn),
     ...(grounding.payload === null ? {} : { grounding: grounding.payload })
   })

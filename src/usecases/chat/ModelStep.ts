@@ -15,12 +15,22 @@ import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
+/** A thought of the model, as its provider wants it back; `afterText` where text was said before it. */
+export interface Thought extends Pick<
+  Extract<ModelPart, { readonly _tag: "Reasoning" }>,
+  "text" | "options"
+> {
+  readonly afterText: boolean
+}
+
 export interface StepResult {
   readonly text: string
   readonly calls: ReadonlyArray<Extract<ModelPart, { readonly _tag: "ToolCall" }>>
+  readonly thoughts: ReadonlyArray<Thought>
   readonly reason: FinishReason
   readonly inputTokens: number
   readonly outputTokens: number
+  readonly reasoningTokens: number
   readonly bill: Bill | undefined
 }
 
@@ -72,39 +82,64 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
     })
   )
 
-/**
- * Streams one reply. `onDelta` runs for each piece of text before the next is read. `repeatable` is false once a tool has run:
- * a second attempt could call the tool twice. `onProblem` gets what an operator may know of the failure, before the failure.
- * `onAnswering` gets the model that answers, before its reply, where it is not the one that was asked for.
- */
+/** Who follows a reply. */
+export interface Following {
+  /** Each piece of text, before the next is read. */
+  readonly onDelta: (delta: string) => Effect.Effect<void>
+  /** Each piece of what is thought, likewise. */
+  readonly onReasoning: (delta: string) => Effect.Effect<void>
+  /** What an operator may know of the failure, before the failure. */
+  readonly onProblem: (problem: ProviderProblem) => void
+  /** The model that answers, before its reply, where it is not the one that was asked for. */
+  readonly onAnswering: (model: string) => void
+}
+
+/** Streams one reply. `repeatable` is false once a tool has run: a second attempt could call the tool twice. */
 export const run = CheapSpans.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<void>,
-  onProblem: (problem: ProviderProblem) => void,
-  onAnswering: (model: string) => void,
+  { onAnswering, onDelta, onProblem, onReasoning }: Following,
   repeatable: boolean
 ) {
   let text = ""
+  const thoughts: Array<Thought> = []
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
   // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
   const onParts = (parts: Iterable<ModelPart>) => {
     let delta = ""
+    let telling = Effect.void
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
-      else if (part._tag === "ToolCall") calls.push(part)
+      else if (part._tag === "ReasoningDelta") {
+        const [said, thought] = [delta, part.delta]
+        text += said
+        delta = ""
+        const before = said === "" ? telling : Effect.zipRight(telling, onDelta(said))
+        telling = Effect.zipRight(before, onReasoning(thought))
+      } else if (part._tag === "Reasoning") {
+        thoughts.push({ text: part.text, options: part.options, afterText: text + delta !== "" })
+      } else if (part._tag === "ToolCall") calls.push(part)
       else if (part._tag === "Finish") finishes.push(part)
       else onAnswering(part.model)
     }
     text += delta
-    return delta === "" ? Effect.void : onDelta(delta)
+    return delta === "" ? telling : Effect.zipRight(telling, onDelta(delta))
   }
   const round = Stream.runForEachChunk(runtime.reply(request), onParts)
   yield* Effect.catchAll(repeatable ? persistently(round) : round, (error) => documented(error, onProblem))
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()
-  const { bill, reason, inputTokens, outputTokens } = ended
-  const result: StepResult = { text, calls, reason, inputTokens, outputTokens, bill }
+  const { bill, reason, inputTokens, outputTokens, reasoningTokens = 0 } = ended
+  const result: StepResult = {
+    text,
+    calls,
+    thoughts,
+    reason,
+    inputTokens,
+    outputTokens,
+    reasoningTokens,
+    bill
+  }
   return result
 })

@@ -3,6 +3,7 @@ import type * as Deferred from "effect/Deferred"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type { CallingTurn } from "../../capabilities/ToolSources.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { ProviderProblem, RunPassage } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
@@ -73,9 +74,24 @@ export interface Turn {
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
 
-/** A turn that stores nothing cannot be joined, so nothing of it is kept for those who join late. */
+/** As tools are told of it. */
+export const callingTurn = ({ admission, conversationId, opening, scope }: Turn): CallingTurn => ({
+  scope,
+  runId: opening.runId,
+  conversationId,
+  endUserId: admission.endUserId
+})
+
+/** To programs that call the API, where the agent says so; what visitors and customers read is the reply alone. */
+export const mayShowReasoning = ({ admission, opening }: Turn): boolean =>
+  admission.streamReasoning && opening.channel === "api"
+
+/**
+ * A turn that stores nothing cannot be joined, so nothing of it is kept for those who join late. What the model thinks is never
+ * kept: it is stored nowhere, and a turn that has settled is told again without it.
+ */
 const keep = (turn: Turn, part: TurnPart) => {
-  if (turn.request.persist) turn.replay.append(part)
+  if (turn.request.persist && part._tag !== "ReasoningDelta") turn.replay.append(part)
 }
 
 const newSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })

@@ -249,20 +249,23 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       })
       const rows = found.slice(0, limit)
       const last = rows.at(-1)
+      const { behind, ...counts } = yield* store.summary(scope, { dismissed })
       return {
         findings: rows.map(({ weight: _, ...finding }) => finding),
-        isComplete: yield* store.isComplete(scope),
+        counts,
+        isComplete: !behind,
         next: last === undefined || found.length <= limit ? null : afterOf(last)
       }
     })
 
-    /** It is not listed any more, until one of its passages is read anew. */
-    const dismiss = Effect.fn("Findings.dismiss")(function* (
+    /** A dismissed one is not listed any more, until one of its passages is read anew or it is restored. */
+    const setDismissed = Effect.fn("Findings.setDismissed")(function* (
       tenant: TenantScope,
       agentId: AgentId,
-      id: FindingId
+      id: FindingId,
+      isDismissed: boolean
     ) {
-      const found = yield* store.dismiss({ tenantId: tenant.tenantId, agentId }, id)
+      const found = yield* store.dismiss({ tenantId: tenant.tenantId, agentId }, id, isDismissed)
       if (Option.isNone(found)) return yield* missing()
       const { weight: _, ...finding } = found.value
       return finding
@@ -286,6 +289,6 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       return { month: named, sources: rows, next }
     })
 
-    return { sweep, list, dismiss, values } as const
+    return { sweep, list, setDismissed, values } as const
   })
 }) {}

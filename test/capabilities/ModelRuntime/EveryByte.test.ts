@@ -81,9 +81,12 @@ describe("An answer that is cut at any of its bytes", () => {
                 ModelStep.run(
                   routed({ providers, base: "p", defaultModel: "m", fallbacks: ["spare/m"] }, one),
                   requestOf({ tools: [weather] }),
-                  (delta) => Effect.sync(() => void said.push(delta)),
-                  () => undefined,
-                  () => undefined,
+                  {
+                    onDelta: (delta) => Effect.sync(() => void said.push(delta)),
+                    onReasoning: () => Effect.void,
+                    onProblem: () => undefined,
+                    onAnswering: () => undefined
+                  },
                   true
                 )
               )

@@ -138,6 +138,89 @@ describe("Spoke as an MCP server", () => {
     await expect(client.listTools()).rejects.toThrow("RATE_LIMITED")
   })
 
+  const version = "2026-07-28"
+  const prefix = "io.modelcontextprotocol/"
+  const own = { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: {} }
+
+  /** A request of version 2026-07-28; what is given replaces what it would be. */
+  const alone = async (
+    method: string,
+    params: Readonly<Record<string, unknown>> = {},
+    headers: Readonly<Record<string, string>> = {}
+  ) => {
+    const response = await fetch(`${spoke.url}/mcp`, {
+      method: "POST",
+      headers: {
+        "x-api-key": key,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": method,
+        ...(typeof params["name"] === "string" ? { "mcp-name": params["name"] } : {}),
+        ...headers
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: "one", method, params: { _meta: own, ...params } })
+    })
+    return { status: response.status, text: await response.text() }
+  }
+
+  it("serves whole requests of version 2026-07-28, without a handshake", async () => {
+    const resultOf = ({ text }: { readonly text: string }) => JSON.parse(text).result
+    const whole = { resultType: "complete", _meta: { [`${prefix}serverInfo`]: { name: "spoke" } } }
+    const discovered = resultOf(await alone("server/discover"))
+    expect(discovered).toMatchObject({ ...whole, capabilities: { tools: {} }, cacheScope: "private" })
+    expect(discovered.supportedVersions[0]).toBe(version)
+    const listed = resultOf(await alone("tools/list"))
+    expect(listed).toMatchObject({ ...whole, cacheScope: "private", ttlMs: 60_000 })
+    expect(listed.tools.map((tool: { readonly name: string }) => tool.name)).toEqual(["retrieve", "chat"])
+    const call = { name: "retrieve", arguments: { query: "Spoke", topK: 1 } }
+    expect(resultOf(await alone("tools/call", call))).toMatchObject(whole)
+    const encoded = { "mcp-name": `=?base64?${Buffer.from("retrieve").toString("base64")}?=` }
+    expect(resultOf(await alone("tools/call", call, encoded))).toMatchObject(whole)
+    const asked = {
+      name: "chat",
+      arguments: { message: "What is Spoke?" },
+      _meta: { ...own, progressToken: 7 }
+    }
+    const frames = (await alone("tools/call", asked)).text
+      .split("\n")
+      .filter((line) => line.startsWith("data: "))
+    const told = frames.map((line) => JSON.parse(line.slice("data: ".length)))
+    expect(told[0]).toMatchObject({ method: "notifications/progress", params: { progressToken: 7 } })
+    expect(told.at(-1)).toMatchObject({ id: "one", result: whole })
+  })
+
+  it("refuses requests of version 2026-07-28 that are incomplete or contradict themselves", async () => {
+    const codeOf = async (answer: ReturnType<typeof alone>) => {
+      const { status, text } = await answer
+      return [status, JSON.parse(text).error.code]
+    }
+    const call = { name: "retrieve", arguments: { query: "Spoke" } }
+    const without = { [`${prefix}protocolVersion`]: version }
+    expect(await codeOf(alone("tools/list", { _meta: without }))).toEqual([400, -32_602])
+    expect(await codeOf(alone("tools/list", { _meta: {} }))).toEqual([400, -32_602])
+    expect(await codeOf(alone("tools/list", {}, { "mcp-method": "tools/call" }))).toEqual([400, -32_020])
+    expect(await codeOf(alone("tools/call", call, { "mcp-name": "chat" }))).toEqual([400, -32_020])
+    expect(await codeOf(alone("tools/list", {}, { "mcp-protocol-version": "2025-11-25" }))).toEqual([
+      400, -32_020
+    ])
+    for (const method of ["initialize", "ping", "subscriptions/listen"]) {
+      expect(await codeOf(alone(method))).toEqual([404, -32_601])
+    }
+    const later = { ...own, [`${prefix}protocolVersion`]: "2030-01-01" }
+    const { status, text } = await alone(
+      "tools/list",
+      { _meta: later },
+      { "mcp-protocol-version": "2030-01-01" }
+    )
+    expect(status).toBe(400)
+    expect(JSON.parse(text)).toMatchObject({
+      id: "one",
+      error: { code: -32_022, data: { requested: "2030-01-01" } }
+    })
+    expect(JSON.parse(text).error.data.supported).toContain(version)
+  })
+
   it("answers what is no proper request with JSON-RPC errors, and GET with 405", async () => {
     const post = (body: string, headers: Readonly<Record<string, string>> = {}) =>
       fetch(`${spoke.url}/mcp`, {

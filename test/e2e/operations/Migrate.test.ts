@@ -39,11 +39,11 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     const told = await run(["migrate", "--plan"], variables)
     expect(told.stderr).toContain("A lock is kept until")
     expect(told.code).toBe(0)
-    expect(told.stdout).toContain("0001_tenancy.sql")
+    expect(told.stdout).toContain("0001_accounts.sql")
     const { stdout } = await run(["migrate", "--plan", "--json"], variables)
     expect(JSON.parse(stdout)).toMatchObject({
       files: expect.arrayContaining([
-        expect.objectContaining({ file: "0001_tenancy.sql", transaction: true })
+        expect.objectContaining({ file: "0001_accounts.sql", transaction: true })
       ])
     })
     const { rows } = await connected((client) =>

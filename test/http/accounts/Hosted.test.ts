@@ -46,6 +46,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
         masking: null,
+        streamReasoning: false,
         version: 1,
         publishedVersion: 1,
         split: null,

@@ -132,7 +132,8 @@ eachEngineLive("The hosted stream", (it, engine) => {
               unsupported: "annotate",
               contextTokens: 6_000,
               maxSearches: 0,
-              masking: null
+              masking: null,
+              streamReasoning: false
             }
           )}::jsonb)`
           const headers = { cookie: "spoke_session=owner", origin: appUrl }

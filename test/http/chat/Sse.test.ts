@@ -89,6 +89,7 @@ describe("the stream of a turn", () => {
   const unicode = FastCheck.string({ unit: "binary" })
   const anyPart = FastCheck.oneof(
     FastCheck.record({ _tag: FastCheck.constant("TextDelta" as const), delta: unicode }),
+    FastCheck.record({ _tag: FastCheck.constant("ReasoningDelta" as const), delta: unicode }),
     FastCheck.constantFrom<TurnPart>({ _tag: "StepStart" }, { _tag: "StepEnd" }, { _tag: "RunEvent", event }),
     FastCheck.record({
       _tag: FastCheck.constant("Citation" as const),
@@ -128,12 +129,24 @@ describe("the stream of a turn", () => {
         ])
         const open = new Set<unknown>()
         for (const { type, id } of chunks) {
-          if (type === "text-start") open.add(id)
-          if (type === "text-delta" || type === "text-end") expect(open.has(id)).toBe(true)
-          if (type === "text-end") open.delete(id)
+          if (type === "text-start" || type === "reasoning-start") open.add(id)
+          if (/^(?:text|reasoning)-(?:delta|end)$/u.test(type)) expect(open.has(id)).toBe(true)
+          if (type === "text-end" || type === "reasoning-end") open.delete(id)
+          if (type === "finish-step") expect(open.size).toBe(0)
         }
         const said = chunks.flatMap(({ type, delta }) => (type === "text-delta" ? [delta] : [])).join("")
         expect(said).toBe(random.flatMap((part) => (part._tag === "TextDelta" ? [part.delta] : [])).join(""))
+        const thought = chunks.flatMap(({ type, delta }) => (type === "reasoning-delta" ? [delta] : []))
+        expect(thought.join("")).toBe(
+          random.flatMap((part) => (part._tag === "ReasoningDelta" ? [part.delta] : [])).join("")
+        )
+        // Who counts frames to resume counts the same whether what was thought came along or not.
+        const silent = Stream.filter(chunked, (part) => part._tag !== "ReasoningDelta")
+        const without = yield* text(Stream.concat(Stream.rechunk(silent, 3), last), full)
+        const counted = yield* Effect.promise(() => chunksOf(without))
+        const rest = chunks.filter(({ type }) => !type.startsWith("reasoning-"))
+        const unjoined = (all: typeof chunks) => all.filter(({ type }) => type !== "text-delta")
+        expect(unjoined(rest)).toEqual(unjoined(counted))
       })
   )
 })

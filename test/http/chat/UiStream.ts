@@ -40,6 +40,7 @@ export const result: ChatTurnResult = {
 }
 
 export const say = (delta: string): TurnPart => ({ _tag: "TextDelta", delta })
+export const think = (delta: string): TurnPart => ({ _tag: "ReasoningDelta", delta })
 export const parts: ReadonlyArray<TurnPart> = [
   { _tag: "RunEvent", event },
   { _tag: "StepStart" },
@@ -95,6 +96,9 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "text-start": ["id"],
   "text-delta": ["id", "delta"],
   "text-end": ["id"],
+  "reasoning-start": ["id"],
+  "reasoning-delta": ["id", "delta"],
+  "reasoning-end": ["id"],
   "source-url": ["sourceId", "url", "title", "providerMetadata"],
   "source-document": ["sourceId", "mediaType", "title", "providerMetadata"],
   "tool-input-available": ["toolCallId", "toolName", "input", "dynamic"],

@@ -137,7 +137,12 @@ eachEngineLive("What is wrong with passages", (it) => {
     Effect.gen(function* () {
       const scope = yield* agent
       const list = `/api/agents/${scope.agentId}/findings`
-      expect(yield* data(list)).toEqual({ findings: [], isComplete: true, nextCursor: null })
+      expect(yield* data(list)).toEqual({
+        findings: [],
+        counts: { contradiction: 0, duplicate: 0, stale: 0 },
+        isComplete: true,
+        nextCursor: null
+      })
       yield* pages(scope, {
         ...returns,
         copy: "The tower was built of red brick. A staircase of 210 steps leads to the upper gallery.",
@@ -147,7 +152,11 @@ eachEngineLive("What is wrong with passages", (it) => {
       expect((yield* data(list)).isComplete).toBe(false)
       yield* sweep
       const page = yield* data(list)
-      expect(page).toMatchObject({ isComplete: true, nextCursor: null })
+      expect(page).toMatchObject({
+        counts: { contradiction: 1, duplicate: 1, stale: 0 },
+        isComplete: true,
+        nextCursor: null
+      })
       const [contradiction, duplicate, ...others] = page.findings
       expect(others).toEqual([])
       expect(contradiction).toMatchObject({ kind: "contradiction", dismissedAt: null })
@@ -173,9 +182,14 @@ eachEngineLive("What is wrong with passages", (it) => {
       expect(finding.dismissedAt).not.toBe(null)
       expect((yield* data(list)).findings).toHaveLength(1)
       expect((yield* data(`${list}?dismissed=true`)).findings).toMatchObject([{ id: duplicate.id }])
+      expect((yield* data(list)).counts).toEqual({ contradiction: 1, duplicate: 0, stale: 0 })
+      const restored = yield* data(`${list}/${duplicate.id}/restore`, "POST")
+      expect(restored.finding.dismissedAt).toBe(null)
+      expect((yield* data(list)).findings).toEqual(page.findings)
+      expect((yield* data(`${list}?dismissed=true`)).counts.duplicate).toBe(0)
       const sql = yield* SqlClient.SqlClient
       yield* sql`delete from documents where tenant_id = ${scope.tenantId} and id = 'doc_faq'`
-      expect((yield* data(list)).findings).toEqual([])
+      expect((yield* data(list)).findings).toMatchObject([{ id: duplicate.id }])
       expect(yield* sql`select 1 from passage_statements where chunk_id = 'chk_faq'`).toEqual([])
     }).pipe(onFreshData)
   )
@@ -196,6 +210,7 @@ eachEngineLive("What is wrong with passages", (it) => {
       current.user = { ...current.user, tenantId: other.tenantId }
       TestServer.expectError(yield* call("GET", list), 404, "NOT_FOUND")
       TestServer.expectError(yield* call("POST", `${list}/fnd_1/dismiss`), 404, "NOT_FOUND")
+      TestServer.expectError(yield* call("POST", `${list}/fnd_1/restore`), 404, "NOT_FOUND")
       TestServer.expectError(
         yield* call("GET", `/api/agents/${scope.agentId}/source-values`),
         404,

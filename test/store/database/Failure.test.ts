@@ -109,6 +109,8 @@ eachEngineLive("A statement that the database refuses", (it) => {
       const { message } = yield* Effect.flip(migrate(broken, { table: "migrations_broken" }))
       expect(message).toContain("1_broken")
       expect(message).toContain('type "no_such_type" does not exist (SQLSTATE 42704)')
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`drop table migrations_broken`
     })
   )
 })

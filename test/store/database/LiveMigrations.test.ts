@@ -104,22 +104,6 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
-  it.scoped("give the files of a database without checksums today's, and hold them to those", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* fresh
-      yield* migrate(yield* folder(first), { table })
-      yield* sql.unsafe(`alter table ${table} drop column checksum`)
-      expect(yield* migrate(yield* folder(first), { table })).toEqual([])
-      const rows = yield* sql.unsafe<{ checksum: string }>(`select checksum from ${table}`)
-      expect(rows[0]?.checksum).toMatch(/^[0-9a-f]{64}$/)
-      const changed = { "0001_things.sql": "create table live_things (id bigint)" }
-      expect((yield* Effect.flip(migrate(yield* folder(changed), { table }))).message).toContain(
-        "0001_things"
-      )
-    })
-  )
-
   it.scoped("apply a file without a transaction, between others, once", () =>
     Effect.gen(function* () {
       yield* fresh

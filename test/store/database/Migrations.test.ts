@@ -6,8 +6,6 @@ import * as Redacted from "effect/Redacted"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
-import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { layerPostgres, migrate } from "../../../src/store/Database.ts"
 import { eachEngineLive, migrations, serverUrl } from "../../TestDatabase.ts"
 
@@ -87,6 +85,21 @@ eachEngineLive("Migrations", (it, engine) => {
     })
   )
 
+  it.scoped("from before 0.1.0 are refused, with what to do about it", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const table = "migrations_before"
+      // As development versions made it: some had no checksums yet.
+      yield* sql.unsafe(`create table ${table} (migration_id int primary key, name text not null)`)
+      yield* sql.unsafe(`insert into ${table} values (1, 'tenancy'), (2, 'queue')`)
+      const error = yield* Effect.flip(migrate(migrations, { table }))
+      expect(error).toMatchObject({ _tag: "MigrationError", reason: "state" })
+      expect(error.message).toContain("from before 0.1.0")
+      expect(error.message).toContain("SPOKE_DATA_DIR")
+      yield* sql.unsafe(`drop table ${table}`)
+    })
+  )
+
   if (engine === "server") {
     it.scoped("of two processes that start on an empty database at the same time both succeed", () =>
       Effect.gen(function* () {
@@ -104,57 +117,6 @@ eachEngineLive("Migrations", (it, engine) => {
         }
         yield* sql`drop database empty`
       })
-    )
-
-    it.scoped(
-      "give every agent that is there a first version, with the number and the settings that it has",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          yield* sql`drop database if exists earlier`
-          yield* sql`create database earlier`
-          const url = Redacted.make(Redacted.value(yield* serverUrl).replace(/postgres$/, "earlier"))
-          const before = names.toSorted()
-          before.splice(before.findIndex((name) => name.endsWith("_agent_versions.sql")))
-          const upgraded = Effect.gen(function* () {
-            const files = Object.entries(ours({})).filter(([name]) => before.includes(name))
-            yield* migrate(yield* folder(Object.fromEntries(files)))
-            const earlier = yield* SqlClient.SqlClient
-            yield* earlier`insert into tenants (id, name) values ('ten_1', 'Shop')`
-            yield* earlier`
-            insert into agents (id, tenant_id, name, instructions, greeting, top_k, min_score, tools, version)
-            values ('agt_1', 'ten_1', 'Helper', 'Be "brief".', null, 3, 0.25, '{stock,orders}', 7)`
-            yield* migrate(migrations)
-            const agents = yield* AgentStore
-            const scope = { tenantId: TenantId.make("ten_1") }
-            const id = AgentId.make("agt_1")
-            return [yield* agents.find(scope, id), yield* agents.recorded(scope, id, 7)]
-          })
-          const [agent, settings] = yield* Effect.provide(
-            upgraded,
-            AgentStore.Default.pipe(
-              Layer.provideMerge(Layer.fresh(layerPostgres({ url, maxConnections: 2 })))
-            )
-          )
-          expect(agent).toMatchObject({ value: { version: 7, publishedVersion: 7, split: null } })
-          expect(settings).toMatchObject({
-            value: {
-              name: "Helper",
-              instructions: 'Be "brief".',
-              model: null,
-              greeting: null,
-              topK: 3,
-              minScore: 0.25,
-              tools: ["stock", "orders"],
-              mode: "strict",
-              unsupported: "annotate",
-              contextTokens: 6_000,
-              maxSearches: 0,
-              masking: null
-            }
-          })
-          yield* sql`drop database earlier`
-        })
     )
   }
 })

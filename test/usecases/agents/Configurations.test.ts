@@ -41,7 +41,8 @@ const agent = FastCheck.record(
       patterns: FastCheck.constantFrom([], [{ name: "customer", pattern: "KD-\\d{6,8}" }]),
       sources: FastCheck.boolean(),
       tools: FastCheck.constantFrom([], ["order"])
-    })
+    }),
+    streamReasoning: FastCheck.constant(true)
   },
   { requiredKeys: [] }
 )

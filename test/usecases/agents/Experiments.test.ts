@@ -19,7 +19,7 @@ import type { Mailer } from "../../../src/capabilities/Mailer.ts"
 import type { ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import type { Realtime } from "../../../src/capabilities/Realtime.ts"
-import type { ToolSource } from "../../../src/capabilities/ToolSource.ts"
+import type { ToolSources } from "../../../src/capabilities/ToolSources.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { type ExperimentId, StartExperiment } from "../../../src/domain/agents/Experiment.ts"
 import { TestCaseFields } from "../../../src/domain/agents/TestCase.ts"
@@ -474,7 +474,7 @@ test("What asks the questions is given nothing that could act on the world", () 
     | Mailer
     | OutboundHttp
     | Realtime
-    | ToolSource
+    | ToolSources
     | Turns
     | SqlClient.SqlClient
   expectTypeOf<Extract<Needs, Acting>>().toEqualTypeOf<never>()

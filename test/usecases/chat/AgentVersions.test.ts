@@ -34,7 +34,8 @@ const first: AgentSettings = {
   unsupported: "annotate",
   contextTokens: 6_000,
   maxSearches: 0,
-  masking: null
+  masking: null,
+  streamReasoning: false
 }
 
 /** From 0 to below 1: the share above which a conversation has the other version. */
@@ -223,7 +224,8 @@ const changes = FastCheck.record(
         sources: FastCheck.boolean(),
         tools: FastCheck.constantFrom([], ["order"])
       })
-    )
+    ),
+    streamReasoning: FastCheck.boolean()
   },
   { requiredKeys: [] }
 )

@@ -13,7 +13,7 @@ import type { Mailer } from "../../../src/capabilities/Mailer.ts"
 import { type ModelPart, ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import type { Realtime } from "../../../src/capabilities/Realtime.ts"
-import type { ToolSource } from "../../../src/capabilities/ToolSource.ts"
+import type { ToolSources } from "../../../src/capabilities/ToolSources.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { newToolId, ToolDefinition } from "../../../src/domain/agents/Tool.ts"
 import { ConversationId, RunId } from "../../../src/domain/Ids.ts"
@@ -236,7 +236,7 @@ test("A replay is given nothing that could act on the world", () => {
     | OutboundHttp
     | Realtime
     | RealtimeFeed
-    | ToolSource
+    | ToolSources
     | Turns
     | SqlClient.SqlClient
   expectTypeOf<Extract<Needs, Acting>>().toEqualTypeOf<never>()

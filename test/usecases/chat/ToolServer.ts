@@ -71,6 +71,7 @@ const respond = (received: Received, response: Http.ServerResponse, answers: Ans
   if (url.startsWith("/large")) return void response.end("x".repeat(url.length > 8 ? 300_000 : 60_000))
   if (url.startsWith("/mcp")) {
     if (JSON.parse(body).id === undefined) return void response.writeHead(202).end()
+    if (url === "/mcp-stuck" && JSON.parse(body).method === "tools/call") return
     const sse = JSON.parse(body).method === "tools/call"
     const answer =
       sse && scripted !== undefined

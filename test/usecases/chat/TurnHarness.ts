@@ -28,6 +28,8 @@ import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/conversations/ConversationFeed.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { PassageStore } from "../../../src/store/knowledge/Passages.ts"
+import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
+import * as BuiltInTools from "../../../src/capabilities/ToolSources/BuiltIn.ts"
 import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { TurnClaimStore } from "../../../src/store/chat/TurnClaims.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
@@ -142,7 +144,8 @@ type Knowledge = Layer.Layer<VectorSearch | Embedder, never, Script | SqlClient.
 export const turnLayer = (
   timeout?: Duration.DurationInput,
   runtimeData?: boolean,
-  knowledge: Knowledge = Layer.merge(search, embedder)
+  knowledge: Knowledge = Layer.merge(search, embedder),
+  tools: Layer.Layer<never, never, OutboundHttp> = BuiltInTools.layer
 ) =>
   ChatTurn.Default.pipe(
     Layer.provideMerge(RunningTurns.Default),
@@ -155,7 +158,7 @@ export const turnLayer = (
         knowledge,
         layerWords,
         box,
-        outbound,
+        tools.pipe(Layer.provideMerge(outbound)),
         RealtimeMemory.layerMemory,
         settings(timeout, runtimeData)
       )

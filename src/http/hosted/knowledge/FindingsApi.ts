@@ -41,6 +41,13 @@ const dismiss = HttpApiEndpoint.post("dismiss", "/agents/:id/findings/:finding/d
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
+/** Takes a dismissal back. */
+const restore = HttpApiEndpoint.post("restore", "/agents/:id/findings/:finding/restore")
+  .setPath(Schema.Struct({ id: AgentId, finding: FindingId }))
+  .addSuccess(success(Schema.Struct({ finding: Finding })))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
 const values = HttpApiEndpoint.get("values", "/agents/:id/source-values")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ month: optional(Month), limit: limitParam(100), cursor: cursorParam }))
@@ -56,7 +63,8 @@ const values = HttpApiEndpoint.get("values", "/agents/:id/source-values")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-const findings = <const Id extends string>(id: Id) => HttpApiGroup.make(id).add(list).add(dismiss).add(values)
+const findings = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(list).add(dismiss).add(restore).add(values)
 
 export class FindingsApi extends findings("findings").prefix("/api").middleware(SessionAuth) {}
 

@@ -28,8 +28,14 @@ const group = (handlers: GroupHandlers<"findings">) =>
       )
       .handle("dismiss", ({ path: { finding, id } }) =>
         Effect.gen(function* () {
-          const change = findings.dismiss(yield* CurrentUser, id, finding)
+          const change = findings.setDismissed(yield* CurrentUser, id, finding, true)
           return { finding: yield* audit.change(yield* actor, "finding.dismiss", change, () => finding) }
+        })
+      )
+      .handle("restore", ({ path: { finding, id } }) =>
+        Effect.gen(function* () {
+          const change = findings.setDismissed(yield* CurrentUser, id, finding, false)
+          return { finding: yield* audit.change(yield* actor, "finding.restore", change, () => finding) }
         })
       )
       .handle("values", ({ path: { id }, urlParams: { limit = 100, cursor, month } }) =>

@@ -185,13 +185,23 @@ export class Chunks implements Frames {
   }
 
   frames(parts: Iterable<TurnPart>): string {
+    let said = ""
     let delta = ""
+    let thought = ""
+    const flush = () => {
+      if (thought !== "") said += this.choice({ reasoning_content: thought })
+      if (delta !== "") said += this.choice({ content: delta })
+      delta = thought = ""
+    }
     for (const part of parts) {
       if (part._tag === "TextDelta") delta += part.delta
-      else this.tally.add(part)
+      else if (part._tag === "ReasoningDelta") {
+        if (delta !== "") flush()
+        thought += part.delta
+      } else this.tally.add(part)
     }
+    flush()
     const { result } = this.tally
-    const said = delta === "" ? "" : this.choice({ content: delta })
     return result === null || this.over ? said : said + this.finished(result)
   }
 

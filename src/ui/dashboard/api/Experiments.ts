@@ -41,7 +41,9 @@ export const experimentReport = (id: string) =>
   queryOptions({
     queryKey: ["experiments", id],
     queryFn: ({ signal }) =>
-      call<typeof ReportedExperiment.Encoded>("GET", `/api/experiments/${id}`, { signal })
+      call<typeof ReportedExperiment.Encoded>("GET", `/api/experiments/${id}`, { signal }),
+    refetchInterval: ({ state }) =>
+      state.data !== undefined && isOpen(state.data.experiment) ? lookEvery : false
   })
 
 export const experimentResults = (id: string) =>

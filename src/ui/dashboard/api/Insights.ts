@@ -4,13 +4,14 @@ import type {
   InsightGroup as Group,
   InsightPage,
   Measures as Measured,
-  MeasuresReport,
+  MeasuresReport as Report,
   WrongKind as Kind
 } from "../../../domain/conversations/Insights.ts"
 import { call, firstPage } from "./Client.ts"
 
 export type InsightGroup = typeof Group.Encoded
 export type Measures = typeof Measured.Encoded
+export type MeasuresReport = typeof Report.Encoded
 export type WrongKind = typeof Kind.Encoded
 
 export const insights = (agentId: string | undefined) =>
@@ -28,6 +29,5 @@ export const insights = (agentId: string | undefined) =>
 export const measures = (agentId: string | undefined) =>
   queryOptions({
     queryKey: ["measures", agentId],
-    queryFn: ({ signal }) =>
-      call<typeof MeasuresReport.Encoded>("GET", "/api/measures", { query: { agentId }, signal })
+    queryFn: ({ signal }) => call<MeasuresReport>("GET", "/api/measures", { query: { agentId }, signal })
   })

@@ -26,6 +26,21 @@ export const useFormat = () => {
         currency: "USD",
         ...(nanoUsd === 0 || nanoUsd >= 1e9 ? {} : { maximumSignificantDigits: 3 })
       }).format(nanoUsd / 1e9),
+    /** A size: of less than a million bytes in kilobytes, else in megabytes. */
+    bytes: (size: number) => {
+      const [unit, length] =
+        size < 1_000_000 ? (["kilobyte", 1_000] as const) : (["megabyte", 1_000_000] as const)
+      return new Intl.NumberFormat(locale, {
+        style: "unit",
+        unit,
+        maximumSignificantDigits: size < length ? 1 : 3
+      }).format(size / length)
+    },
+    /** A month, written as YYYY-MM. */
+    month: (month: string) =>
+      new Intl.DateTimeFormat(locale, { month: "long", year: "numeric", timeZone: "UTC" }).format(
+        new Date(`${month}-01T00:00:00Z`)
+      ),
     /** With date and time. */
     moment: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),

@@ -8,7 +8,7 @@ import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
 import { canonical } from "../../../domain/Json.ts"
 import { JsonObject, type JsonValue } from "../../../domain/Text.ts"
 import type { RecordedEvent } from "../../../store/chat/RecordedRuns.ts"
-import { type ToolFailure, toolFailure } from "../tools/Bindings.ts"
+import { type ToolFailure, ToolFailureCode } from "../../../domain/agents/ToolFailure.ts"
 import { Scrubber } from "../tools/Scrub.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 
@@ -25,14 +25,7 @@ const Started = Schema.Struct({
 const Completed = Schema.Struct({ toolCallId: Schema.String, output: Schema.Unknown })
 const Failed = Schema.Struct({
   toolCallId: Schema.String,
-  code: Schema.Literal(
-    "SESSION_CREDENTIAL_REQUIRED",
-    "BINDING_REQUIRED",
-    "INVALID_ARGUMENTS",
-    "UNKNOWN_TOOL",
-    "TOOL_FAILED",
-    "TOOL_TIMEOUT"
-  ),
+  code: ToolFailureCode,
   message: Schema.String
 })
 
@@ -75,7 +68,7 @@ const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
         close(toolCallId, Either.right(asJson(output)))
     } else if (type === "tool.failed") {
       for (const { code, message, toolCallId } of Option.toArray(failed(payload)))
-        close(toolCallId, Either.left(toolFailure(code, message)))
+        close(toolCallId, Either.left({ code, message }))
     }
   }
   return { answers, names }

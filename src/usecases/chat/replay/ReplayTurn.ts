@@ -98,6 +98,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
         contextTokens: grounding.contextTokens,
         maxSearches: grounding.maxSearches,
         masking,
+        streamReasoning: false,
         hasSources: agent.hasSources,
         hasTools: true,
         sourceTools: [],

@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
-import { toolFailure } from "./Bindings.ts"
+import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
 import type { TurnTools } from "./Tools.ts"
 import type { Turn } from "../Turn.ts"
 
@@ -45,7 +45,7 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
       if (tool !== name) return others(tool, input, progress)
       const reason = input?.["reason"]
       if (typeof reason !== "string" || reason.trim() === "") {
-        return Effect.fail(toolFailure("INVALID_ARGUMENTS", "INVALID_ARGUMENTS: reason: expected a text"))
+        return Effect.fail(toolFailure("INVALID_ARGUMENTS", "reason: expected a text"))
       }
       return Effect.sync(() => {
         // For the team, which reads the conversation too.

@@ -5,7 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
-import { toolFailure } from "./Bindings.ts"
+import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
 import type { Passage } from "../grounding/Passages.ts"
 import * as Prompt from "../Prompt.ts"
 import type { TurnTools } from "./Tools.ts"
@@ -33,8 +33,7 @@ const declaration: ToolDeclaration = {
   }
 }
 
-const refused = (message: string) =>
-  Effect.fail(toolFailure("INVALID_ARGUMENTS", `INVALID_ARGUMENTS: ${message}`))
+const refused = (message: string) => Effect.fail(toolFailure("INVALID_ARGUMENTS", message))
 
 /** `search` finds what was not shown yet, numbered from where the passages so far end. */
 export const added = (
@@ -50,13 +49,13 @@ export const added = (
     if (query.length > maxQueryLength) return refused(`query: at most ${maxQueryLength} characters`)
     if (searches >= maxSearches)
       return Effect.fail(
-        toolFailure("TOOL_FAILED", "TOOL_FAILED: no more searches in this turn; answer with what you have")
+        toolFailure("TOOL_FAILED", "no more searches in this turn; answer with what you have")
       )
     searches++
     return search(query.trim()).pipe(
       Effect.timeoutFail({
         duration: timeout,
-        onTimeout: () => toolFailure("TOOL_FAILED", "TOOL_FAILED: the search took too long")
+        onTimeout: () => toolFailure("TOOL_FAILED", "the search took too long")
       }),
       Effect.map((passages) =>
         passages.length === 0

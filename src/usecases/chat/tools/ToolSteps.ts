@@ -10,7 +10,8 @@ import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import * as MaskedTurn from "../masking/MaskedTurn.ts"
-import { toolFailure, written } from "./Bindings.ts"
+import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
+import { written } from "../../../domain/Json.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
 import { emit, record, type Turn } from "../Turn.ts"
@@ -74,7 +75,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })
   const progress = progressOf(turn, tools, call)
   const made = refused
-    ? Effect.fail(toolFailure("TOOL_FAILED", `TOOL_FAILED: more than ${maxCallsPerStep} calls at once`))
+    ? Effect.fail(toolFailure("TOOL_FAILED", `more than ${maxCallsPerStep} calls at once`))
     : Effect.ensuring(tools.call(call.name, call.input, progress.say), progress.end)
   return yield* Effect.matchEffect(made, {
     onSuccess: (value) =>
@@ -93,8 +94,17 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   })
 })
 
-/** The round as the model is reminded of it. */
-const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<Answered>): Prompt.Prompt => {
+/** The round as the model is reminded of it, with what it thought: some providers refuse the calls without that. */
+const reminded = (
+  prompt: Prompt.Prompt,
+  text: string,
+  thoughts: ReadonlyArray<ModelStep.Thought>,
+  answers: ReadonlyArray<Answered>
+): Prompt.Prompt => {
+  const thought = (afterText: boolean) =>
+    thoughts
+      .filter((one) => one.afterText === afterText)
+      .map((one) => Prompt.reasoningPart({ text: one.text, options: one.options }))
   const calls = answers.map(({ call: { id, name, input } }) =>
     Prompt.toolCallPart({ id, name, params: input ?? {}, providerExecuted: false })
   )
@@ -103,7 +113,14 @@ const reminded = (prompt: Prompt.Prompt, text: string, answers: ReadonlyArray<An
   )
   return Prompt.fromMessages([
     ...prompt.content,
-    Prompt.assistantMessage({ content: text === "" ? calls : [Prompt.textPart({ text }), ...calls] }),
+    Prompt.assistantMessage({
+      content: [
+        ...thought(false),
+        ...(text === "" ? [] : [Prompt.textPart({ text })]),
+        ...thought(true),
+        ...calls
+      ]
+    }),
     Prompt.toolMessage({ content: results })
   ])
 }
@@ -148,15 +165,37 @@ const billed = (
   })
 }
 
+/** Says what the model thinks, scrubbed and with masked values restored, until `end`. */
+const thinking = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
+  const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoring() ?? null })
+  let open: ReturnType<typeof begin> | null = null
+  const show = (shown: string) => (shown === "" ? Effect.void : onReasoning(shown))
+  return {
+    push: (delta: string) => {
+      open ??= begin()
+      const { restoring, stream } = open
+      return show(stream.push(restoring === null ? delta : restoring.push(delta)))
+    },
+    /** What was held back comes before the text that follows. */
+    end: () => {
+      if (open === null) return Effect.void
+      const { restoring, stream } = open
+      open = null
+      return show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
+    }
+  }
+}
+
 /** One round, with secrets removed from its text before it is emitted; `own` is the text as the model may be reminded of it. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
   request: ModelRequest,
   tools: TurnTools,
-  onDelta: (delta: string) => Effect.Effect<void>,
+  { onDelta, onReasoning }: Told,
   repeatable: boolean
 ) {
+  const thoughts = onReasoning === null ? null : thinking(turn, tools, onReasoning)
   const stream = tools.scrubber.streaming()
   // The values of an object are restored once it is read.
   const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null
@@ -165,7 +204,10 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
     text += shown
     return shown === "" ? Effect.void : onDelta(shown)
   }
-  const push = (delta: string) => show(stream.push(restoring === null ? delta : restoring.push(delta)))
+  const push = (delta: string) => {
+    const showing = show(stream.push(restoring === null ? delta : restoring.push(delta)))
+    return thoughts === null ? showing : Effect.zipRight(thoughts.end(), showing)
+  }
   const onProblem = (problem: ProviderProblem) => {
     turn.providerProblem = problem
   }
@@ -173,13 +215,27 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   const onAnswering = (model: string) => {
     turn.answeringModel = model
   }
-  const calling = ModelStep.run(runtime, request, push, onProblem, onAnswering, repeatable)
+  const onThought = (delta: string) => (thoughts === null ? Effect.void : thoughts.push(delta))
+  const following = { onDelta: push, onReasoning: onThought, onProblem, onAnswering }
+  const calling = ModelStep.run(runtime, request, following, repeatable)
   const result = yield* billed(runtime, turn, request, calling)
+  if (thoughts !== null) yield* thoughts.end()
   yield* Effect.suspend(() =>
     show((restoring === null ? "" : stream.push(restoring.flush())) + stream.flush())
   )
   return { ...result, text, own: restoring === null ? text : tools.scrubber.text(result.text) }
 })
+
+/** For the trace: what of the output was thought, where the provider counts it. */
+export const counted = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
+  reasoningTokens === 0 ? {} : { reasoningTokens }
+
+/** Who is told of a reply as it may be shown, once and at once. */
+export interface Told {
+  readonly onDelta: (delta: string) => Effect.Effect<void>
+  /** Null where what the model thinks is nobody's to know. */
+  readonly onReasoning: ((delta: string) => Effect.Effect<void>) | null
+}
 
 /** The prompt with a reply that cannot be used, and with what the model is told of it. */
 const corrected = (prompt: Prompt.Prompt, text: string, correction: string): Prompt.Prompt =>
@@ -191,8 +247,7 @@ const corrected = (prompt: Prompt.Prompt, text: string, correction: string): Pro
 
 /**
  * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds, and the text of its last
- * one as `final`. `onDelta` sees each piece of text as it may be shown, once and at once; the events of every round but the
- * last are recorded here. `correctionOf` says what the model is to be told of a last text that cannot be used, null of any
+ * one as `final`. The events of every round but the last are recorded here. `correctionOf` says what the model is to be told of a last text that cannot be used, null of any
  * other: then there is one round more, without tools.
  */
 export const run = CheapSpans.fn("ToolSteps.run")(function* (
@@ -200,7 +255,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   turn: Turn,
   tools: TurnTools,
   request: ModelRequest,
-  onDelta: (delta: string) => Effect.Effect<void>,
+  { onDelta, onReasoning }: Told,
   correctionOf: (text: string) => string | null = () => null
 ) {
   for (const { name, failure } of tools.unavailable)
@@ -209,6 +264,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   let text = ""
   let inputTokens = 0
   let outputTokens = 0
+  let reasoningTokens = 0
   // Half of the window, at about four characters a token, is what all answers together may take.
   let room = runtime.contextWindow * 2
   let isCorrected = false
@@ -223,13 +279,14 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       return onDelta(shown)
     }
     const asked: ModelRequest = { ...request, prompt, tools: offered }
-    const result = yield* step(runtime, turn, asked, tools, say, round === 1)
+    const result = yield* step(runtime, turn, asked, tools, { onDelta: say, onReasoning }, round === 1)
     inputTokens += result.inputTokens
     outputTokens += result.outputTokens
+    reasoningTokens += result.reasoningTokens
     const isLast = result.calls.length === 0 || round >= maxSteps || isCorrected
     const correction = isLast && !isCorrected ? correctionOf(result.own) : null
     if (isLast && correction === null) {
-      return { ...result, calls: [], text, final: result.own, inputTokens, outputTokens }
+      return { ...result, calls: [], text, final: result.own, inputTokens, outputTokens, reasoningTokens }
     }
     const label = correction === null ? "Model asked for tools" : "Model asked to correct its reply"
     yield* record(turn, "model.completed", "complete", label, {
@@ -237,6 +294,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       reason: result.reason,
       inputTokens: result.inputTokens,
       outputTokens: result.outputTokens,
+      ...counted(result),
       ...(correction === null ? {} : { correction }),
       ...MaskedTurn.counted(turn)
     })
@@ -259,6 +317,6 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
       room = Math.max(0, room - written(fitting).length)
       return { ...answered, result: fitting }
     })
-    prompt = reminded(prompt, result.own, shown)
+    prompt = reminded(prompt, result.own, result.thoughts, shown)
   }
 })

@@ -11,7 +11,7 @@ import type { ChatTurnRequest, TurnPart } from "../../../domain/chat/ChatTurn.ts
 import { Forbidden, NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { type MessageId, newId, type RunId } from "../../../domain/Ids.ts"
 import type { HostedTurnRequest, SessionId } from "../../../domain/chat/Widget.ts"
-import { ToolSource } from "../../../capabilities/ToolSource.ts"
+import { ToolSources } from "../../../capabilities/ToolSources.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
 import { TestConversationStore } from "../../../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
@@ -44,7 +44,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     const agents = yield* AgentStore
     const tests = yield* TestConversationStore
     const runs = yield* AgentRuns
-    const offered = yield* ToolSource
+    const sources = yield* ToolSources
 
     /** Only team members may try what is not published, or take back what was said, outside a session. */
     const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
@@ -62,7 +62,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       if (draft !== undefined && !mayChange) {
         return yield* new Forbidden({ message: "Only who may change the agent may try other settings." })
       }
-      yield* toolsKnown(offered, draft?.tools ?? [], ["draft", "tools"])
+      yield* toolsKnown(sources, draft?.tools ?? [], ["draft", "tools"])
       if (version === undefined) return
       const found = yield* agents.recorded(scope, scope.agentId, version)
       if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })

@@ -14,6 +14,7 @@ import { LoadedPage } from "../LoadedPage.tsx"
 const Channels = lazy(() => import("./Channels.tsx"))
 const Designer = lazy(() => import("../widget/Designer.tsx"))
 const Experiments = lazy(() => import("./Experiments.tsx"))
+const Improve = lazy(() => import("../improve/Improve.tsx"))
 const Keys = lazy(() => import("./Keys.tsx"))
 const Sources = lazy(() => import("./AgentSources.tsx"))
 const Settings = lazy(() => import("./Settings.tsx"))
@@ -29,6 +30,7 @@ const words = texts(
     sources: "Sources",
     settings: "Settings",
     versions: "Versions",
+    improve: "Improve",
     cases: "Test cases",
     experiments: "Experiments",
     keys: "Keys",
@@ -45,6 +47,7 @@ const words = texts(
     sources: "Quellen",
     settings: "Einstellungen",
     versions: "Versionen",
+    improve: "Verbessern",
     cases: "Testfälle",
     experiments: "Experimente",
     keys: "Schlüssel",
@@ -106,6 +109,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
               ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
               ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
               ["versions", t.versions, shown(<Versions agent={agent} user={user} />)],
+              ["improve", t.improve, shown(<Improve agentId={id} user={user} />)],
               ["cases", t.cases, shown(<TestCases agentId={id} mayChange={mayChange} />)],
               ...(atLeast(user.role, "agent")
                 ? ([

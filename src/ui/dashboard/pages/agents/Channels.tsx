@@ -265,7 +265,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   )
 }
 
-const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: Channel }) => {
+const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: Channel }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -276,7 +276,7 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: C
   })
   const verb = found.active ? t.switchOff : t.switchOn
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       {toggle.error === null ? null : <Problem problem={toggle.error} />}
       <RowButton label={verb} of={found.externalId} busy={toggle.isPending} onPress={() => toggle.mutate()} />
       <RowConfirm
@@ -338,7 +338,7 @@ const Channels = ({ agentId, mayChange }: Props) => {
                   title: t.actions,
                   silent: true,
                   end: true,
-                  cell: (found: Channel) => <Deeds agentId={agentId} found={found} />
+                  cell: (found: Channel) => <Actions agentId={agentId} found={found} />
                 }
               ]
             : [])

@@ -48,7 +48,7 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
 }
 
 /** The words that the other does not have are marked. */
-const Reply = ({
+export const Reply = ({
   name,
   other,
   outcome

@@ -55,8 +55,8 @@ const words = texts(
     removal: "Delete experiment",
     removalOf: "What came of it is gone, and a version that relies on it has to be asked again.",
     gate: "Before a version is published",
-    least: "Least share of test cases that pass, in percent",
-    leastHelp: "Left empty: any share.",
+    minimum: "Least share of test cases that pass, in percent",
+    minimumHelp: "Left empty: any share.",
     regression: "Not clearly worse than the version that answers",
     saved: "Saved"
   },
@@ -87,8 +87,8 @@ const words = texts(
     removal: "Experiment löschen",
     removalOf: "Was herauskam, ist dann fort; eine Version, die darauf beruht, muss neu gefragt werden.",
     gate: "Bevor eine Version veröffentlicht wird",
-    least: "Mindestanteil bestandener Testfälle, in Prozent",
-    leastHelp: "Leer: jeder Anteil.",
+    minimum: "Mindestanteil bestandener Testfälle, in Prozent",
+    minimumHelp: "Leer: jeder Anteil.",
     regression: "Nicht deutlich schlechter als die Version, die antwortet",
     saved: "Gespeichert"
   }
@@ -165,8 +165,8 @@ const ThresholdForm = ({
   return (
     <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
       <TextField
-        label={t.least}
-        help={t.leastHelp}
+        label={t.minimum}
+        help={t.minimumHelp}
         type="text"
         inputMode="decimal"
         pattern="\d{1,3}([.]\d)?"
@@ -203,7 +203,7 @@ const State = ({ found }: { readonly found: Experiment }) => {
   )
 }
 
-const Deeds = ({
+const Actions = ({
   agentId,
   found,
   mayChange,
@@ -222,7 +222,7 @@ const Deeds = ({
   const stop = useMutation({ mutationFn: () => cancelExperiment(found.id), onSettled: renew })
   const of = moment(found.createdAt)
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       <RowButton label={t.show} of={of} onPress={onShow} />
       {mayChange && isOpen(found) ? (
         <RowButton label={t.stop} of={of} busy={stop.isPending} onPress={() => stop.mutate()} />
@@ -286,7 +286,7 @@ const Experiments = ({ agent, mayChange }: Props) => {
             silent: true,
             end: true,
             cell: (found) => (
-              <Deeds
+              <Actions
                 agentId={agent.id}
                 found={found}
                 mayChange={mayChange}

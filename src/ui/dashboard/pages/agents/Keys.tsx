@@ -217,7 +217,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   )
 }
 
-const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: Key }) => {
+const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: Key }) => {
   const t = useText(words)
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
@@ -228,7 +228,7 @@ const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: K
   if (found.status === "REVOKED") return null
   const verb = found.status === "ACTIVE" ? t.off : t.on
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       {toggle.error === null ? null : <Problem problem={toggle.error} />}
       <EditLimit agentId={agentId} found={found} />
       {found.status === "EXPIRED" ? null : (
@@ -320,7 +320,7 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
             title: t.actions,
             silent: true,
             end: true,
-            cell: (found) => <Deeds agentId={agentId} found={found} />
+            cell: (found) => <Actions agentId={agentId} found={found} />
           }
         ]}
       />

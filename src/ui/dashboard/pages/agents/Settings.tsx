@@ -3,7 +3,7 @@ import type { Agent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
 import { Card } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
@@ -21,6 +21,9 @@ const words = texts(
     greeting: "Greeting",
     greetingHelp: "What the widget says first.",
     modelHelp: "Empty: the model that the service was configured with.",
+    streamReasoning: "Send what the model thinks in streams of the API",
+    on: "yes",
+    off: "no",
     search: "Search",
     topKHelp: "1 to 20. More gives the model more to go by, and costs more.",
     minScoreHelp: "0 to 1. Empty: what suits the embedding model.",
@@ -39,6 +42,9 @@ const words = texts(
     greeting: "Begrüßung",
     greetingHelp: "Was das Widget zuerst sagt.",
     modelHelp: "Leer: das Modell, mit dem der Dienst eingerichtet ist.",
+    streamReasoning: "In Streams der API senden, was das Modell überlegt",
+    on: "ja",
+    off: "nein",
     search: "Suche",
     topKHelp: "1 bis 20. Mehr gibt dem Modell mehr Anhalt und kostet mehr.",
     minScoreHelp: "0 bis 1. Leer: was zum Einbettungsmodell passt.",
@@ -103,6 +109,13 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           error={errorOf("model")}
         />
         <Theirs draft={draft} name="model" />
+        <Switch
+          label={t.streamReasoning}
+          isDisabled={!mayChange}
+          isSelected={value.streamReasoning}
+          onChange={(streamReasoning) => change({ streamReasoning })}
+        />
+        <Theirs draft={draft} name="streamReasoning" shown={(on) => (on === true ? t.on : t.off)} />
       </Card>
       <Card title={t.search}>
         <TextField

@@ -71,13 +71,13 @@ interface Props {
   readonly mayChange: boolean
 }
 
-const Deeds = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
+const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [editing, setEditing] = useState(false)
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       <RowButton label={common.edit} of={found.question} onPress={() => setEditing(true)} />
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <TestCaseForm agentId={agentId} stored={found} onClose={() => setEditing(false)} />
@@ -174,7 +174,7 @@ const TestCases = ({ agentId, mayChange }: Props) => {
                   title: t.actions,
                   silent: true,
                   end: true,
-                  cell: (found: TestCase) => <Deeds agentId={agentId} found={found} />
+                  cell: (found: TestCase) => <Actions agentId={agentId} found={found} />
                 }
               ]
             : [])

@@ -52,13 +52,13 @@ interface Props {
   readonly mayChange: boolean
 }
 
-const Deeds = ({ agentId, tool }: { readonly agentId: string; readonly tool: Tool }) => {
+const Actions = ({ agentId, tool }: { readonly agentId: string; readonly tool: Tool }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [editing, setEditing] = useState(false)
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       <RowButton label={common.edit} of={tool.name} onPress={() => setEditing(true)} />
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <ToolForm agentId={agentId} tool={tool} onClose={() => setEditing(false)} />
@@ -133,7 +133,7 @@ const Tools = ({ agentId, mayChange }: Props) => {
                   title: t.actions,
                   silent: true,
                   end: true,
-                  cell: (tool: Tool) => <Deeds agentId={agentId} tool={tool} />
+                  cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} />
                 }
               ]
             : [])

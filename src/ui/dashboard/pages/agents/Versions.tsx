@@ -147,7 +147,7 @@ const Who = ({ author }: Pick<AgentVersion, "author">) => {
   return data?.pages.flatMap(({ users }) => users).find(({ id }) => id === author.id)?.email ?? t[author.type]
 }
 
-const Deeds = ({
+const Actions = ({
   agent,
   user,
   version
@@ -162,7 +162,7 @@ const Deeds = ({
   const [isGatedVersion, setGated] = useState(false)
   if (version === agent.publishedVersion) return null
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       {atLeast(user.role, "agent") ? (
         <Button
           kind="quiet"
@@ -238,7 +238,7 @@ const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User 
                 title: t.actions,
                 silent: true,
                 end: true,
-                cell: ({ version }) => <Deeds agent={agent} user={user} version={version} />
+                cell: ({ version }) => <Actions agent={agent} user={user} version={version} />
               }
             ]}
           />

@@ -23,7 +23,8 @@ const settingsOf = ({
   instructions,
   model,
   name,
-  retrieval: { minScore, topK }
+  retrieval: { minScore, topK },
+  streamReasoning
 }: Agent) => ({
   name,
   instructions,
@@ -34,7 +35,8 @@ const settingsOf = ({
   contextTokens: String(contextTokens),
   maxSearches: String(maxSearches),
   mode,
-  unsupported
+  unsupported,
+  streamReasoning
 })
 
 /** As it is typed. */
@@ -112,7 +114,8 @@ export const useAgentForm = (agent: Agent) => {
         model: modelOf(value),
         retrieval: retrievalOf(value),
         grounding: groundingOf(value),
-        masking: maskingOf(value)
+        masking: maskingOf(value),
+        streamReasoning: value.streamReasoning
       }),
     onSuccess: ({ agent: saved }, publish) => {
       // What is typed is in the draft version then, and the form is of the published one.

@@ -66,6 +66,7 @@ const actions: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "correction.preview": { en: "Correction previewed", de: "Korrektur vorab geprüft" },
   "correction.update": { en: "Correction changed", de: "Korrektur geändert" },
   "finding.dismiss": { en: "Finding dismissed", de: "Fund verworfen" },
+  "finding.restore": { en: "Finding restored", de: "Fund wiederhergestellt" },
   "experiment.cancel": { en: "Experiment cancelled", de: "Experiment abgebrochen" },
   "experiment.delete": { en: "Experiment deleted", de: "Experiment gelöscht" },
   "experiment.start": { en: "Experiment started", de: "Experiment gestartet" },

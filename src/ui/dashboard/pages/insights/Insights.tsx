@@ -1,29 +1,21 @@
-/** Measures of the agents, and failed turns grouped by question. */
+/** Measures of the agents, over time and together, and what went wrong, grouped by question. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"
-import { type InsightGroup, insights, type Measures, measures, type WrongKind } from "../../api/Insights.ts"
-import { Badge, type Tone } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
+import { type Measures, measures, type MeasuresReport } from "../../api/Insights.ts"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Chart } from "../../components/charts/Chart.tsx"
+import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
-import { Card, Empty, Loaded, Page } from "../../components/Page.tsx"
-import { everywhere } from "../../text/everywhere.ts"
+import { Card, Loaded, Page } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
+import { WrongGroups } from "../improve/WrongGroups.tsx"
 import css from "./Insights.module.css"
 import { words } from "./words.ts"
 
 /** The filter that leaves nothing out. */
 const every = "all"
-
-const tones: Readonly<Record<WrongKind, Tone>> = {
-  failed: "bad",
-  thumbsDown: "bad",
-  handedOver: "warn",
-  unanswered: "warn",
-  stopped: "neutral"
-}
-const kinds = ["failed", "thumbsDown", "handedOver", "unanswered", "stopped"] as const
 
 interface FigureProps {
   readonly title: string
@@ -65,80 +57,82 @@ const Totals = ({ total }: { readonly total: Measures }) => {
   )
 }
 
-const Group = ({ group }: { readonly group: InsightGroup }) => {
+const Charts = ({ report }: { readonly report: MeasuresReport }) => {
   const t = useText(words)
-  const { ago, moment, number } = useFormat()
-  const { count, examples, lastAt, people, sources, title, trend } = group
-  const direction = trend.later > trend.earlier ? t.rising : trend.later < trend.earlier ? t.falling : null
-  const asked = t.asked(number(count), people === 1 ? t.person : t.people(number(people)))
+  const { number, percent } = useFormat()
+  const found = new Map(report.rows.map((row) => [row.key, row]))
+  const days = daysBetween(report.from, report.to)
+  const daysOf = (values: (day: Measures | undefined) => Readonly<Record<string, number | null>>) =>
+    days.map((date) => ({ date, values: values(found.get(date)) }))
+  const seconds = (milliseconds: number) => Math.round(milliseconds / 10) / 100
   return (
-    <li>
-      <Card title={title}>
-        <span className={css["soft"]}>
-          {[asked, direction, t.last(ago(lastAt))].filter((part) => part !== null).join(" · ")}
-        </span>
-        <div className={css["kinds"]}>
-          {kinds
-            .filter((kind) => group.kinds[kind] > 0)
-            .map((kind) => (
-              <Badge key={kind} tone={tones[kind]}>{`${t[kind]} ${number(group.kinds[kind])}`}</Badge>
-            ))}
-        </div>
-        {sources.length === 0 ? null : (
-          <p className={css["soft"]}>{t.searched(sources.map(({ name }) => name).join(", "))}</p>
-        )}
-        <details className={css["examples"]}>
-          <summary>{t.examples}</summary>
-          <ul>
-            {examples.map(({ at, conversationId, kind, question, runId }) => (
-              <li key={runId}>
-                <Link href={`/conversations/${conversationId}`}>{question}</Link>{" "}
-                <span className={css["soft"]}>{`${t[kind]} · ${moment(at)}`}</span>
-              </li>
-            ))}
-          </ul>
-        </details>
+    <section aria-label={t.charts} className={css["charts"]}>
+      <Card title={t.qualityByDay}>
+        <Chart
+          title={t.qualityByDay}
+          name="resolution-by-day"
+          kind="line"
+          max={1}
+          series={[
+            { key: "resolved", title: t.resolved },
+            { key: "satisfied", title: t.satisfaction }
+          ]}
+          days={daysOf((day) => ({
+            resolved: day?.resolutionRate ?? null,
+            satisfied: day?.satisfaction ?? null
+          }))}
+          shown={percent}
+        />
       </Card>
-    </li>
+      <Card title={t.speedByDay}>
+        <Chart
+          title={t.speedByDay}
+          name="first-words-by-day"
+          kind="line"
+          series={[
+            { key: "median", title: t.median },
+            { key: "p95", title: t.p95 }
+          ]}
+          days={daysOf((day) => {
+            const times = day?.timeToFirstText ?? null
+            return times === null
+              ? { median: null, p95: null }
+              : { median: seconds(times.median), p95: seconds(times.p95) }
+          })}
+          shown={(value) => t.seconds(number(value))}
+        />
+      </Card>
+      <Card title={t.turnsByDay}>
+        <Chart
+          title={t.turnsByDay}
+          name="turns-by-day"
+          kind="bar"
+          series={[
+            { key: "answered", title: t.answeredTurns },
+            { key: "refused", title: t.refusedTurns }
+          ]}
+          days={daysOf((day) => ({ answered: day?.answered ?? 0, refused: day?.refused ?? 0 }))}
+          shown={number}
+        />
+      </Card>
+      <Card title={t.tokensByDay} actions={<Link href="/usage">{t.toCost}</Link>}>
+        <Chart
+          title={t.tokensByDay}
+          name="tokens-by-day"
+          kind="bar"
+          series={[
+            { key: "input", title: t.tokensRead },
+            { key: "output", title: t.tokensWritten }
+          ]}
+          days={daysOf((day) => ({ input: day?.tokens.input ?? 0, output: day?.tokens.output ?? 0 }))}
+          shown={number}
+        />
+      </Card>
+    </section>
   )
 }
 
-const Groups = ({ agentId }: { readonly agentId: string | undefined }) => {
-  const t = useText(words)
-  const common = useText(everywhere)
-  const { number } = useFormat()
-  const query = useInfiniteQuery(insights(agentId))
-  return (
-    <>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const groups = pages.flatMap((page) => page.groups)
-          const [first] = pages
-          return groups.length === 0 ? (
-            <Empty title={t.empty}>{t.emptyLead}</Empty>
-          ) : (
-            <section aria-label={t.groups}>
-              <h2>{t.groups}</h2>
-              {first?.isCut === true ? <p className={css["soft"]}>{t.cut(number(first.turns))}</p> : null}
-              <ul className={css["groups"]}>
-                {groups.map((group) => (
-                  <Group key={group.id} group={group} />
-                ))}
-              </ul>
-            </section>
-          )
-        }}
-      </Loaded>
-      {query.hasNextPage ? (
-        <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
-          {common.loadMore}
-        </Button>
-      ) : null}
-    </>
-  )
-}
-
-const Insights = () => {
+const Insights = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
   const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
@@ -154,8 +148,15 @@ const Insights = () => {
           onChange={(value) => setParameters(new URLSearchParams(value === every ? "" : { agent: value }))}
         />
       </div>
-      <Loaded query={query}>{({ total }) => <Totals total={total} />}</Loaded>
-      <Groups agentId={agentId} />
+      <Loaded query={query}>
+        {(report) => (
+          <>
+            <Totals total={report.total} />
+            {report.total.turns === 0 ? null : <Charts report={report} />}
+          </>
+        )}
+      </Loaded>
+      <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
     </Page>
   )
 }

@@ -95,7 +95,7 @@ const People = () => {
                   silent: true,
                   end: true,
                   cell: ({ id, externalId }) => (
-                    <span className={css["deeds"]}>
+                    <span className={css["actions"]}>
                       <a href={exportAddress(id)} download={`${id}.ndjson`}>
                         {t.export}
                       </a>

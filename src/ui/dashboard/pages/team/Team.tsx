@@ -16,7 +16,7 @@ import {
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Actions as FormActions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
@@ -127,11 +127,11 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
     return (
       <>
         {invitation === null ? <p>{t.elsewhere}</p> : <Link invitation={invitation} />}
-        <Actions>
+        <FormActions>
           <Button kind="primary" onPress={onClose}>
             {common.close}
           </Button>
-        </Actions>
+        </FormActions>
       </>
     )
   }
@@ -147,13 +147,13 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <Actions>
+      <FormActions>
         <DraftState draft={draft} />
         <Button onPress={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.add}
         </Button>
-      </Actions>
+      </FormActions>
     </Form>
   )
 }
@@ -189,7 +189,7 @@ const RoleChoice = ({ member, user }: RowProps) => {
   )
 }
 
-const Deeds = ({ member, user }: RowProps) => {
+const Actions = ({ member, user }: RowProps) => {
   const t = useText(words)
   const queries = useQueryClient()
   const [invitation, setInvitation] = useState<Invitation | null>(null)
@@ -201,7 +201,7 @@ const Deeds = ({ member, user }: RowProps) => {
   const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
   if (!allowed) return null
   return (
-    <div className={css["deeds"]}>
+    <div className={css["actions"]}>
       {member.invited ? (
         <Button kind="quiet" busy={again.isPending} onPress={() => again.mutate()}>
           {t.again}
@@ -272,7 +272,7 @@ const Team = ({ user }: { readonly user: User }) => {
                 title: t.actions,
                 silent: true,
                 end: true,
-                cell: (member) => <Deeds member={member} user={user} />
+                cell: (member) => <Actions member={member} user={user} />
               }
             ]}
           />

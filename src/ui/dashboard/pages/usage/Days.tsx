@@ -1,79 +1,74 @@
-/** The days of the period as bars, and as a table for whom bars say nothing. */
-import { Bar, BarChart, CartesianGrid, ResponsiveContainer, Tooltip, XAxis, YAxis } from "recharts"
+/** Turns, tokens and cost by day of the period. */
 import type { DayUsage, Usage } from "../../api/Usage.ts"
-import { Table } from "../../components/Table.tsx"
+import { Chart } from "../../components/charts/Chart.tsx"
+import { daysBetween } from "../../components/charts/days.ts"
+import { Card } from "../../components/Page.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
-import { CostText } from "./CostText.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
 
-const millisPerDay = 86_400_000
+const nanoPerUsd = 1e9
 
-/** Every day from the start of the period to today, at most its end: a day without a turn is a day without a bar. */
-const everyDay = (days: ReadonlyArray<DayUsage>, { end, start }: Usage["period"]) => {
-  const turns = new Map(days.map(({ date, turns: count }) => [date, count]))
-  const first = Date.parse(start)
-  const last = Math.min(Date.parse(end) - 1, Date.now())
-  return Array.from({ length: Math.max(1, Math.floor((last - first) / millisPerDay) + 1) }, (_, place) => {
-    const date = new Date(first + place * millisPerDay).toISOString().slice(0, 10)
-    return { date, turns: turns.get(date) ?? 0 }
-  })
-}
+const isEarlier = (one: string, other: string) => Date.parse(one) < Date.parse(other)
 
 interface Props {
   readonly days: ReadonlyArray<DayUsage>
   readonly period: Usage["period"]
 }
 
-const Days = ({ days, period }: Props) => {
+export const Days = ({ days, period }: Props) => {
   const t = useText(words)
-  const { day, number } = useFormat()
-  const axis = { fill: "var(--text-soft)", fontSize: 12 }
+  const { money, number } = useFormat()
+  const now = new Date().toISOString()
+  const found = new Map(days.map((day) => [day.date, day]))
+  const all = daysBetween(period.start, isEarlier(now, period.end) ? now : period.end)
+  const daysOf = (values: (day: DayUsage | undefined) => Readonly<Record<string, number | null>>) =>
+    all.map((date) => ({ date, values: values(found.get(date)) }))
+  if (days.length === 0)
+    return (
+      <Card title={t.days}>
+        <p className={css["term"]}>{t.noDays}</p>
+      </Card>
+    )
   return (
-    <>
-      <div className={css["chart"]} aria-hidden>
-        <ResponsiveContainer>
-          <BarChart data={everyDay(days, period)} accessibilityLayer={false}>
-            <CartesianGrid vertical={false} stroke="var(--line)" />
-            <XAxis dataKey="date" tickFormatter={day} tick={axis} stroke="var(--line-strong)" />
-            <YAxis allowDecimals={false} width={44} tick={axis} stroke="var(--line-strong)" />
-            <Tooltip
-              cursor={{ fill: "var(--sunken)" }}
-              contentStyle={{ background: "var(--raised)", border: "1px solid var(--line)" }}
-              labelFormatter={(date) => day(String(date))}
-            />
-            <Bar
-              dataKey="turns"
-              name={t.turns}
-              fill="var(--accent)"
-              maxBarSize={42}
-              radius={[4, 4, 0, 0]}
-              isAnimationActive={false}
-            />
-          </BarChart>
-        </ResponsiveContainer>
-      </div>
-      <details className={css["details"]}>
-        <summary>{t.asTable}</summary>
-        <Table
-          label={t.days}
-          rows={days}
-          keyOf={({ date }) => date}
-          columns={[
-            { title: t.day, cell: ({ date }) => day(date) },
-            { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
-            {
-              title: t.tokens,
-              end: true,
-              cell: ({ tokens }) => number(tokens.input + tokens.output)
-            },
-            { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
-          ]}
+    <div className={css["charts"]}>
+      <Card title={t.days}>
+        <Chart
+          title={t.days}
+          name="turns-by-day"
+          kind="bar"
+          series={[{ key: "turns", title: t.turns }]}
+          days={daysOf((day) => ({ turns: day?.turns ?? 0 }))}
+          shown={number}
         />
-      </details>
-    </>
+      </Card>
+      <Card title={t.costByDay}>
+        <Chart
+          title={t.costByDay}
+          name="cost-by-day"
+          kind="bar"
+          series={[{ key: "usd", title: t.costInUsd }]}
+          days={daysOf((day) => {
+            const nanoUsd = day === undefined ? 0 : day.cost.nanoUsd
+            return { usd: nanoUsd === null ? null : nanoUsd / nanoPerUsd }
+          })}
+          shown={(usd) => money(usd * nanoPerUsd)}
+        />
+      </Card>
+      <Card title={t.tokensByDay}>
+        <Chart
+          title={t.tokensByDay}
+          name="tokens-by-day"
+          kind="bar"
+          series={[
+            { key: "input", title: t.tokensRead },
+            { key: "output", title: t.tokensWritten }
+          ]}
+          days={daysOf((day) => ({ input: day?.tokens.input ?? 0, output: day?.tokens.output ?? 0 }))}
+          shown={number}
+        />
+      </Card>
+    </div>
   )
 }
-
-export default Days

@@ -1,6 +1,5 @@
 /** Usage of the period, by agent and day. */
 import { useQuery } from "@tanstack/react-query"
-import { lazy, Suspense } from "react"
 import { usage, type Usage as Report } from "../../api/Usage.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -10,10 +9,9 @@ import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { BudgetNotice, Budgets } from "./Budgets.tsx"
 import { CostText } from "./CostText.tsx"
+import { Days } from "./Days.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
-
-const Days = lazy(() => import("./Days.tsx"))
 
 interface MeterProps {
   readonly title: string
@@ -93,15 +91,7 @@ const Usage = ({ user }: { readonly user: User }) => {
               budgets={report.budgets}
               mayChange={atLeast(user.role, "admin")}
             />
-            <Card title={t.days}>
-              {report.days.length === 0 ? (
-                <p className={css["term"]}>{t.noDays}</p>
-              ) : (
-                <Suspense>
-                  <Days days={report.days} period={report.period} />
-                </Suspense>
-              )}
-            </Card>
+            <Days days={report.days} period={report.period} />
             <Table
               label={t.agents}
               rows={report.agents}

@@ -20,10 +20,13 @@ export const words = texts(
     split: (input: string, output: string) => `${input} read, ${output} written`,
     days: "Turns by day",
     noDays: "No turn yet in this period.",
+    costByDay: "Model cost by day",
+    costInUsd: "Cost in US dollars",
+    tokensByDay: "Tokens by day",
+    tokensRead: "Read",
+    tokensWritten: "Written",
     agents: "Usage by agent",
-    agent: "Agent",
-    day: "Day",
-    asTable: "As a table"
+    agent: "Agent"
   },
   {
     title: "Verbrauch",
@@ -44,9 +47,12 @@ export const words = texts(
     split: (input: string, output: string) => `${input} gelesen, ${output} geschrieben`,
     days: "Antworten je Tag",
     noDays: "In diesem Zeitraum noch keine Antwort.",
+    costByDay: "Modellkosten je Tag",
+    costInUsd: "Kosten in US-Dollar",
+    tokensByDay: "Tokens je Tag",
+    tokensRead: "Gelesen",
+    tokensWritten: "Geschrieben",
     agents: "Verbrauch je Agent",
-    agent: "Agent",
-    day: "Tag",
-    asTable: "Als Tabelle"
+    agent: "Agent"
   }
 )

@@ -111,12 +111,12 @@ const State = ({ disabledReason, failingSince, status }: Webhook) => {
   )
 }
 
-interface DeedsProps {
+interface ActionsProps {
   readonly found: Webhook
   readonly onLog: () => void
 }
 
-const Deeds = ({ found, onLog }: DeedsProps) => {
+const Actions = ({ found, onLog }: ActionsProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -128,7 +128,7 @@ const Deeds = ({ found, onLog }: DeedsProps) => {
   const problem = toggle.error ?? rotate.error ?? test.error
   const verb = isActive ? t.off : t.on
   return (
-    <span className={css["deeds"]}>
+    <span className={css["actions"]}>
       {problem === null ? null : <Problem problem={problem} />}
       {test.isSuccess ? <span className={css["soft"]}>{t.tested}</span> : null}
       <Dialog title={t.rotate} isOpen={rotate.data !== undefined} onClose={rotate.reset}>
@@ -190,7 +190,7 @@ const Webhooks = () => {
             title: t.actions,
             silent: true,
             end: true,
-            cell: (found) => <Deeds found={found} onLog={() => setLogOf(found.id)} />
+            cell: (found) => <Actions found={found} onLog={() => setLogOf(found.id)} />
           }
         ]}
       />

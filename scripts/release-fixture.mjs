@@ -1,0 +1,17 @@
+/**
+ * Before a release, after scripts/freeze.mjs: fills a database of this version over HTTP and keeps it in
+ * test/fixtures/releases/VERSION, where test/e2e/upgrade finds it from then on. A version that has one keeps it.
+ */
+import { spawnSync } from "node:child_process"
+import { fileURLToPath } from "node:url"
+
+const { status } = spawnSync(
+  "npx",
+  ["vitest", "run", "test/e2e/upgrade/Upgrade.test.ts", "-t", "A release's fixture"],
+  {
+    cwd: fileURLToPath(new URL("..", import.meta.url)),
+    env: { ...process.env, SPOKE_RELEASE_FIXTURE: "make" },
+    stdio: "inherit"
+  }
+)
+process.exitCode = status ?? 1

@@ -1,0 +1,23 @@
+/** The sources that come with Spoke: the first registrations. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { OutboundHttp } from "../OutboundHttp.ts"
+import { OtherToolSources, type ToolSource, ToolSources } from "../ToolSources.ts"
+import { httpSource } from "./Http.ts"
+import { mcpSource } from "./Mcp.ts"
+
+/** Of these registrations: one takes the place of an earlier one of its name. */
+export const layerOf = <R>(
+  sources: ReadonlyArray<Effect.Effect<ToolSource, never, R>>
+): Layer.Layer<ToolSources, never, R> =>
+  Layer.effect(
+    ToolSources,
+    Effect.map(Effect.all(sources), (made) => [
+      ...new Map(made.map((source) => [source.name, source] as const)).values()
+    ])
+  )
+
+/** HTTP, MCP, and those of {@link OtherToolSources}, as functions of the host are. */
+export const layer: Layer.Layer<ToolSources, never, OutboundHttp> = Layer.unwrapEffect(
+  Effect.map(OtherToolSources, (others) => layerOf([httpSource, mcpSource, ...others]))
+)

@@ -1,0 +1,61 @@
+/** One exchange with the server of a tool: bounded in time and size, and told in words when it fails. */
+import type { Context } from "effect"
+import * as Effect from "effect/Effect"
+import type { ToolDefinition } from "../../domain/agents/Tool.ts"
+import { toolFailure } from "../../domain/agents/ToolFailure.ts"
+import { sanitize } from "../../domain/Text.ts"
+import type { OutboundHttp, OutboundRequest, OutboundResponse } from "../OutboundHttp.ts"
+
+/** Most bytes of an answer that are read. */
+const maxAnswerBytes = 256 * 1024
+
+export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
+
+const isText = (type: string): boolean =>
+  /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|javascript)|x-www-form-urlencoded)|$)/i.test(type)
+
+/** The answer as text, or what it is instead. */
+export const contentOf = (response: OutboundResponse): string => {
+  const type = response.headers["content-type"] ?? ""
+  return isText(type) ? textOf(response) : `(${response.body.length} bytes that are not text)`
+}
+
+/** The headers that carry `credential`. */
+export const headersFor = (
+  { auth }: Pick<ToolDefinition, "auth">,
+  credential: string
+): Record<string, string> => {
+  switch (auth.kind) {
+    case "none":
+      return {}
+    case "bearer":
+      return { authorization: `Bearer ${credential}` }
+    case "basic":
+      return { authorization: `Basic ${Buffer.from(credential).toString("base64")}` }
+    case "header":
+      return { [(auth.header ?? auth.name ?? "authorization").toLowerCase()]: credential }
+  }
+}
+
+/** What the server answers, whatever its status. */
+export const answered = Effect.fn("ToolSources.answered")(function* (
+  http: Context.Tag.Service<typeof OutboundHttp>,
+  request: Pick<OutboundRequest, "url" | "method" | "headers" | "body">,
+  seconds: number
+) {
+  return yield* http
+    .fetch({ ...request, maxBytes: maxAnswerBytes, timeout: `${seconds} seconds` })
+    .pipe(
+      Effect.mapError(({ reason, message }) =>
+        reason === "TimedOut"
+          ? toolFailure("TOOL_TIMEOUT", `no whole answer within ${seconds} seconds`)
+          : toolFailure("TOOL_FAILED", message)
+      )
+    )
+})
+
+/** The response, or the failure when it is outside 2xx. */
+export const accepted = (response: OutboundResponse) =>
+  response.status >= 200 && response.status < 300
+    ? Effect.succeed(response)
+    : Effect.fail(toolFailure("TOOL_FAILED", `HTTP ${response.status} ${contentOf(response)}`))

@@ -1,0 +1,68 @@
+/** Every tool of a remote MCP server. */
+import { createHash } from "node:crypto"
+import * as Effect from "effect/Effect"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { ToolFailure } from "../../domain/agents/ToolFailure.ts"
+import { OutboundHttp } from "../OutboundHttp.ts"
+import type { AgentTool, SourcedTool, ToolSource } from "../ToolSources.ts"
+import * as Exchange from "./Exchange.ts"
+import * as McpSession from "./McpSession.ts"
+
+/** Milliseconds that a server's list of tools is believed at most, and how many lists are kept. */
+const listTtlMs = 300_000
+const maxLists = 256
+
+/** Lists that were read lately, the oldest first. */
+const rememberedLists = () => {
+  const lists = new Map<string, { readonly until: number; readonly listed: McpSession.Listed }>()
+  return Effect.fn("ToolSources.listed")(function* (
+    key: string,
+    list: Effect.Effect<McpSession.Listed, ToolFailure>
+  ) {
+    const now = yield* monotonicMillis
+    const kept = lists.get(key)
+    if (kept !== undefined && kept.until > now) return kept.listed
+    const listed = yield* list
+    lists.delete(key)
+    lists.set(key, { until: now + Math.min(listTtlMs, listed.ttlMs ?? listTtlMs), listed })
+    for (const [oldest] of lists) {
+      if (lists.size <= maxLists) break
+      lists.delete(oldest)
+    }
+    return listed
+  })
+}
+
+const targetOf = (tool: AgentTool) => (tool._tag === "Configured" ? tool.definition.mcp : undefined)
+
+export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.map(
+  OutboundHttp,
+  (http): ToolSource => {
+    const listed = rememberedLists()
+    return {
+      name: "mcp",
+      offered: new Set(),
+      has: (tool) => targetOf(tool) !== undefined,
+      open: Effect.fn("ToolSources.mcp")(function* (tool) {
+        const target = targetOf(tool)
+        if (tool._tag === "Named" || target === undefined) return []
+        const { definition, id, name, version } = tool
+        const credential = yield* tool.credential
+        const server = { url: target.url, headers: Exchange.headersFor(definition, credential) }
+        const session = yield* McpSession.open(http, server, definition.timeout)
+        // What a server lists may depend on the caller, so a list is not shared between callers.
+        const caller = createHash("sha256").update(credential).digest("hex")
+        const { isStateless, tools } = yield* listed(`${id} ${version} ${caller}`, session.list)
+        return tools.map((one): SourcedTool => ({
+          declaration: {
+            name: `${name}_${one.name}`,
+            description: one.description,
+            parameters: { ...one.inputSchema, type: "object" }
+          },
+          timeoutMillis: definition.timeout * 1_000,
+          call: (input) => session.call(isStateless, one, input)
+        }))
+      })
+    }
+  }
+)

@@ -1,0 +1,250 @@
+/**
+ * A remote MCP server, spoken to in JSON-RPC over streamable HTTP: without a handshake, each request complete in itself, where the
+ * server knows version 2026-07-28 of the protocol, else after the handshake of earlier versions.
+ */
+import type { Context } from "effect"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
+import * as Json from "../../domain/Json.ts"
+import { JsonObject, type JsonValue } from "../../domain/Text.ts"
+import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
+import * as Exchange from "./Exchange.ts"
+import * as McpHeaders from "./McpHeaders.ts"
+
+const stateless = "2026-07-28"
+const withHandshake = "2025-06-18"
+/** Most tools of one server, and most pages that its list may have. */
+const maxTools = 64
+const maxPages = 4
+/** Seconds that listing may take: the turn waits for it. Seconds of the question which version the server knows. */
+const listing = 5
+const probing = 3
+
+const clientInfo = { name: "spoke", version: "1" }
+/** What each request says of itself in place of a handshake. */
+const meta: JsonObject = {
+  "io.modelcontextprotocol/protocolVersion": stateless,
+  "io.modelcontextprotocol/clientInfo": clientInfo,
+  "io.modelcontextprotocol/clientCapabilities": {}
+}
+
+const Message = Schema.Struct({
+  id: Schema.optional(Schema.Union(Schema.Number, Schema.String, Schema.Null)),
+  result: Schema.optional(JsonObject),
+  error: Schema.optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
+})
+const decodeMessage = Schema.decodeUnknownOption(Message)
+
+const RemoteTool = Schema.Struct({
+  name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
+  description: Schema.optionalWith(Schema.String, { exact: true, default: () => "" }),
+  inputSchema: JsonObject
+})
+type RemoteTool = typeof RemoteTool.Type
+
+/** What a server lists. */
+export interface Listed {
+  /** Whether it is spoken to without a handshake. */
+  readonly isStateless: boolean
+  readonly tools: ReadonlyArray<RemoteTool>
+  /** Milliseconds that it wants the list to be believed; null where it does not say. */
+  readonly ttlMs: number | null
+}
+
+const decodePage = Schema.decodeUnknownOption(
+  Schema.Struct({
+    tools: Schema.Array(Schema.Unknown),
+    nextCursor: Schema.optional(Schema.String),
+    ttlMs: Schema.optional(Schema.Number)
+  })
+)
+const decodeTool = Schema.decodeUnknownOption(RemoteTool)
+const decodeDiscovery = Schema.decodeUnknownOption(
+  Schema.Struct({ supportedVersions: Schema.Array(Schema.String) })
+)
+
+const decodeResult = Schema.decodeUnknownOption(
+  Schema.Struct({
+    content: Schema.optionalWith(Schema.Array(JsonObject), { exact: true, default: () => [] }),
+    structuredContent: Schema.optional(JsonObject),
+    isError: Schema.optional(Schema.Boolean)
+  })
+)
+
+const failed = (message: string) => toolFailure("TOOL_FAILED", message)
+
+/** The JSON texts of an answer, which is one message or a stream of events. */
+const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
+  const text = Exchange.textOf(response)
+  if (!(response.headers["content-type"] ?? "").startsWith("text/event-stream")) return [text]
+  return text.split(/\r?\n\r?\n|\r\r/).map((event) =>
+    event
+      .split(/\r\n|\r|\n/)
+      .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trimStart()] : []))
+      .join("\n")
+  )
+}
+
+const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
+  const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const message = Arr.filterMap(values, (value) => decodeMessage(value)).find((found) => found.id === id)
+  if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
+  // Earlier versions do not say of what kind a result is.
+  const kind = message?.result?.["resultType"] ?? "complete"
+  if (kind === "input_required") return Effect.fail(failed("the MCP server asks for what no agent can enter"))
+  if (kind !== "complete") return Effect.fail(failed("the MCP server's result is of an unknown kind"))
+  if (message?.result !== undefined) return Effect.succeed(message.result)
+  const unusable = problems.find(({ reason }) => reason === "too-deep")
+  return Effect.fail(
+    failed(
+      unusable === undefined
+        ? "the MCP server gave no answer"
+        : `the MCP server's answer cannot be used: ${unusable.message}`
+    )
+  )
+}
+
+interface Server {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+type Headers = Readonly<Record<string, string>>
+type Ask = (
+  method: string,
+  params: JsonObject,
+  limit: number,
+  headers?: Headers
+) => Effect.Effect<JsonObject, ToolFailure>
+
+const said = (part: JsonObject): string =>
+  typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`
+
+/** The pages of the server's list. */
+const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {
+  const found: Array<RemoteTool> = []
+  let cursor: string | undefined
+  let ttlMs: number | null = null
+  for (let page = 0; page < maxPages; page++) {
+    const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listing)
+    const decoded = Option.getOrUndefined(decodePage(result))
+    if (decoded === undefined) return yield* Effect.fail(failed("the MCP server's list is not one of tools"))
+    found.push(...decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool))))
+    if (decoded.ttlMs !== undefined) ttlMs = Math.min(ttlMs ?? Infinity, Math.max(0, decoded.ttlMs))
+    cursor = decoded.nextCursor
+    if (cursor === undefined) break
+  }
+  const usable = isStateless ? found.filter(McpHeaders.isValid) : found
+  const listed: Listed = { isStateless, tools: usable.slice(0, maxTools), ttlMs }
+  return listed
+})
+
+/** The server, as `seconds` allow for a call; nothing is sent before it is needed. */
+export const open = Effect.fn("McpSession.open")(function* (
+  http: Context.Tag.Service<typeof OutboundHttp>,
+  { url, headers }: Server,
+  seconds: number
+) {
+  let next = 1
+  const post = (message: JsonObject, limit: number, more: Headers) =>
+    Effect.flatMap(
+      Exchange.answered(
+        http,
+        {
+          url,
+          method: "POST",
+          headers: {
+            "content-type": "application/json",
+            accept: "application/json, text/event-stream",
+            ...headers,
+            ...more
+          },
+          body: JSON.stringify({ jsonrpc: "2.0", ...message })
+        },
+        limit
+      ),
+      Exchange.accepted
+    )
+  const askOnce = Effect.fn("McpSession.ask")(function* (
+    method: string,
+    params: JsonObject,
+    limit: number,
+    more: Headers
+  ) {
+    const id = next++
+    const response = yield* post({ id, method, params }, limit, more)
+    return { result: yield* resultOf(response, id), response }
+  })
+
+  const askStateless: Ask = (method, params, limit, more = {}) =>
+    Effect.map(
+      askOnce(method, { ...params, _meta: meta }, limit, {
+        "mcp-protocol-version": stateless,
+        "mcp-method": method,
+        ...more
+      }),
+      ({ result }) => result
+    )
+
+  /** The headers of a session; `initialize` goes before everything else. */
+  const session = yield* Effect.cached(
+    Effect.gen(function* () {
+      const limit = Math.min(seconds, listing)
+      const { response, result } = yield* askOnce(
+        "initialize",
+        { protocolVersion: withHandshake, capabilities: {}, clientInfo },
+        limit,
+        {}
+      )
+      const id = response.headers["mcp-session-id"]
+      const version = result["protocolVersion"]
+      const agreed: Headers = {
+        "mcp-protocol-version": typeof version === "string" ? version : withHandshake,
+        ...(id === undefined ? {} : { "mcp-session-id": id })
+      }
+      yield* post({ method: "notifications/initialized" }, limit, agreed)
+      return agreed
+    })
+  )
+  const askInSession: Ask = (method, params, limit) =>
+    Effect.flatMap(session, (agreed) =>
+      Effect.map(askOnce(method, params, limit, agreed), ({ result }) => result)
+    )
+
+  /** Servers of earlier versions refuse the question in ways of their own. */
+  const knowsStateless = askStateless("server/discover", {}, Math.min(seconds, probing)).pipe(
+    Effect.map((result) =>
+      Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(stateless))
+    ),
+    Effect.orElseSucceed(() => false)
+  )
+
+  const list = Effect.flatMap(knowsStateless, (isStateless) =>
+    listOver(isStateless ? askStateless : askInSession, isStateless)
+  )
+
+  const call = Effect.fn("McpSession.call")(function* (
+    isStateless: boolean,
+    { inputSchema, name }: RemoteTool,
+    input: JsonObject
+  ) {
+    const params = { name, arguments: input }
+    const raw = yield* isStateless
+      ? askStateless("tools/call", params, seconds, {
+          "mcp-name": McpHeaders.encoded(name),
+          ...McpHeaders.mirrored(inputSchema, input)
+        })
+      : askInSession("tools/call", params, seconds)
+    const result = Option.getOrUndefined(decodeResult(raw))
+    if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
+    const text = result.content.map(said).join("\n")
+    if (result.isError === true) return yield* Effect.fail(failed(text))
+    const output: JsonValue = result.structuredContent ?? text
+    return output
+  })
+
+  return { list, call } as const
+})

@@ -1,0 +1,23 @@
+/** Why a call of a tool has no answer. */
+import * as Schema from "effect/Schema"
+
+/** Documented codes. */
+export const ToolFailureCode = Schema.Literal(
+  "SESSION_CREDENTIAL_REQUIRED",
+  "BINDING_REQUIRED",
+  "INVALID_ARGUMENTS",
+  "UNKNOWN_TOOL",
+  "TOOL_FAILED",
+  "TOOL_TIMEOUT"
+)
+
+/** As the model is told of it; `message` begins with the code. */
+export interface ToolFailure {
+  readonly code: typeof ToolFailureCode.Type
+  readonly message: string
+}
+
+export const toolFailure = (code: ToolFailure["code"], text: string): ToolFailure => ({
+  code,
+  message: `${code}: ${text}`.trim()
+})

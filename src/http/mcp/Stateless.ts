@@ -1,0 +1,61 @@
+/** What version 2026-07-28 of the protocol asks of a request and of its result: neither leans on anything that was said before. */
+import { isList } from "../../domain/Json.ts"
+import type { JsonObject, JsonValue } from "../../domain/Text.ts"
+import * as Rpc from "./Rpc.ts"
+
+const prefix = "io.modelcontextprotocol/"
+
+type Headers = Readonly<Record<string, string | undefined>>
+type Request = Rpc.Message & { readonly id: Rpc.Id }
+
+const isObject = (value: JsonValue | undefined): value is JsonObject =>
+  typeof value === "object" && value !== null && !isList(value)
+
+const metaOf = ({ params }: Rpc.Message): JsonObject => {
+  const meta = params?.["_meta"]
+  return isObject(meta) ? meta : {}
+}
+
+/** True for a request that says its version itself; any other is of a version with a handshake. */
+export const isMeant = (message: Rpc.Message, headers: Headers): boolean =>
+  metaOf(message)[`${prefix}protocolVersion`] !== undefined ||
+  headers["mcp-protocol-version"] === Rpc.stateless
+
+/** What a header stands for: what is no plain ASCII comes in base64. */
+const decoded = (header: string | undefined): string | undefined => {
+  const inner = /^=\?base64\?(.*)\?=$/u.exec(header ?? "")?.[1]
+  return inner === undefined ? header : Buffer.from(inner, "base64").toString()
+}
+
+/** Why the request is refused, or null. Headers repeat what the body says, and may not say anything else. */
+export const refusal = (message: Request, headers: Headers): Rpc.Body | null => {
+  const { id, method, params = {} } = message
+  const meta = metaOf(message)
+  const version = meta[`${prefix}protocolVersion`]
+  if (typeof version !== "string" || !isObject(meta[`${prefix}clientCapabilities`])) {
+    const told = `_meta needs ${prefix}protocolVersion and ${prefix}clientCapabilities.`
+    return Rpc.failure(id, Rpc.codes.parameters, told)
+  }
+  const mismatch = (name: string) =>
+    Rpc.failure(id, Rpc.codes.headerMismatch, `The header ${name} does not say what the body says.`)
+  if (headers["mcp-protocol-version"] !== version) return mismatch("MCP-Protocol-Version")
+  if (version !== Rpc.stateless) {
+    const data = { supported: Rpc.versions, requested: version }
+    return Rpc.failure(id, Rpc.codes.unsupportedVersion, "Unsupported protocol version", data)
+  }
+  if (headers["mcp-method"] !== method) return mismatch("Mcp-Method")
+  return method === "tools/call" && decoded(headers["mcp-name"]) !== params["name"]
+    ? mismatch("Mcp-Name")
+    : null
+}
+
+/** A complete result, with the server that gives it. */
+export const result = (version: string, id: Rpc.Id, given: Rpc.Body): Rpc.Body =>
+  Rpc.result(id, {
+    resultType: "complete",
+    ...given,
+    _meta: { [`${prefix}serverInfo`]: { name: "spoke", version } }
+  })
+
+/** How long a list may be believed: it is of the key, whose permissions may change. */
+export const caching: Rpc.Body = { ttlMs: 60_000, cacheScope: "private" }

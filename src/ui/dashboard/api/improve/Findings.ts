@@ -1,0 +1,66 @@
+/** What is wrong with an agent's sources, and what each of them is worth. */
+import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import type {
+  Finding as Declared,
+  FindingKind as Kind,
+  FindingPage,
+  FindingReason as Reason,
+  SourceValue as Value
+} from "../../../../domain/knowledge/Finding.ts"
+import { call, firstPage } from "../Client.ts"
+
+export type Finding = typeof Declared.Encoded
+export type FindingKind = typeof Kind.Encoded
+export type FindingReason = typeof Reason.Encoded
+export type SourceValue = typeof Value.Encoded
+
+/** Milliseconds between two looks while passages are still compared. */
+const lookEvery = 5_000
+
+/** The weightiest first; those that were dismissed instead, where asked for. */
+export const findings = (agentId: string, kind: FindingKind | undefined, dismissed: boolean) =>
+  infiniteQueryOptions({
+    queryKey: ["agents", agentId, "findings", kind, dismissed],
+    queryFn: ({ pageParam, signal }) =>
+      call<typeof FindingPage.Encoded>("GET", `/api/agents/${agentId}/findings`, {
+        query: { kind, dismissed, limit: 20, cursor: pageParam },
+        signal
+      }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor,
+    refetchInterval: ({ state }) => (state.data?.pages[0]?.isComplete === false ? lookEvery : false)
+  })
+
+export const dismissFinding = (agentId: string, id: string) =>
+  call("POST", `/api/agents/${agentId}/findings/${id}/dismiss`)
+
+export const restoreFinding = (agentId: string, id: string) =>
+  call("POST", `/api/agents/${agentId}/findings/${id}/restore`)
+
+interface ValuePage {
+  readonly sources: ReadonlyArray<SourceValue>
+  readonly nextCursor: string | null
+}
+
+/** Pages of sources that are read at most. */
+const maxPages = 50
+
+/** All sources of the agent, whose file has to be whole: `month` is one in UTC, as YYYY-MM. */
+export const sourceValues = (agentId: string, month: string) =>
+  queryOptions({
+    queryKey: ["agents", agentId, "source-values", month],
+    queryFn: async ({ signal }) => {
+      const sources: Array<SourceValue> = []
+      let cursor = firstPage()
+      for (let page = 0; page < maxPages; page++) {
+        const read: ValuePage = await call("GET", `/api/agents/${agentId}/source-values`, {
+          query: { month, cursor },
+          signal
+        })
+        sources.push(...read.sources)
+        cursor = read.nextCursor
+        if (cursor === null) break
+      }
+      return sources
+    }
+  })

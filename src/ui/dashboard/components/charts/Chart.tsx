@@ -1,0 +1,80 @@
+/** Series over days: a picture, the same as a table for whom a picture says nothing, and as a file. */
+import { lazy, Suspense } from "react"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Table } from "../Table.tsx"
+import css from "./Chart.module.css"
+import { Download } from "./Download.tsx"
+
+const Drawing = lazy(() => import("./Drawing.tsx"))
+
+const words = texts({ asTable: "As a table", day: "Day" }, { asTable: "Als Tabelle", day: "Tag" })
+
+export interface Series {
+  readonly key: string
+  readonly title: string
+}
+
+export interface Day {
+  /** YYYY-MM-DD, in UTC. */
+  readonly date: string
+  /** By the key of the series; null where there is nothing to tell. */
+  readonly values: Readonly<Record<string, number | null>>
+}
+
+export interface ChartProps {
+  readonly title: string
+  /** Of its file, without its ending. */
+  readonly name: string
+  readonly kind: "bar" | "line"
+  /** At most two. */
+  readonly series: ReadonlyArray<Series>
+  /** Those without data, too. */
+  readonly days: ReadonlyArray<Day>
+  /** A value as it is read. */
+  readonly shown: (value: number) => string
+  /** Where the axis ends; by the data where it is left out. */
+  readonly max?: number
+}
+
+export const Chart = (props: ChartProps) => {
+  const t = useText(words)
+  const { day } = useFormat()
+  const { days, name, series, shown, title } = props
+  return (
+    <>
+      <div className={css["chart"]} aria-hidden>
+        <Suspense>
+          <Drawing {...props} />
+        </Suspense>
+      </div>
+      <div className={css["foot"]}>
+        <details>
+          <summary>{t.asTable}</summary>
+          <Table
+            label={title}
+            rows={days.toReversed()}
+            keyOf={({ date }) => date}
+            columns={[
+              { title: t.day, whole: true, cell: ({ date }) => day(date) },
+              ...series.map((one) => ({
+                title: one.title,
+                end: true,
+                cell: ({ values }: Day) => {
+                  const value = values[one.key] ?? null
+                  return value === null ? "–" : shown(value)
+                }
+              }))
+            ]}
+          />
+        </details>
+        <Download
+          title={title}
+          name={name}
+          header={[t.day, ...series.map((one) => one.title)]}
+          rows={days.map(({ date, values }) => [date, ...series.map(({ key }) => values[key] ?? null)])}
+        />
+      </div>
+    </>
+  )
+}

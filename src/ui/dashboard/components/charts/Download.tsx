@@ -1,0 +1,37 @@
+/** A button that saves a table as a file. */
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
+import { type Cell, csvOf } from "./csv.ts"
+
+const words = texts(
+  { download: "Download CSV", of: (title: string) => `Download CSV: ${title}` },
+  { download: "CSV herunterladen", of: (title: string) => `CSV herunterladen: ${title}` }
+)
+
+interface Props {
+  /** What is in it, for screen readers. */
+  readonly title: string
+  /** Of the file, without its ending. */
+  readonly name: string
+  readonly header: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<ReadonlyArray<Cell>>
+}
+
+const save = (name: string, text: string) => {
+  // The mark tells spreadsheets that it is UTF-8.
+  const address = URL.createObjectURL(new Blob(["\uFEFF", text], { type: "text/csv;charset=utf-8" }))
+  const link = document.createElement("a")
+  link.href = address
+  link.download = name
+  link.click()
+  URL.revokeObjectURL(address)
+}
+
+export const Download = ({ header, name, rows, title }: Props) => {
+  const t = useText(words)
+  return (
+    <Button kind="quiet" aria-label={t.of(title)} onPress={() => save(`${name}.csv`, csvOf(header, rows))}>
+      {t.download}
+    </Button>
+  )
+}

@@ -1,0 +1,307 @@
+/** One correction: the drafted answer, what it would change, and its approval. */
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import { Link } from "wouter"
+import {
+  approveCorrection,
+  type Correction,
+  correction,
+  corrections,
+  deleteCorrection,
+  previewCorrection,
+  updateCorrection
+} from "../../api/improve/Corrections.ts"
+import { testCases } from "../../api/TestCases.ts"
+import { Badge } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Actions, Confirm } from "../../components/Dialog.tsx"
+import { LongText } from "../../components/Field.tsx"
+import { Card, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { DraftState } from "../../forms/DraftNotes.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useDraft } from "../../forms/useDraft.ts"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Improve.module.css"
+import { Replayed } from "./Replayed.tsx"
+
+const words = texts(
+  {
+    all: "All corrections",
+    title: "The right answer",
+    draft: "Correction",
+    human: "From the team's reply",
+    model: "Drafted by the model",
+    written: "Written by hand",
+    humanHelp:
+      "Somebody of the team answered this in a conversation. Take out what was meant for that person alone.",
+    modelHelp: "The model drafted this from the sources. Read it before anybody else does.",
+    writtenHelp: "Nobody of the team has answered it, and the sources do not tell. Write what is right.",
+    question: "Question",
+    questionHelp: "As customers ask it. Questions that are nearly the same find the answer, too.",
+    answer: "Answer",
+    answerHelp: "Markdown. Nobody is given it before it is approved.",
+    effect: "What would change",
+    effectLead:
+      "Past questions that are like this one are asked again with the draft. No customer sees it, and no tool is called.",
+    see: "See what would change",
+    again: "Look again",
+    first: "Write an answer first.",
+    outdated: "The draft has changed since. Look again before you approve it.",
+    approve: "Approve",
+    approveLead: "The agent gives this answer from then on, and a test case keeps it right.",
+    discard: "Discard",
+    discardTitle: "Discard correction",
+    discardOf: (question: string) => `The draft for “${question}” is gone. Nobody has been given it.`,
+    approved: "approved",
+    approvedLead: "The agent gives this answer. It can be changed in its source.",
+    toSource: "Open the source",
+    toCases: "Test cases"
+  },
+  {
+    all: "Alle Korrekturen",
+    title: "Die richtige Antwort",
+    draft: "Korrektur",
+    human: "Aus der Antwort des Teams",
+    model: "Vom Modell entworfen",
+    written: "Von Hand geschrieben",
+    humanHelp:
+      "Jemand aus dem Team hat das in einem Gespräch beantwortet. Bitte streichen, was nur für diese Person bestimmt war.",
+    modelHelp: "Das Modell hat das aus den Quellen entworfen. Bitte lesen, bevor es jemand anders liest.",
+    writtenHelp:
+      "Niemand aus dem Team hat es beantwortet, und die Quellen sagen es nicht. Bitte schreiben, was richtig ist.",
+    question: "Frage",
+    questionHelp: "So, wie Kunden fragen. Fragen, die fast gleich lauten, finden die Antwort ebenfalls.",
+    answer: "Antwort",
+    answerHelp: "Markdown. Niemand bekommt sie, bevor sie freigegeben ist.",
+    effect: "Was sich ändern würde",
+    effectLead:
+      "Frühere Fragen, die dieser gleichen, werden mit dem Entwurf erneut gestellt. Kunden sehen nichts davon, und kein Werkzeug wird aufgerufen.",
+    see: "Ansehen, was sich ändern würde",
+    again: "Erneut ansehen",
+    first: "Zuerst eine Antwort schreiben.",
+    outdated: "Der Entwurf hat sich seither geändert. Bitte vor der Freigabe erneut ansehen.",
+    approve: "Freigeben",
+    approveLead: "Von da an gibt der Agent diese Antwort, und ein Testfall sorgt dafür, dass es so bleibt.",
+    discard: "Verwerfen",
+    discardTitle: "Korrektur verwerfen",
+    discardOf: (question: string) => `Der Entwurf für „${question}“ ist dann fort. Niemand hat ihn bekommen.`,
+    approved: "freigegeben",
+    approvedLead: "Der Agent gibt diese Antwort. Ändern lässt sie sich in ihrer Quelle.",
+    toSource: "Quelle öffnen",
+    toCases: "Testfälle"
+  }
+)
+
+const Approved = ({ found }: { readonly found: Correction }) => {
+  const t = useText(words)
+  const { agentId, answer, question, sourceId } = found
+  return (
+    <Card>
+      <div className={css["row"]}>
+        <h2>{t.title}</h2>
+        <Badge tone="good">{t.approved}</Badge>
+      </div>
+      <p role="status">{t.approvedLead}</p>
+      <div className={css["passage"]}>
+        <span lang="" className={css["title"]}>
+          {question}
+        </span>
+        <p lang="" className={css["quote"]}>
+          {answer}
+        </p>
+        <div className={css["links"]}>
+          {sourceId === null ? null : <Link href={`/sources/${sourceId}`}>{t.toSource}</Link>}
+          <Link href={`/agents/${agentId}/cases`}>{t.toCases}</Link>
+        </div>
+      </div>
+    </Card>
+  )
+}
+
+const origins = { human: "accent", model: "warn", written: "neutral" } as const
+
+interface EditingProps {
+  readonly found: Correction
+  readonly onClose: () => void
+}
+
+const Editing = ({ found, onClose }: EditingProps) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const { agentId, answer, id, origin, preview, question } = found
+  const draft = useDraft({ name: `correction.${id}`, title: t.draft, stored: { question, answer } })
+  const { change, isDirty, value } = draft
+  const renew = async (next: Correction) => {
+    queries.setQueryData(correction(id).queryKey, next)
+    await queries.invalidateQueries({ queryKey: corrections(agentId).queryKey })
+  }
+  const stored = async () => {
+    if (!isDirty) return
+    queries.setQueryData(correction(id).queryKey, await updateCorrection(id, value))
+    draft.saved()
+  }
+  const save = useMutation({
+    mutationFn: () => updateCorrection(id, value),
+    onSuccess: (next) => {
+      draft.saved()
+      return renew(next)
+    }
+  })
+  const look = useMutation({
+    mutationFn: async () => {
+      await stored()
+      return previewCorrection(id)
+    },
+    onSuccess: renew
+  })
+  const approve = useMutation({
+    mutationFn: () => approveCorrection(id),
+    onSuccess: async (next) => {
+      await renew(next)
+      await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+    }
+  })
+  const { errorOf, general } = useIssues(save.error ?? look.error, ["question", "answer"])
+  const isReady = preview?.isComplete === true && !isDirty
+  const isWritten = value.answer.trim() !== ""
+  const isRunning = preview !== null && !preview.isComplete
+  const help = { human: t.humanHelp, model: t.modelHelp, written: t.writtenHelp }[origin]
+  return (
+    <>
+      <Card>
+        <div className={css["bar"]}>
+          <div className={css["row"]}>
+            <h2>{t.title}</h2>
+            <Badge tone={origins[origin]}>{t[origin]}</Badge>
+          </div>
+          <Confirm
+            trigger={<Button kind="quiet">{t.discard}</Button>}
+            title={t.discardTitle}
+            question={t.discardOf(question)}
+            action={t.discard}
+            onConfirm={async () => {
+              await deleteCorrection(id)
+              draft.discard()
+              onClose()
+              await queries.invalidateQueries({ queryKey: corrections(agentId).queryKey })
+            }}
+          />
+        </div>
+        <p className={css["soft"]}>{help}</p>
+        <Form onSubmit={() => save.mutate()} problem={general}>
+          <LongText
+            label={t.question}
+            help={t.questionHelp}
+            isRequired
+            rows={2}
+            value={value.question}
+            onChange={(next) => change({ question: next })}
+            error={errorOf("question")}
+          />
+          <LongText
+            label={t.answer}
+            help={t.answerHelp}
+            isRequired
+            rows={8}
+            value={value.answer}
+            onChange={(next) => change({ answer: next })}
+            error={errorOf("answer")}
+          />
+          <Actions>
+            <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
+            <Button type="submit" busy={save.isPending} isDisabled={!isDirty}>
+              {common.save}
+            </Button>
+          </Actions>
+        </Form>
+      </Card>
+      <section aria-label={t.effect} className={css["list"]}>
+        <div className={css["bar"]}>
+          <div>
+            <h2>{t.effect}</h2>
+            <p className={css["lead"]}>{isReady ? t.approveLead : t.effectLead}</p>
+          </div>
+          <div className={css["row"]}>
+            {isRunning ? null : (
+              <Button
+                kind={isReady ? "plain" : "primary"}
+                busy={look.isPending}
+                isDisabled={!isWritten}
+                onPress={() => look.mutate()}
+              >
+                {preview === null ? t.see : t.again}
+              </Button>
+            )}
+            {isReady ? (
+              <Button kind="primary" busy={approve.isPending} onPress={() => approve.mutate()}>
+                {t.approve}
+              </Button>
+            ) : null}
+          </div>
+        </div>
+        {isWritten ? null : <p className={css["soft"]}>{t.first}</p>}
+        {preview !== null && isDirty ? <p role="status">{t.outdated}</p> : null}
+        {approve.error === null ? null : <Problem problem={approve.error} />}
+        {preview === null ? null : (
+          <Replayed key={preview.experimentId} experimentId={preview.experimentId} />
+        )}
+      </section>
+    </>
+  )
+}
+
+/** For those who may read alone. */
+const Reading = ({ found }: { readonly found: Correction }) => {
+  const t = useText(words)
+  const { answer, origin, preview, question } = found
+  return (
+    <>
+      <Card>
+        <div className={css["row"]}>
+          <h2>{t.title}</h2>
+          <Badge tone={origins[origin]}>{t[origin]}</Badge>
+        </div>
+        <p lang="" className={css["title"]}>
+          {question}
+        </p>
+        <p lang="" className={css["quote"]}>
+          {answer}
+        </p>
+      </Card>
+      {preview === null ? null : <Replayed key={preview.experimentId} experimentId={preview.experimentId} />}
+    </>
+  )
+}
+
+interface Props {
+  readonly agentId: string
+  readonly id: string
+  readonly mayChange: boolean
+  readonly onClose: () => void
+}
+
+export const CorrectionEditor = ({ agentId, id, mayChange, onClose }: Props) => {
+  const t = useText(words)
+  const query = useQuery(correction(id))
+  return (
+    <>
+      <Link className={css["back"] ?? ""} href={`/agents/${agentId}/improve?part=corrections`}>
+        {`← ${t.all}`}
+      </Link>
+      <Loaded query={query}>
+        {(found) =>
+          found.status === "approved" ? (
+            <Approved found={found} />
+          ) : mayChange ? (
+            <Editing found={found} onClose={onClose} />
+          ) : (
+            <Reading found={found} />
+          )
+        }
+      </Loaded>
+    </>
+  )
+}

@@ -1,0 +1,259 @@
+/** Passages that contradict or repeat each other, and old pages that do not help. */
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { useRef, useState } from "react"
+import { Link } from "wouter"
+import {
+  dismissFinding,
+  type Finding,
+  type FindingKind,
+  findings,
+  restoreFinding
+} from "../../api/improve/Findings.ts"
+import { Badge, type Tone } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Switch } from "../../components/Field.tsx"
+import { toast } from "../../components/feedback/Toast.tsx"
+import { Card, Empty, Loaded } from "../../components/Page.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { useReason } from "../../text/useReason.ts"
+import { findingWords } from "./findingWords.ts"
+import css from "./Improve.module.css"
+import { marked } from "./marks.ts"
+import { reasonIn, valuesOf } from "./reasons.ts"
+
+const words = texts(
+  {
+    findings: "Findings",
+    kind: "Kind of finding",
+    dismissed: "Show dismissed ones",
+    dismiss: "Dismiss",
+    dismissOf: (reason: string) => `Dismiss: ${reason}`,
+    restore: "Restore",
+    restoreOf: (reason: string) => `Restore: ${reason}`,
+    isDismissed: "Finding dismissed",
+    isRestored: "Finding restored",
+    comparing: "Passages are still being compared. What is found appears here.",
+    empty: "Nothing found",
+    emptyLead:
+      "Passages that contradict or repeat each other and old pages whose answers were rated down are listed here. Everything has been compared.",
+    noneDismissed: "Nothing dismissed",
+    noneDismissedLead: "Findings that you dismiss are kept here, and can be restored.",
+    toSources: "Open the sources",
+    openPage: "Open the page",
+    whole: "Whole passage"
+  },
+  {
+    findings: "Funde",
+    kind: "Art des Funds",
+    dismissed: "Verworfene zeigen",
+    dismiss: "Verwerfen",
+    dismissOf: (reason: string) => `Verwerfen: ${reason}`,
+    restore: "Wiederherstellen",
+    restoreOf: (reason: string) => `Wiederherstellen: ${reason}`,
+    isDismissed: "Fund verworfen",
+    isRestored: "Fund wiederhergestellt",
+    comparing: "Abschnitte werden noch verglichen. Was gefunden wird, erscheint hier.",
+    empty: "Nichts gefunden",
+    emptyLead:
+      "Hier stehen Abschnitte, die sich widersprechen oder wiederholen, und alte Seiten, deren Antworten schlecht bewertet wurden. Alles wurde verglichen.",
+    noneDismissed: "Nichts verworfen",
+    noneDismissedLead: "Verworfene Funde bleiben hier und lassen sich wiederherstellen.",
+    toSources: "Quellen öffnen",
+    openPage: "Seite öffnen",
+    whole: "Ganzer Abschnitt"
+  }
+)
+
+const tones: Readonly<Record<FindingKind, Tone>> = {
+  contradiction: "bad",
+  duplicate: "neutral",
+  stale: "warn"
+}
+
+interface PassageProps {
+  readonly passage: Finding["passages"][number]
+  readonly other: Finding["passages"][number] | undefined
+  /** What it says that the other does not. */
+  readonly values: ReadonlyArray<string>
+}
+
+const Passage = ({ other, passage, values }: PassageProps) => {
+  const t = useText(words)
+  const { heading, said, sourceId, sourceName, text, title, url } = passage
+  const shown = said ?? text
+  const pieces =
+    other === undefined ? [{ text: shown, isNew: false }] : marked(shown, other.said ?? other.text, values)
+  return (
+    <div className={css["passage"]}>
+      <span lang="" className={css["title"]}>
+        {title}
+        {heading === "" ? null : ` › ${heading}`}
+      </span>
+      <blockquote lang="" className={css["quote"]}>
+        {pieces.map((piece, place) =>
+          piece.isNew ? <mark key={place}>{piece.text}</mark> : <span key={place}>{piece.text}</span>
+        )}
+      </blockquote>
+      {said === null ? null : (
+        <details className={css["more"]}>
+          <summary>{t.whole}</summary>
+          <p lang="" className={css["quote"]}>
+            {text}
+          </p>
+        </details>
+      )}
+      <div className={css["links"]}>
+        <Link href={`/sources/${sourceId}`} lang="">
+          {sourceName}
+        </Link>
+        {/^https?:/u.test(url) ? (
+          <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+            {t.openPage}
+          </a>
+        ) : null}
+      </div>
+    </div>
+  )
+}
+
+interface FoundProps {
+  readonly finding: Finding
+  readonly mayChange: boolean
+  readonly busy: boolean
+  /** Dismisses it, or takes that back. */
+  readonly onPress: () => void
+}
+
+const Found = ({ busy, finding, mayChange, onPress }: FoundProps) => {
+  const t = useText(words)
+  const names = useText(findingWords)
+  const format = useFormat()
+  const { dismissedAt, kind, passages, reasons } = finding
+  const [first, second] = passages
+  const [one, other] = valuesOf(finding)
+  const reason = reasons.map((each) => reasonIn(names, format, each)).join(" ")
+  return (
+    <li>
+      <Card>
+        <div className={css["head"]}>
+          <div>
+            <Badge tone={tones[kind]}>{names[kind]}</Badge>
+            <h3>{reason}</h3>
+          </div>
+          {mayChange ? (
+            <Button
+              busy={busy}
+              aria-label={dismissedAt === null ? t.dismissOf(reason) : t.restoreOf(reason)}
+              onPress={onPress}
+            >
+              {dismissedAt === null ? t.dismiss : t.restore}
+            </Button>
+          ) : null}
+        </div>
+        <div className={css["beside"]}>
+          {first === undefined ? null : <Passage passage={first} other={second} values={one} />}
+          {second === undefined ? null : <Passage passage={second} other={first} values={other} />}
+        </div>
+      </Card>
+    </li>
+  )
+}
+
+interface Props {
+  readonly agentId: string
+  readonly mayChange: boolean
+}
+
+export const Findings = ({ agentId, mayChange }: Props) => {
+  const t = useText(words)
+  const names = useText(findingWords)
+  const common = useText(everywhere)
+  const { number } = useFormat()
+  const queries = useQueryClient()
+  const reason = useReason()
+  const [kind, setKind] = useState<FindingKind | undefined>(undefined)
+  const [isDismissed, setDismissed] = useState(false)
+  const query = useInfiniteQuery(findings(agentId, kind, isDismissed))
+  const list = useRef<HTMLElement>(null)
+  const set = useMutation({
+    mutationFn: ({ dismissed, id }: { readonly id: string; readonly dismissed: boolean }) =>
+      dismissed ? dismissFinding(agentId, id) : restoreFinding(agentId, id),
+    onSuccess: async (_, { dismissed, id }) => {
+      toast(dismissed ? t.isDismissed : t.isRestored, () => set.mutate({ id, dismissed: !dismissed }))
+      await queries.invalidateQueries({ queryKey: ["agents", agentId, "findings"] })
+      // The button that had the focus is gone with its finding.
+      if (document.activeElement === document.body) list.current?.focus({ preventScroll: true })
+    },
+    onError: (problem) => toast(reason(problem).sentence)
+  })
+  const counts = query.data?.pages[0]?.counts
+  const kinds = [
+    [undefined, names.all, counts === undefined ? 0 : counts.contradiction + counts.duplicate + counts.stale],
+    ["contradiction", names.contradictions, counts?.contradiction ?? 0],
+    ["duplicate", names.duplicates, counts?.duplicate ?? 0],
+    ["stale", names.stales, counts?.stale ?? 0]
+  ] as const
+  return (
+    <section ref={list} tabIndex={-1} aria-label={t.findings} className={css["list"]}>
+      <h2 className="visually-hidden">{t.findings}</h2>
+      <div className={css["bar"]}>
+        <div role="group" aria-label={t.kind} className={css["chips"]}>
+          {kinds.map(([value, title, count]) => (
+            <button
+              key={value ?? "all"}
+              type="button"
+              className={css["chip"]}
+              aria-pressed={kind === value}
+              onClick={() => setKind(value)}
+            >
+              {title(number(count))}
+            </button>
+          ))}
+        </div>
+        <Switch label={t.dismissed} isSelected={isDismissed} onChange={setDismissed} />
+      </div>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const found = pages.flatMap((page) => page.findings)
+          const isComplete = pages[0]?.isComplete !== false
+          return (
+            <>
+              {isComplete ? null : <p role="status">{t.comparing}</p>}
+              {found.length > 0 ? (
+                <ul className={css["list"]}>
+                  {found.map((finding) => (
+                    <Found
+                      key={finding.id}
+                      finding={finding}
+                      mayChange={mayChange}
+                      busy={set.isPending && set.variables.id === finding.id}
+                      onPress={() => set.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
+                    />
+                  ))}
+                </ul>
+              ) : isDismissed ? (
+                <Empty title={t.noneDismissed}>{t.noneDismissedLead}</Empty>
+              ) : isComplete ? (
+                <Empty
+                  title={t.empty}
+                  action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}
+                >
+                  {t.emptyLead}
+                </Empty>
+              ) : null}
+            </>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <div>
+          <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+            {common.loadMore}
+          </Button>
+        </div>
+      ) : null}
+    </section>
+  )
+}

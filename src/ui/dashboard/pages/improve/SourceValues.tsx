@@ -1,0 +1,134 @@
+/** What each source did in a month, and what it takes. */
+import { useQuery } from "@tanstack/react-query"
+import { useState } from "react"
+import { Link } from "wouter"
+import { sourceValues } from "../../api/improve/Findings.ts"
+import { Download } from "../../components/charts/Download.tsx"
+import { Select } from "../../components/Field.tsx"
+import { Empty, Loaded } from "../../components/Page.tsx"
+import { Table } from "../../components/Table.tsx"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Improve.module.css"
+import { monthsUntil } from "./months.ts"
+
+const words = texts(
+  {
+    title: "Value of sources",
+    lead: "How often replies rested on each source in the month, and what it takes. Documents and storage are those of today.",
+    month: "Month",
+    source: "Source",
+    shown: "Shown",
+    cited: "Cited",
+    helpful: "Helpful",
+    notHelpful: "Not helpful",
+    tokens: "Tokens, about",
+    documents: "Documents",
+    storage: "Storage",
+    storageBytes: "Storage in bytes",
+    empty: "No source yet",
+    emptyLead: "Add a source, and what it does for the answers is counted here.",
+    toSources: "Add a source"
+  },
+  {
+    title: "Wert der Quellen",
+    lead: "Wie oft Antworten in dem Monat auf jeder Quelle beruhten, und was sie braucht. Dokumente und Speicher sind die von heute.",
+    month: "Monat",
+    source: "Quelle",
+    shown: "Gezeigt",
+    cited: "Zitiert",
+    helpful: "Hilfreich",
+    notHelpful: "Nicht hilfreich",
+    tokens: "Tokens, etwa",
+    documents: "Dokumente",
+    storage: "Speicher",
+    storageBytes: "Speicher in Bytes",
+    empty: "Noch keine Quelle",
+    emptyLead: "Sobald es eine Quelle gibt, wird hier gezählt, was sie zu den Antworten beiträgt.",
+    toSources: "Quelle hinzufügen"
+  }
+)
+
+/** Months that can be chosen. */
+const monthsBack = 24
+
+export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
+  const t = useText(words)
+  const { bytes, month: monthName, number } = useFormat()
+  const months = monthsUntil(new Date(), monthsBack)
+  const [month, setMonth] = useState(months[0] ?? "")
+  const query = useQuery(sourceValues(agentId, month))
+  return (
+    <Loaded query={query}>
+      {(sources) => {
+        if (sources.length === 0)
+          return (
+            <Empty title={t.empty} action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}>
+              {t.emptyLead}
+            </Empty>
+          )
+        const rows = sources.toSorted((one, other) => other.cited - one.cited || other.shown - one.shown)
+        return (
+          <>
+            <h2 className="visually-hidden">{t.title}</h2>
+            <p className={css["lead"]}>{t.lead}</p>
+            <div className={css["bar"]}>
+              <Select
+                label={t.month}
+                value={month}
+                onChange={setMonth}
+                options={months.map((each) => [each, monthName(each)] as const)}
+              />
+              <Download
+                title={t.title}
+                name={`sources-${month}`}
+                header={[
+                  t.source,
+                  t.shown,
+                  t.cited,
+                  t.helpful,
+                  t.notHelpful,
+                  t.tokens,
+                  t.documents,
+                  t.storageBytes
+                ]}
+                rows={rows.map((row) => [
+                  row.name,
+                  row.shown,
+                  row.cited,
+                  row.helpful,
+                  row.notHelpful,
+                  row.tokens,
+                  row.documents,
+                  row.storedBytes
+                ])}
+              />
+            </div>
+            <Table
+              label={t.title}
+              rows={rows}
+              keyOf={({ sourceId }) => sourceId}
+              columns={[
+                {
+                  title: t.source,
+                  cell: ({ name, sourceId }) => (
+                    <Link href={`/sources/${sourceId}`} lang="">
+                      {name}
+                    </Link>
+                  )
+                },
+                { title: t.shown, end: true, cell: ({ shown }) => number(shown) },
+                { title: t.cited, end: true, cell: ({ cited }) => number(cited) },
+                { title: t.helpful, end: true, cell: ({ helpful }) => number(helpful) },
+                { title: t.notHelpful, end: true, cell: ({ notHelpful }) => number(notHelpful) },
+                { title: t.tokens, end: true, cell: ({ tokens }) => number(tokens) },
+                { title: t.documents, end: true, cell: ({ documents }) => number(documents) },
+                { title: t.storage, end: true, whole: true, cell: ({ storedBytes }) => bytes(storedBytes) }
+              ]}
+            />
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}

@@ -1,0 +1,212 @@
+/** What went wrong, grouped by what was asked, and the way to the right answer. */
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { Link, useLocation } from "wouter"
+import { corrections, createCorrection } from "../../api/improve/Corrections.ts"
+import { type InsightGroup, insights, type WrongKind } from "../../api/Insights.ts"
+import { Badge, type Tone } from "../../components/Badge.tsx"
+import { Button } from "../../components/Button.tsx"
+import { Card, Empty, Loaded } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
+import { everywhere } from "../../text/everywhere.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { correctableOf, type Correctable, type ReportTime } from "./correctable.ts"
+import css from "./Improve.module.css"
+
+const words = texts(
+  {
+    empty: "Nothing went wrong",
+    emptyLead:
+      "Questions that got no answer or a thumbs-down, were handed to a human, stopped or failed will appear here, grouped by meaning.",
+    tryIt: "Ask the agent something",
+    groups: "What went wrong",
+    write: "Write the right answer",
+    writeOf: (question: string) => `Write the right answer: ${question}`,
+    drafting: "An answer is being drafted …",
+    asked: (count: string, people: string) => `${count} × by ${people}`,
+    person: "one person",
+    people: (count: string) => `${count} people`,
+    rising: "rising",
+    falling: "falling",
+    last: (ago: string) => `last ${ago}`,
+    searched: (names: string) => `Searched in vain: ${names}`,
+    examples: "Examples",
+    cut: (count: string) => `Only the newest ${count} turns that went wrong are shown.`,
+    unanswered: "No answer",
+    thumbsDown: "Thumbs-down",
+    handedOver: "Handed over",
+    stopped: "Stopped",
+    failed: "Failed"
+  },
+  {
+    empty: "Nichts ging schief",
+    emptyLead:
+      "Hier erscheinen, nach Bedeutung gruppiert, Fragen ohne Antwort oder mit Daumen runter sowie solche, die an einen Menschen gingen, gestoppt wurden oder fehlschlugen.",
+    tryIt: "Den Agenten etwas fragen",
+    groups: "Was schiefging",
+    write: "Richtige Antwort schreiben",
+    writeOf: (question: string) => `Richtige Antwort schreiben: ${question}`,
+    drafting: "Eine Antwort wird entworfen …",
+    asked: (count: string, people: string) => `${count} × von ${people}`,
+    person: "einer Person",
+    people: (count: string) => `${count} Personen`,
+    rising: "steigend",
+    falling: "fallend",
+    last: (ago: string) => `zuletzt ${ago}`,
+    searched: (names: string) => `Vergeblich durchsucht: ${names}`,
+    examples: "Beispiele",
+    cut: (count: string) => `Nur die neuesten ${count} Fragen, bei denen etwas schiefging.`,
+    unanswered: "Ohne Antwort",
+    thumbsDown: "Daumen runter",
+    handedOver: "Übergeben",
+    stopped: "Gestoppt",
+    failed: "Fehlgeschlagen"
+  }
+)
+
+const tones: Readonly<Record<WrongKind, Tone>> = {
+  failed: "bad",
+  thumbsDown: "bad",
+  handedOver: "warn",
+  unanswered: "warn",
+  stopped: "neutral"
+}
+const kinds = ["failed", "thumbsDown", "handedOver", "unanswered", "stopped"] as const
+
+const Write = ({ from, question }: { readonly from: Correctable; readonly question: string }) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const [, navigate] = useLocation()
+  const attempt = useMutation({
+    mutationFn: () => createCorrection(from.agentId, from.body),
+    onSuccess: async ({ id }) => {
+      await queries.invalidateQueries({ queryKey: corrections(from.agentId).queryKey })
+      navigate(`/agents/${from.agentId}/improve?part=corrections&correction=${id}`)
+    }
+  })
+  return (
+    <>
+      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onPress={() => attempt.mutate()}>
+        {t.write}
+      </Button>
+      {attempt.isPending ? (
+        <span role="status" className={css["soft"]}>
+          {t.drafting}
+        </span>
+      ) : null}
+      {attempt.error === null ? null : <Problem problem={attempt.error} />}
+    </>
+  )
+}
+
+interface GroupProps {
+  readonly group: InsightGroup
+  /** Null where a correction cannot be made, or not by this user. */
+  readonly correctable: Correctable | null
+}
+
+const Group = ({ correctable, group }: GroupProps) => {
+  const t = useText(words)
+  const { ago, moment, number } = useFormat()
+  const { count, examples, lastAt, people, sources, title, trend } = group
+  const direction = trend.later > trend.earlier ? t.rising : trend.later < trend.earlier ? t.falling : null
+  const asked = t.asked(number(count), people === 1 ? t.person : t.people(number(people)))
+  return (
+    <li>
+      <Card>
+        <div className={css["head"]}>
+          <div>
+            <h3 lang="" className={css["said"]}>
+              {title}
+            </h3>
+            <span className={css["soft"]}>
+              {[asked, direction, t.last(ago(lastAt))].filter((part) => part !== null).join(" · ")}
+            </span>
+          </div>
+          {correctable === null ? null : (
+            <div className={css["row"]}>
+              <Write from={correctable} question={title} />
+            </div>
+          )}
+        </div>
+        <div className={css["row"]}>
+          {kinds
+            .filter((kind) => group.kinds[kind] > 0)
+            .map((kind) => (
+              <Badge key={kind} tone={tones[kind]}>{`${t[kind]} ${number(group.kinds[kind])}`}</Badge>
+            ))}
+        </div>
+        {sources.length === 0 ? null : (
+          <p className={css["soft"]} lang="">
+            {t.searched(sources.map(({ name }) => name).join(", "))}
+          </p>
+        )}
+        <details className={css["more"]}>
+          <summary>{t.examples}</summary>
+          <ul>
+            {examples.map(({ at, conversationId, kind, question, runId }) => (
+              <li key={runId} className={css["said"]}>
+                <Link href={`/conversations/${conversationId}`}>{question}</Link>{" "}
+                <span className={css["soft"]}>{`${t[kind]} · ${moment(at)}`}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      </Card>
+    </li>
+  )
+}
+
+interface Props {
+  readonly agentId: string | undefined
+  readonly mayChange: boolean
+  /** False below a heading that names it. */
+  readonly titled: boolean
+}
+
+export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { number } = useFormat()
+  const query = useInfiniteQuery(insights(agentId))
+  const correctable = (group: InsightGroup, time: ReportTime) =>
+    mayChange ? correctableOf(group, agentId, time) : null
+  return (
+    <>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const [first] = pages
+          return first === undefined || first.groups.length === 0 ? (
+            <Empty
+              title={t.empty}
+              action={
+                mayChange && agentId !== undefined ? (
+                  <Link href={`/agents/${agentId}/try`}>{t.tryIt}</Link>
+                ) : null
+              }
+            >
+              {t.emptyLead}
+            </Empty>
+          ) : (
+            <section aria-label={t.groups}>
+              {titled ? <h2>{t.groups}</h2> : <h2 className="visually-hidden">{t.groups}</h2>}
+              {first.isCut ? <p className={css["soft"]}>{t.cut(number(first.turns))}</p> : null}
+              <ul className={css["list"]}>
+                {pages.flatMap((page) =>
+                  page.groups.map((group) => (
+                    <Group key={group.id} group={group} correctable={correctable(group, page)} />
+                  ))
+                )}
+              </ul>
+            </section>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+          {common.loadMore}
+        </Button>
+      ) : null}
+    </>
+  )
+}

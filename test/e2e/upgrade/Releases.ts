@@ -1,0 +1,175 @@
+/**
+ * The databases of released versions: `test/fixtures/releases/VERSION` holds a dump of one that was filled by that version
+ * (`database.sql.gz`), and what its clients were answered (`world.json`). scripts/release-fixture.mjs makes them; afterwards they
+ * stay as they are.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import { gunzipSync } from "node:zlib"
+import * as Pg from "pg"
+import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
+import { freshDatabase } from "../Fleet.ts"
+import { ask } from "../RouteWorld.ts"
+import { root, type Spoke } from "../Spoke.ts"
+
+export const releases = Path.join(root, "test/fixtures/releases")
+
+export const versions: ReadonlyArray<string> = Fs.readdirSync(releases)
+
+/** What clients of one tenant are answered: by path, the `data` of the body. */
+export type Seen = Readonly<Record<string, unknown>>
+
+export interface Client {
+  readonly key: string
+  readonly conversationId: string
+  /** A question that its sources answer, and the text of the passage that is found first. */
+  readonly question: string
+  readonly found: string
+  readonly seen: Seen
+}
+
+export interface Release {
+  readonly secret: string
+  readonly operatorToken: string
+  readonly clients: ReadonlyArray<Client>
+  /** The originals, base64 by their path in the folder `artifacts`. */
+  readonly originals: Readonly<Record<string, string>>
+}
+
+/** Where a store is, as a server takes it. */
+export type Place = Readonly<Record<"SPOKE_DATA_DIR" | "SPOKE_SECRET" | "SPOKE_OPERATOR_TOKEN", string>> & {
+  readonly DATABASE_URL?: string
+}
+
+/** Without the lines that are commands of psql. */
+const statements = (version: string): string =>
+  gunzipSync(Fs.readFileSync(Path.join(releases, version, "database.sql.gz")))
+    .toString("utf8")
+    .replaceAll(/^\\(?:un)?restrict .*$/gmu, "")
+
+/** The files that made it, each with its checksum. */
+export const migrationsOf = (version: string): ReadonlyArray<readonly [file: string, checksum: string]> => {
+  const rows = statements(version).matchAll(/^\t\((\d+), '[^']+', '(\w+)', '([0-9a-f]{64})'\)/gmu)
+  return [...rows].map(([, id = "", name = "", checksum = ""]) => [
+    `${id.padStart(4, "0")}_${name}.sql`,
+    checksum
+  ])
+}
+
+export const releaseOf = (version: string): Release =>
+  JSON.parse(Fs.readFileSync(Path.join(releases, version, "world.json"), "utf8"))
+
+/** What `work` does with the database of a place that no server has open. */
+export const inside = <A, E>(
+  { DATABASE_URL: url, SPOKE_DATA_DIR: dataDir }: Place,
+  work: Effect.Effect<A, E, SqlClient.SqlClient>
+) =>
+  Effect.runPromise(
+    Effect.provide(
+      work,
+      url === undefined
+        ? layerEmbedded({ dataDir })
+        : layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
+    )
+  )
+
+/** A new store that is as the version has left it. */
+export const restore = async (
+  version: string,
+  engine: "embedded" | "server",
+  dataDir: string
+): Promise<Place> => {
+  const { operatorToken, originals, secret } = releaseOf(version)
+  for (const [name, bytes] of Object.entries(originals)) {
+    const file = Path.join(dataDir, "artifacts", name)
+    Fs.mkdirSync(Path.dirname(file), { recursive: true, mode: 0o700 })
+    Fs.writeFileSync(file, Buffer.from(bytes, "base64"), { mode: 0o600 })
+  }
+  const place = { SPOKE_DATA_DIR: dataDir, SPOKE_SECRET: secret, SPOKE_OPERATOR_TOKEN: operatorToken }
+  const text = statements(version)
+  if (engine === "embedded") {
+    await inside(
+      place,
+      Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(text))
+    )
+    return place
+  }
+  const url = await freshDatabase()
+  const client = new Pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+  return { ...place, DATABASE_URL: url }
+}
+
+export interface Contents {
+  readonly columns: Readonly<Record<string, ReadonlyArray<string>>>
+  readonly rows: Readonly<Record<string, ReadonlyArray<string>>>
+}
+
+/** Every row of every table, as text; of the tables and columns of `before` where that is given. */
+export const contents = (before?: Contents) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const found = yield* sql<{ readonly table: string; readonly columns: ReadonlyArray<string> }>`
+      select c.relname as table, array_agg(a.attname::text order by a.attname) as columns
+      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like 'migrations%'
+      group by c.oid, c.relname order by c.relname`
+    const columns = before?.columns ?? Object.fromEntries(found.map(({ columns, table }) => [table, columns]))
+    const rows: Record<string, ReadonlyArray<string>> = {}
+    for (const [table, names] of Object.entries(columns)) {
+      const values = sql.csv(names.map((name) => sql`${sql(name)}::text`))
+      const read = yield* sql<{
+        readonly line: string
+      }>`select json_build_array(${values})::text as line from ${sql(table)}`
+      rows[table] = read.map(({ line }) => line).toSorted()
+    }
+    const all: Contents = { columns, rows }
+    return all
+  })
+
+const paths = (conversationId: string, runId: string, sourceId: string) => [
+  `/v1/conversations/${conversationId}`,
+  `/v1/conversations/${conversationId}/messages`,
+  `/v1/agent-runs/${runId}`,
+  `/v1/sources/${sourceId}`
+]
+
+const answered = async (spoke: Spoke, key: string, path: string): Promise<unknown> => {
+  const { status, text } = await ask(spoke, "GET", path, { key })
+  if (status !== 200) throw new Error(`${path}: ${status} ${text}`)
+  return JSON.parse(text).data
+}
+
+/** What a client sees of a conversation, the trace of a turn and a source. */
+export const look = async (
+  spoke: Spoke,
+  key: string,
+  ids: Readonly<Record<"ConversationId" | "RunId" | "SourceId", string>>
+): Promise<Seen> => {
+  const seen: Record<string, unknown> = {}
+  for (const path of paths(ids.ConversationId, ids.RunId, ids.SourceId))
+    seen[path] = await answered(spoke, key, path)
+  return seen
+}
+
+/** {@link look} at the same again. */
+export const lookAgain = async (spoke: Spoke, { key, seen }: Client): Promise<Seen> => {
+  const again: Record<string, unknown> = {}
+  for (const path of Object.keys(seen)) again[path] = await answered(spoke, key, path)
+  return again
+}
+
+/** The text of the passage that is found first; empty where nothing is. */
+export const retrieve = async (spoke: Spoke, key: string, question: string): Promise<string> => {
+  const { status, text } = await ask(spoke, "POST", "/v1/retrieve", { key, body: { query: question } })
+  if (status !== 200) throw new Error(`${status} ${text}`)
+  return JSON.parse(text).data.chunks[0]?.text ?? ""
+}

@@ -1,0 +1,29 @@
+/** The stream of `/v1/chat/completions`, as its clients read it. */
+import { expect, it } from "vitest"
+import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
+import { Chunks } from "../../../src/http/public/chat/Completion.ts"
+import { result, say, think } from "./UiStream.ts"
+
+const deltasOf = (frames: string) =>
+  frames
+    .split("\n\n")
+    .filter((frame) => frame.startsWith("data: {"))
+    .map((frame) => JSON.parse(frame.slice("data: ".length)).choices[0]?.delta)
+
+it("A stream of completions has what the model thinks beside the content, in the order in which it came", () => {
+  const chunks = new Chunks({ id: "chatcmpl-1", created: 0, model: "agt_1" }, null, false)
+  const parts: ReadonlyArray<TurnPart> = [
+    think("Hm, "),
+    think("so."),
+    say("Hello "),
+    say("there"),
+    think("And?"),
+    { _tag: "Done", result }
+  ]
+  expect(deltasOf(chunks.frames(parts))).toEqual([
+    { reasoning_content: "Hm, so." },
+    { content: "Hello there" },
+    { reasoning_content: "And?" },
+    {}
+  ])
+})

@@ -1,0 +1,263 @@
+/** A remote MCP server of each version: asked without a handshake where it knows how, else after one. */
+import { expect, it as test, layer } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Http from "node:http"
+import { parseAllow } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts"
+import { OutboundHttp } from "../../../../src/capabilities/OutboundHttp.ts"
+import * as McpHeaders from "../../../../src/capabilities/ToolSources/McpHeaders.ts"
+import { mcpSource } from "../../../../src/capabilities/ToolSources/Mcp.ts"
+import type { AgentTool, CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
+import { ToolDefinition, ToolId } from "../../../../src/domain/agents/Tool.ts"
+import { AgentId, RunId, TenantId } from "../../../../src/domain/Ids.ts"
+import type { JsonObject } from "../../../../src/domain/Text.ts"
+import * as Schema from "effect/Schema"
+
+interface Asked {
+  readonly headers: Http.IncomingHttpHeaders
+  readonly body: {
+    readonly id?: number
+    readonly method: string
+    readonly params?: { readonly [name: string]: unknown }
+  }
+}
+
+interface Reply {
+  readonly status?: number
+  readonly result?: unknown
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A server that answers as `reply` says, for as long as the scope is open. */
+const served = (reply: (asked: Asked) => Reply) =>
+  Effect.gen(function* () {
+    const asked: Array<Asked> = []
+    const server = Http.createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const one: Asked = { headers: request.headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
+        asked.push(one)
+        const { headers = {}, status = 200, ...rest } = reply(one)
+        response.writeHead(status, { "content-type": "application/json", ...headers })
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: one.body.id, ...rest }))
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () => Effect.sync(() => void server.close().closeAllConnections())
+    )
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    return { url: `http://127.0.0.1:${port}/mcp`, asked }
+  })
+
+const turn: CallingTurn = {
+  scope: { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1") },
+  runId: RunId.make("run_1"),
+  conversationId: null,
+  endUserId: null
+}
+
+const toolAt = (url: string): AgentTool => ({
+  _tag: "Configured",
+  id: ToolId.make("tol_1"),
+  name: "docs",
+  version: 1,
+  definition: Schema.decodeUnknownSync(ToolDefinition)({ mcp: { url } }),
+  credential: Either.right(""),
+  bound: Either.right([])
+})
+
+const silent = () => Effect.void
+const find = (inputSchema: JsonObject, name = "find") => ({ name, description: "Finds.", inputSchema })
+const plain = find({ type: "object", properties: { q: { type: "string" } } })
+
+const methods = (asked: ReadonlyArray<Asked>) => asked.map(({ body }) => body.method)
+
+const text = (words: string) => ({ resultType: "complete", content: [{ type: "text", text: words }] })
+
+/** Of version 2026-07-28. */
+const stateless =
+  (tools: ReadonlyArray<unknown>, more: Readonly<Record<string, unknown>> = {}, called: Reply = {}) =>
+  ({ body }: Asked): Reply => {
+    switch (body.method) {
+      case "server/discover":
+        return { result: { resultType: "complete", supportedVersions: ["2026-07-28"], capabilities: {} } }
+      case "tools/list":
+        return { result: { resultType: "complete", tools, ...more } }
+      case "tools/call":
+        return { result: text("Found."), ...called }
+      default:
+        return { status: 404, error: { code: -32_601, message: "Method not found" } }
+    }
+  }
+
+const environment = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+
+layer(Layer.mergeAll(environment))("A remote MCP server", (it) => {
+  it.scoped("of version 2026-07-28 gets whole requests, and neither handshake nor session", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* served(stateless([plain], { ttlMs: 300_000 }))
+      const source = yield* mcpSource
+      for (const _ of [1, 2]) {
+        const [one] = yield* source.open(toolAt(url), turn)
+        expect(one?.declaration.name).toBe("docs_find")
+        expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found.")
+      }
+      expect(methods(asked)).toEqual(["server/discover", "tools/list", "tools/call", "tools/call"])
+      for (const { body, headers } of asked) {
+        expect(headers).toMatchObject({
+          "mcp-protocol-version": "2026-07-28",
+          "mcp-method": body.method,
+          accept: "application/json, text/event-stream"
+        })
+        expect(headers["mcp-session-id"]).toBeUndefined()
+        expect(body.params?.["_meta"]).toEqual({
+          "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+          "io.modelcontextprotocol/clientInfo": { name: "spoke", version: "1" },
+          "io.modelcontextprotocol/clientCapabilities": {}
+        })
+      }
+      expect(asked.at(-1)?.headers["mcp-name"]).toBe("find")
+    })
+  )
+
+  it.scoped("has parameters repeated in headers as its schema says, and no tool that says it wrongly", () =>
+    Effect.gen(function* () {
+      const inputSchema: JsonObject = {
+        type: "object",
+        properties: {
+          region: { type: "string", "x-mcp-header": "Region" },
+          where: {
+            type: "object",
+            properties: {
+              floor: { type: "integer", "x-mcp-header": "Floor" },
+              lit: { type: "boolean", "x-mcp-header": "Lit" }
+            }
+          },
+          none: { type: "string", "x-mcp-header": "None" }
+        }
+      }
+      const wrong: ReadonlyArray<JsonObject> = [
+        { type: "string", "x-mcp-header": "" },
+        { type: "string", "x-mcp-header": "a b" },
+        { type: "number", "x-mcp-header": "A" },
+        { type: "array", items: { type: "string", "x-mcp-header": "A" } },
+        { anyOf: [{ type: "string", "x-mcp-header": "A" }] }
+      ]
+      const tools = wrong.map((q, place) => find({ type: "object", properties: { q } }, `wrong${place}`))
+      const twice = { a: { type: "string", "x-mcp-header": "A" }, b: { type: "string", "x-mcp-header": "a" } }
+      const { asked, url } = yield* served(
+        stateless([
+          find(inputSchema, "größe"),
+          ...tools,
+          find({ type: "object", properties: twice }, "twice"),
+          find({ type: "object", properties: { "x-mcp-header": { type: "string" } } }, "named")
+        ])
+      )
+      const found = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(found.map(({ declaration }) => declaration.name)).toEqual(["docs_größe", "docs_named"])
+      yield* found[0]!.call({ region: "Hello, 世界", where: { floor: 4, lit: true } }, silent)
+      const headers = asked.at(-1)?.headers ?? {}
+      expect(headers).toMatchObject({
+        "mcp-name": "=?base64?Z3LDtsOfZQ==?=",
+        "mcp-param-region": "=?base64?SGVsbG8sIOS4lueVjA==?=",
+        "mcp-param-floor": "4",
+        "mcp-param-lit": "true"
+      })
+      expect(headers["mcp-param-none"]).toBeUndefined()
+    })
+  )
+
+  it.scoped("that asks for what an agent cannot enter fails the call", () =>
+    Effect.gen(function* () {
+      const asking = { result: { resultType: "input_required", inputRequests: {} } }
+      const { url } = yield* served(stateless([plain], {}, asking))
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* Effect.flip(one!.call({}, silent))).toMatchObject({ code: "TOOL_FAILED" })
+    })
+  )
+
+  it.scoped("says how long its list is believed: not at all, where that is 0", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* served(stateless([plain], { ttlMs: 0 }))
+      const source = yield* mcpSource
+      yield* source.open(toolAt(url), turn)
+      yield* source.open(toolAt(url), turn)
+      expect(methods(asked).filter((method) => method === "tools/list")).toHaveLength(2)
+    })
+  )
+
+  const refusals: Readonly<Record<string, Reply>> = {
+    "that does not know the method": { error: { code: -32_601, message: "Method not found" } },
+    "that wants a session": { status: 400, error: { code: -32_000, message: "No session" } },
+    "that knows other versions": {
+      status: 400,
+      error: { code: -32_022, message: "Unsupported", data: { supported: ["2025-11-25"], requested: "" } }
+    },
+    "that breaks": { status: 500 }
+  }
+  for (const [name, refusal] of Object.entries(refusals)) {
+    it.scoped(`of an earlier version, ${name}, gets its handshake`, () =>
+      Effect.gen(function* () {
+        const { asked, url } = yield* served(({ body, headers }) => {
+          if (body.method === "server/discover") return refusal
+          if (body.method === "initialize") {
+            return { result: { protocolVersion: "2025-06-18" }, headers: { "mcp-session-id": "s1" } }
+          }
+          if (headers["mcp-session-id"] !== "s1") return { status: 400 }
+          if (body.method === "tools/list") return { result: { tools: [plain] } }
+          return { result: { content: [{ type: "text", text: "Found." }] } }
+        })
+        const source = yield* mcpSource
+        const [one] = yield* source.open(toolAt(url), turn)
+        expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found.")
+        expect(methods(asked)).toEqual([
+          "server/discover",
+          "initialize",
+          "notifications/initialized",
+          "tools/list",
+          "tools/call"
+        ])
+        expect(JSON.stringify(asked.slice(1))).not.toContain("_meta")
+      })
+    )
+  }
+
+  it.effect("is reached through the guarded client alone", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const guarded = yield* OutboundHttp
+      const source = yield* Effect.provideService(mcpSource, OutboundHttp, {
+        ...guarded,
+        fetch: (request) =>
+          Effect.zipRight(
+            Effect.sync(() => void seen.push(request.url)),
+            guarded.fetch(request)
+          )
+      })
+      const refused = yield* Effect.flip(source.open(toolAt("http://10.0.0.1/mcp"), turn))
+      expect([refused.code, new Set(seen).size]).toEqual(["TOOL_FAILED", 1])
+    })
+  )
+})
+
+test("Values of headers are encoded as the protocol's examples are", () => {
+  expect(
+    ["us-west1", "", "a b", "Hello, 世界", " padded ", "line1\nline2", "=?base64?literal?="].map(
+      McpHeaders.encoded
+    )
+  ).toEqual([
+    "us-west1",
+    "",
+    "a b",
+    "=?base64?SGVsbG8sIOS4lueVjA==?=",
+    "=?base64?IHBhZGRlZCA=?=",
+    "=?base64?bGluZTEKbGluZTI=?=",
+    "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="
+  ])
+})
