@@ -64,6 +64,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.locator("[aria-invalid=true]").waitFor()
     await page.getByLabel("Question", { exact: true }).fill("Where is the umbrella stand of the museum?")
+    expect(await page.locator("[aria-invalid=true]").count()).toBe(0)
     await answer.fill("The umbrella stand is behind the cloakroom, on the left.")
 
     // Looking saves what was typed.

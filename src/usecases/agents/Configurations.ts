@@ -6,21 +6,20 @@ import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
+import type { Agent } from "../../domain/agents/Agent.ts"
 import type {
   AgentChange,
   AgentConfiguration,
   ApplyRequest,
   Configuration,
-  FieldChange,
   Plan
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ValidationError } from "../../domain/Errors.ts"
-import { canonical, differing } from "../../domain/Json.ts"
 import type { By } from "../accounts/AuditTrail.ts"
 import { Agents, initial } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
+import { changedFields, ofAgent, type Said, saidOf, written } from "./ConfiguredSettings.ts"
 import type { PartError, PartStep, TakePart } from "./PartStep.ts"
 
 /** Agents that are read at a time. */
@@ -33,103 +32,10 @@ const twice = (name: string) =>
 const outdatedPlan = () =>
   new Conflict({ message: "The agents have been changed since the plan was made. Plan again." })
 
-type Said = Omit<CreateAgent, "name">
-
-const saidOf = ({
-  renamedFrom: _,
-  sources: __,
-  remoteTools: ___,
-  cases: ____,
-  widget: _____,
-  channels: ______,
-  ...said
-}: AgentConfiguration): Said => said
-
 const namesParts = ({ agents }: Configuration) =>
   Object.values(agents).some(({ cases, channels, remoteTools, sources, widget }) =>
     [sources, remoteTools, cases, widget, channels].some((part) => part !== undefined)
   )
-
-/** What a file says of an agent, field by field, with what it leaves out. */
-const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
-  const {
-    contextTokens,
-    greeting,
-    instructions,
-    masking,
-    maxSearches,
-    minScore,
-    mode,
-    model,
-    streamReasoning,
-    tools,
-    topK,
-    unsupported
-  } = initial({ name: "", ...said })
-  return {
-    instructions,
-    model,
-    greeting,
-    "retrieval.topK": topK,
-    "retrieval.minScore": minScore,
-    tools,
-    "grounding.mode": mode,
-    "grounding.unsupported": unsupported,
-    "grounding.contextTokens": contextTokens,
-    "grounding.maxSearches": maxSearches,
-    masking,
-    streamReasoning
-  }
-}
-
-const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
-  const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
-  return {
-    instructions,
-    retrieval,
-    tools,
-    grounding,
-    masking,
-    streamReasoning,
-    ...(model === null ? {} : { model }),
-    ...(greeting === null ? {} : { greeting })
-  }
-}
-
-const changedFields = (before: Said, after: Said): ReadonlyArray<FieldChange> => {
-  const old = fieldsOf(before)
-  return Object.entries(fieldsOf(after)).flatMap(([field, value]) =>
-    canonical(old[field]) === canonical(value) ? [] : [{ field, before: old[field], after: value }]
-  )
-}
-
-/** As a file says it: without what is as in an agent that was just made. */
-const written = (agent: Agent): AgentConfiguration => {
-  const {
-    greeting,
-    instructions,
-    masking: _,
-    model,
-    streamReasoning: ___,
-    tools,
-    topK,
-    minScore,
-    ...grounding
-  } = initial({ name: "" })
-  const { name: __, ...usual } = { ...grounding }
-  const retrieval = differing(agent.retrieval, { topK, minScore })
-  const kept = differing(agent.grounding, usual)
-  return {
-    ...(agent.instructions === instructions ? {} : { instructions: agent.instructions }),
-    ...(agent.model === null || agent.model === model ? {} : { model: agent.model }),
-    ...(agent.greeting === null || agent.greeting === greeting ? {} : { greeting: agent.greeting }),
-    ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
-    ...(canonical(agent.tools) === canonical(tools) ? {} : { tools: agent.tools }),
-    ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
-    ...(agent.masking === null ? {} : { masking: agent.masking }),
-    ...(agent.streamReasoning ? { streamReasoning: true } : {})
-  }
-}
 
 const revisionOf = (agents: ReadonlyArray<Agent>, parts: string) => {
   const versions = agents.map(({ id, publishedVersion, version }) => `${id} ${version} ${publishedVersion}`)

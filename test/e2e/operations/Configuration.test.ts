@@ -117,6 +117,11 @@ agents:
   })
   const refused = await run(["plan", spoken], variables)
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("named by reference")])
+  const token = write("token.json", {
+    agents: { Desk: { channels: { telegram: { accessToken: "canary" } } } }
+  })
+  const shown = await run(["plan", token], variables)
+  expect([shown.code, shown.stderr]).toEqual([1, expect.stringContaining("named by reference")])
   const unasked = await run(["destroy", module], variables)
   expect([unasked.code, unasked.stderr]).toEqual([1, expect.stringContaining("--yes")])
   const destroyed = await run(["destroy", module, "--yes"], variables)

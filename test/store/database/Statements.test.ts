@@ -101,7 +101,8 @@ eachEngineLive("Statements", (it, engine) => {
       let next = setImmediate(count)
       yield* Effect.addFinalizer(() => Effect.sync(() => clearImmediate(next)))
       yield* Effect.forEach(often, () => sql`select 1`)
-      expect(turns).toBeGreaterThanOrEqual(often.length)
+      // The last answer may be read before the turn that follows it is counted.
+      expect(turns).toBeGreaterThanOrEqual(often.length - 1)
     })
   )
 

@@ -8,7 +8,7 @@ import type {
 import { call, firstPage } from "../Client.ts"
 
 export type Correction = typeof Declared.Encoded
-export type CorrectionRequest = typeof CreateCorrection.Encoded
+type CorrectionRequest = typeof CreateCorrection.Encoded
 type Change = typeof PatchCorrection.Encoded
 
 /** Milliseconds between two looks while a preview is made. */

@@ -4,15 +4,13 @@ import type {
   Finding as Declared,
   FindingKind as Kind,
   FindingPage,
-  FindingReason as Reason,
   SourceValue as Value
 } from "../../../../domain/knowledge/Finding.ts"
 import { call, firstPage } from "../Client.ts"
 
 export type Finding = typeof Declared.Encoded
 export type FindingKind = typeof Kind.Encoded
-export type FindingReason = typeof Reason.Encoded
-export type SourceValue = typeof Value.Encoded
+type SourceValue = typeof Value.Encoded
 
 /** Milliseconds between two looks while passages are still compared. */
 const lookEvery = 5_000

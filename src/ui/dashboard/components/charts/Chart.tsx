@@ -5,37 +5,11 @@ import { texts, useText } from "../../text/Language.tsx"
 import { Table } from "../Table.tsx"
 import css from "./Chart.module.css"
 import { Download } from "./Download.tsx"
+import type { ChartProps, Day } from "./series.ts"
 
 const Drawing = lazy(() => import("./Drawing.tsx"))
 
 const words = texts({ asTable: "As a table", day: "Day" }, { asTable: "Als Tabelle", day: "Tag" })
-
-export interface Series {
-  readonly key: string
-  readonly title: string
-}
-
-export interface Day {
-  /** YYYY-MM-DD, in UTC. */
-  readonly date: string
-  /** By the key of the series; null where there is nothing to tell. */
-  readonly values: Readonly<Record<string, number | null>>
-}
-
-export interface ChartProps {
-  readonly title: string
-  /** Of its file, without its ending. */
-  readonly name: string
-  readonly kind: "bar" | "line"
-  /** At most two. */
-  readonly series: ReadonlyArray<Series>
-  /** Those without data, too. */
-  readonly days: ReadonlyArray<Day>
-  /** A value as it is read. */
-  readonly shown: (value: number) => string
-  /** Where the axis ends; by the data where it is left out. */
-  readonly max?: number
-}
 
 export const Chart = (props: ChartProps) => {
   const t = useText(words)

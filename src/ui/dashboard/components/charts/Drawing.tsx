@@ -11,7 +11,7 @@ import {
   YAxis
 } from "recharts"
 import { useFormat } from "../../text/Format.ts"
-import type { ChartProps } from "./Chart.tsx"
+import type { ChartProps } from "./series.ts"
 
 const colours = ["var(--accent)", "var(--warn)"] as const
 

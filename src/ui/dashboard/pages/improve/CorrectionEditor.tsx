@@ -165,6 +165,12 @@ const Editing = ({ found, onClose }: EditingProps) => {
     }
   })
   const { errorOf, general } = useIssues(save.error ?? look.error, ["question", "answer"])
+  // What was refused is no longer what stands there.
+  const edit = (next: Parameters<typeof change>[0]) => {
+    if (save.isError) save.reset()
+    if (look.isError) look.reset()
+    change(next)
+  }
   const isReady = preview?.isComplete === true && !isDirty
   const isWritten = value.answer.trim() !== ""
   const isRunning = preview !== null && !preview.isComplete
@@ -198,7 +204,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
             isRequired
             rows={2}
             value={value.question}
-            onChange={(next) => change({ question: next })}
+            onChange={(next) => edit({ question: next })}
             error={errorOf("question")}
           />
           <LongText
@@ -207,7 +213,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
             isRequired
             rows={8}
             value={value.answer}
-            onChange={(next) => change({ answer: next })}
+            onChange={(next) => edit({ answer: next })}
             error={errorOf("answer")}
           />
           <Actions>

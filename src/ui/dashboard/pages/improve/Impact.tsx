@@ -7,6 +7,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { Prose } from "../../components/Prose.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -78,9 +79,9 @@ const Answer = ({ answer }: { readonly answer: ImpactAnswer }) => {
             ))}
           </div>
         </div>
-        <p lang="" className={css["quote"]}>
-          {reply}
-        </p>
+        <div lang="" className={css["quote"]}>
+          <Prose text={reply} />
+        </div>
         <details className={css["more"]}>
           <summary>{t.passages}</summary>
           <div className={css["beside"]}>

@@ -1,0 +1,98 @@
+/** The settings of an agent as a file says them, and how they differ from those that it has. */
+import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
+import type { AgentConfiguration, FieldChange } from "../../domain/agents/Configuration.ts"
+import { canonical, differing } from "../../domain/Json.ts"
+import { initial } from "./Agents.ts"
+
+export type Said = Omit<CreateAgent, "name">
+
+export const saidOf = ({
+  renamedFrom: _,
+  sources: __,
+  remoteTools: ___,
+  cases: ____,
+  widget: _____,
+  channels: ______,
+  ...said
+}: AgentConfiguration): Said => said
+
+/** What a file says of an agent, field by field, with what it leaves out. */
+const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
+  const {
+    contextTokens,
+    greeting,
+    instructions,
+    masking,
+    maxSearches,
+    minScore,
+    mode,
+    model,
+    streamReasoning,
+    tools,
+    topK,
+    unsupported
+  } = initial({ name: "", ...said })
+  return {
+    instructions,
+    model,
+    greeting,
+    "retrieval.topK": topK,
+    "retrieval.minScore": minScore,
+    tools,
+    "grounding.mode": mode,
+    "grounding.unsupported": unsupported,
+    "grounding.contextTokens": contextTokens,
+    "grounding.maxSearches": maxSearches,
+    masking,
+    streamReasoning
+  }
+}
+
+export const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
+  const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
+  return {
+    instructions,
+    retrieval,
+    tools,
+    grounding,
+    masking,
+    streamReasoning,
+    ...(model === null ? {} : { model }),
+    ...(greeting === null ? {} : { greeting })
+  }
+}
+
+export const changedFields = (before: Said, after: Said): ReadonlyArray<FieldChange> => {
+  const old = fieldsOf(before)
+  return Object.entries(fieldsOf(after)).flatMap(([field, value]) =>
+    canonical(old[field]) === canonical(value) ? [] : [{ field, before: old[field], after: value }]
+  )
+}
+
+/** As a file says it: without what is as in an agent that was just made. */
+export const written = (agent: Agent): AgentConfiguration => {
+  const {
+    greeting,
+    instructions,
+    masking: _,
+    model,
+    streamReasoning: ___,
+    tools,
+    topK,
+    minScore,
+    ...grounding
+  } = initial({ name: "" })
+  const { name: __, ...usual } = { ...grounding }
+  const retrieval = differing(agent.retrieval, { topK, minScore })
+  const kept = differing(agent.grounding, usual)
+  return {
+    ...(agent.instructions === instructions ? {} : { instructions: agent.instructions }),
+    ...(agent.model === null || agent.model === model ? {} : { model: agent.model }),
+    ...(agent.greeting === null || agent.greeting === greeting ? {} : { greeting: agent.greeting }),
+    ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
+    ...(canonical(agent.tools) === canonical(tools) ? {} : { tools: agent.tools }),
+    ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
+    ...(agent.masking === null ? {} : { masking: agent.masking }),
+    ...(agent.streamReasoning ? { streamReasoning: true } : {})
+  }
+}
