@@ -79,7 +79,7 @@ const Answer = ({ answer }: { readonly answer: ImpactAnswer }) => {
             ))}
           </div>
         </div>
-        <div lang="" className={css["quote"]}>
+        <div lang="">
           <Prose text={reply} />
         </div>
         <details className={css["more"]}>
