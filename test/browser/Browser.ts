@@ -94,8 +94,14 @@ export const look = async (page: Page, name: string): Promise<void> => {
   for (const scheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
     await expectAccessible(page)
-    const wide = await page.evaluate("document.documentElement.scrollWidth > window.innerWidth + 1")
-    expect(wide, `${name} scrolls sideways`).toBe(false)
+    const wide = await page.evaluate(`
+      document.documentElement.scrollWidth <= window.innerWidth + 1
+        ? []
+        : [...document.querySelectorAll("main *")]
+            .filter((node) => node.getBoundingClientRect().right > window.innerWidth + 1)
+            .slice(0, 5)
+            .map((node) => node.outerHTML.slice(0, 120))`)
+    expect(wide, `${name} scrolls sideways`).toEqual([])
     Fs.mkdirSync(gallery, { recursive: true })
     await page.screenshot({ path: Path.join(gallery, `${name}-${scheme}.png`), fullPage: true })
   }

@@ -120,7 +120,9 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   const settled = async (page: Page) => {
     await page.getByRole("heading", { level: 1 }).first().waitFor()
     await page.waitForLoadState("networkidle")
-    await page.locator('[role="status"]', { hasText: /Loading|Lädt/ }).waitFor({ state: "detached" })
+    await page.waitForFunction(
+      "![...document.querySelectorAll('[role=status]')].some((node) => /Loading|Lädt/.test(node.textContent))"
+    )
   }
 
   beforeAll(async () => {
