@@ -10,7 +10,7 @@ import { Credentials } from "../../capabilities/Credentials.ts"
 import {
   type IdentityClaims,
   IdentityProvider,
-  type IdentityProviderError
+  IdentityProviderError
 } from "../../capabilities/IdentityProvider.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { withOwner } from "../../concurrency/CurrentOwner.ts"
@@ -73,6 +73,11 @@ const problems = { Denied: "denied", Unavailable: "provider", Invalid: "provider
 const noSignOn = () => new NotFound({ message: "There is no single sign-on for this address." })
 const unavailable = () =>
   new ServiceUnavailable({ message: "The sign-in page of your organisation cannot be reached right now." })
+const sealedOtherwise = () =>
+  new IdentityProviderError({
+    reason: "Unavailable",
+    message: "The client secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
+  })
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn", {
@@ -94,10 +99,11 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     ) {
       const { clientId, groupRoles, groupsClaim, issuer } = connection
       const secret = yield* box.open("sso-secret", connection.clientSecret)
+      if (Option.isNone(secret)) return yield* sealedOtherwise()
       return {
         issuer,
         clientId,
-        clientSecret: Redacted.make(Option.getOrElse(secret, () => "")),
+        clientSecret: Redacted.make(secret.value),
         redirectUri,
         groupsClaim: groupRoles.length === 0 ? null : groupsClaim
       }
@@ -112,12 +118,14 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const { tenantId } = tenant.value
       const connection = yield* connections.find({ tenantId })
       if (Option.isNone(connection)) return yield* noSignOn()
-      const client = yield* clientOf(connection.value, redirectUri)
-      const { flow, url } = yield* provider
-        .begin(client, email)
-        .pipe(withOwner(tenantId), Effect.tapError(logged(tenantId)), Effect.mapError(unavailable))
+      const { clientId, issuer } = connection.value
+      const { flow, url } = yield* clientOf(connection.value, redirectUri).pipe(
+        Effect.flatMap((client) => provider.begin(client, email)),
+        withOwner(tenantId),
+        Effect.tapError(logged(tenantId)),
+        Effect.mapError(unavailable)
+      )
       const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(flowLasts)
-      const { clientId, issuer } = client
       const text = yield* Effect.orDie(encodeFlow({ ...flow, tenantId, issuer, clientId, until }))
       return { url, flow: Redacted.make(yield* box.seal("sso-flow", text)) }
     })
@@ -155,7 +163,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
           return yield* refused("account")
         }
-        return { user: { id, tenantId, email: known.value.email, role }, deed: "user.link" as const }
+        return { user: { id, tenantId, email: known.value.email, role }, action: "user.link" as const }
       }
       if (!connection.createsPeople) return yield* refused("account")
       const role = roleOf(connection, claims.groups)
@@ -171,7 +179,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       if (Option.isNone(made) || !(yield* connections.link(scope, id, identity))) {
         return yield* refused("account")
       }
-      return { user: made.value, deed: "user.create" as const }
+      return { user: made.value, action: "user.create" as const }
     })
 
     /** The role that the groups give now. The last owner stays one. */
@@ -192,8 +200,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         const owners = yield* team.lockOwners(scope)
         const identity = { issuer: connection.issuer, subject: claims.subject }
         const found = yield* connections.person(scope, identity)
-        const { deed, user } = Option.isSome(found)
-          ? { user: found.value, deed: null }
+        const { action, user } = Option.isSome(found)
+          ? { user: found.value, action: null }
           : yield* first(scope, connection, claims)
         // Somebody who was just linked may have been provisioned with groups before.
         const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
@@ -201,11 +209,14 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         const groups = { signed: claims.groups, provisioned: now.value.groups }
         const role = roleFor(connection, groups, user.role, owners)
         if (role === null) return yield* refused("role")
-        if (role === user.role) return { user, deeds: deed === null ? [] : [deed] }
+        if (role === user.role) return { user, actions: action === null ? [] : [action] }
         yield* team.setRole(scope, user.id, role)
         if (!atLeast(role, user.role)) yield* team.signOut(scope, user.id)
         yield* team.revokeUngranted(scope)
-        return { user: { ...user, role }, deeds: [...(deed === null ? [] : [deed]), "user.update" as const] }
+        return {
+          user: { ...user, role },
+          actions: [...(action === null ? [] : [action]), "user.update" as const]
+        }
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     const admitted = Effect.fn("SignOn.admitted")(function* (
@@ -215,13 +226,13 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       { origin, requestId }: Arrival
     ) {
       const { tenantId } = scope
-      const { deeds, user } = yield* person(scope, connection, claims).pipe(
+      const { actions, user } = yield* person(scope, connection, claims).pipe(
         Effect.tapErrorTag("SignOnRefused", ({ problem }) =>
           Effect.logWarning("A single sign-on led to no account", { tenantId, problem })
         )
       )
       const by = { tenantId, actor: { type: "service" as const, id: "single-sign-on" }, requestId }
-      yield* Effect.forEach(deeds, (deed) => audit.record(by, deed, user.id), { discard: true })
+      yield* Effect.forEach(actions, (action) => audit.record(by, action, user.id), { discard: true })
       const token = Redacted.make(yield* credentials.token)
       const opened = yield* sessions.insert({
         fingerprint: yield* credentials.fingerprint(token),
@@ -261,8 +272,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       ) {
         return yield* refused("retry")
       }
-      const client = yield* clientOf(connection.value, redirectUri)
-      const claims = yield* provider.finish(client, { state, nonce, verifier }, answer).pipe(
+      const claims = yield* clientOf(connection.value, redirectUri).pipe(
+        Effect.flatMap((client) => provider.finish(client, { state, nonce, verifier }, answer)),
         withOwner(tenantId),
         Effect.tapError(logged(tenantId)),
         Effect.mapError(({ reason }) => refused(problems[reason]))

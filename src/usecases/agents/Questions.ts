@@ -41,7 +41,7 @@ const isUsable = (text: string) =>
   /\p{L}{3}/u.test(text)
 
 /** Verbs that a heading of instructions begins with. */
-const deeds =
+const instructionVerbs =
   /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
 
 const uncapitalized = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
@@ -60,7 +60,7 @@ const ofEnglish = (text: string): Candidate => {
   const [, way] = /^how to (.+)$/iu.exec(text) ?? []
   if (way !== undefined) return { rank: 1, question: `How do I ${way}?` }
   if (/^how (?:do|does|can|is|are)\s/iu.test(text)) return { rank: 1, question: `${text}?` }
-  if (deeds.test(text)) return { rank: 1, question: `How do I ${lowered(text)}?` }
+  if (instructionVerbs.test(text)) return { rank: 1, question: `How do I ${lowered(text)}?` }
   return { rank: 2, question: `What ${/[^si]s$/iu.test(text) ? "are" : "is"} ${lowered(text)}?` }
 }
 

@@ -56,8 +56,8 @@ const group = (handlers: GroupHandlers<"corrections">) =>
       .handle("approve", ({ path, urlParams: { force = false } }) =>
         Effect.gen(function* () {
           const change = corrections.approve(yield* CurrentUser, path.id, { force })
-          const deed = force ? "correction.approve_forced" : "correction.approve"
-          return { correction: yield* audit.change(yield* actor, deed, change, idOf) }
+          const action = force ? "correction.approve_forced" : "correction.approve"
+          return { correction: yield* audit.change(yield* actor, action, change, idOf) }
         })
       )
       .handle("remove", ({ path: { id } }) =>

@@ -253,6 +253,20 @@ layer(Server, { excludeTestServices: true })("What a provider answers", (it) => 
     })
   )
 
+  it.scoped("asks no provider with a client secret that cannot be opened", () =>
+    Effect.gen(function* () {
+      const provider = yield* falseProvider
+      const { tenantId } = yield* connected(provider.issuer)
+      const { flow, page } = yield* begin()
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update sso_connections set client_secret = 'v1.x.y' where tenant_id = ${tenantId}`
+      const { location } = yield* back(new URLSearchParams(provider.approve(page)), flow)
+      expect(location).toBe("/app?sso=provider")
+      const { error, status } = yield* call("POST", "/api/auth/sso", { body: { email: "ada@acme.example" } })
+      expect([status, error.code]).toEqual([503, "SERVICE_UNAVAILABLE"])
+    })
+  )
+
   it.scoped(
     "is not asked for where its description names another issuer, or a page that is no web page",
     () =>
