@@ -61,7 +61,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await settingsOf(page)
     await settingsOf(other)
     await other.getByLabel("Greeting").fill("Good day from the other window!")
-    await other.getByLabel("Model").fill("another-model")
+    await other.getByLabel("Model", { exact: true }).fill("another-model")
     await other.getByRole("button", { name: "Save" }).click()
     await other.getByText("Saved", { exact: true }).waitFor()
 
@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     expect(await page.getByLabel("Greeting").inputValue()).toBe("Hello from this one!")
     expect(await page.getByLabel("Instructions").inputValue()).toBe("Be brief.")
     await page.getByText("Good day from the other window!").waitFor()
-    expect(await page.getByLabel("Model").inputValue()).toBe("another-model")
+    expect(await page.getByLabel("Model", { exact: true }).inputValue()).toBe("another-model")
     await look(page, "settings-conflict")
     await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
     await look(page, "settings-conflict-phone")
