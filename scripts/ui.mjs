@@ -40,13 +40,21 @@ export const isUiStale = () => {
   }
 }
 
+/** The same whoever asks: where a test runner has set NODE_ENV to `test`, Vite would make the development build of React. */
 const dashboard = async (outDir) => {
   const { build } = await import("vite")
-  await build({
-    configFile: Path.join(source, "vite.config.ts"),
-    logLevel: "warn",
-    build: { outDir }
-  })
+  const before = process.env.NODE_ENV
+  process.env.NODE_ENV = "production"
+  try {
+    await build({
+      configFile: Path.join(source, "vite.config.ts"),
+      logLevel: "warn",
+      build: { outDir }
+    })
+  } finally {
+    if (before === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = before
+  }
 }
 
 /**
