@@ -28,11 +28,11 @@ export interface Disagreement {
 const maxStatements = 60
 const maxLength = 500
 /** Statements with fewer telling words are alike by chance. */
-const leastTerms = 3
+const minTerms = 3
 /** Share of common words of statements one of which has all words of the other. */
-const leastWithin = 0.6
+const minShareWithin = 0.6
 /** Share of common words of statements that say the same. */
-const leastSame = 0.85
+const minShareSame = 0.85
 /** Words by which one statement is found. */
 const maxAnchors = 8
 
@@ -113,7 +113,7 @@ const statementOf = (text: string): Statement => {
 export const statementsOf = (text: string): ReadonlyArray<Statement> =>
   sentencesOf(text)
     .map(statementOf)
-    .filter(({ terms }) => terms.size >= leastTerms)
+    .filter(({ terms }) => terms.size >= minTerms)
 
 const hash = (text: string): number => {
   let code = 0x811c9dc5
@@ -129,7 +129,7 @@ const hash = (text: string): number => {
  */
 export const anchorsOf = ({ terms }: Statement): ReadonlyArray<number> => {
   const all = Array.from(terms, hash).toSorted((one, other) => one - other)
-  const shared = Math.ceil((leastWithin / (2 - leastWithin)) * all.length)
+  const shared = Math.ceil((minShareWithin / (2 - minShareWithin)) * all.length)
   return [...new Set(all.slice(0, Math.min(maxAnchors, all.length - shared + 1)))]
 }
 
@@ -150,7 +150,9 @@ const isWithin = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
  * such as the names of two products, they may well speak of two things.
  */
 const isAboutTheSame = (one: Statement, other: Statement): boolean =>
-  isWithin(one.names, other.names) && isWithin(one.terms, other.terms) && alikeness(one, other) >= leastWithin
+  isWithin(one.names, other.names) &&
+  isWithin(one.terms, other.terms) &&
+  alikeness(one, other) >= minShareWithin
 
 /** Both say of the same thing what the other does not. */
 const differing = (
@@ -181,4 +183,4 @@ export const isSame = (one: Statement, other: Statement): boolean =>
   one.isDenied === other.isDenied &&
   isEqual(one.numbers, other.numbers) &&
   isEqual(one.dates, other.dates) &&
-  alikeness(one, other) >= leastSame
+  alikeness(one, other) >= minShareSame

@@ -19,9 +19,10 @@ const withHandshake = "2025-06-18"
 /** Most tools of one server, and most pages that its list may have. */
 const maxTools = 64
 const maxPages = 4
-/** Seconds that listing may take: the turn waits for it. Seconds of the question which version the server knows. */
-const listing = 5
-const probing = 3
+/** For each request of the list: the turn waits for it. */
+const listTimeoutSeconds = 5
+/** For the question whether the server knows the version without a handshake. */
+const probeTimeoutSeconds = 3
 
 const clientInfo = { name: "spoke", version: "1" }
 /** What each request says of itself in place of a handshake. */
@@ -129,7 +130,7 @@ const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: 
   let cursor: string | undefined
   let ttlMs: number | null = null
   for (let page = 0; page < maxPages; page++) {
-    const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listing)
+    const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listTimeoutSeconds)
     const decoded = Option.getOrUndefined(decodePage(result))
     if (decoded === undefined) return yield* Effect.fail(failed("the MCP server's list is not one of tools"))
     found.push(...decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool))))
@@ -192,7 +193,7 @@ export const open = Effect.fn("McpSession.open")(function* (
   /** The headers of a session; `initialize` goes before everything else. */
   const session = yield* Effect.cached(
     Effect.gen(function* () {
-      const limit = Math.min(seconds, listing)
+      const limit = Math.min(seconds, listTimeoutSeconds)
       const { response, result } = yield* askOnce(
         "initialize",
         { protocolVersion: withHandshake, capabilities: {}, clientInfo },
@@ -215,7 +216,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     )
 
   /** Servers of earlier versions refuse the question in ways of their own. */
-  const knowsStateless = askStateless("server/discover", {}, Math.min(seconds, probing)).pipe(
+  const knowsStateless = askStateless("server/discover", {}, Math.min(seconds, probeTimeoutSeconds)).pipe(
     Effect.map((result) =>
       Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(stateless))
     ),

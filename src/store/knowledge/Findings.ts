@@ -77,7 +77,7 @@ const maxShownLength = 1_000
 /** Days for which a page has not changed, of ratings that count, and thumbs-down that make it stale. */
 const staleDays = 180
 const ratedDays = 90
-const leastThumbsDown = 2
+const minThumbsDown = 2
 /** Findings of each kind that an agent has at most. */
 const maxFindings = 500
 
@@ -237,7 +237,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             select f.id from chunks f where f.tenant_id = d.tenant_id and f.document_id = d.id order by f.ordinal limit 1
           ) first on true
           where d.created_at < ${DateTime.formatIso(now)}::timestamptz - make_interval(days => ${staleDays}::int)
-            and cited.down >= ${leastThumbsDown} and cited.down > cited.up
+            and cited.down >= ${minThumbsDown} and cited.down > cited.up
           order by cited.down desc, d.id limit ${maxFindings}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.stale"))
 

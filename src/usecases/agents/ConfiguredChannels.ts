@@ -14,7 +14,7 @@ import { canonical } from "../../domain/Json.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
-import { type PartStep, stepOf } from "./PartStep.ts"
+import { type PartStep, partStep } from "./PartStep.ts"
 
 /** Of one agent, by the channel: its accounts, oldest first. */
 export type ChannelParts = ReadonlyArray<StoredChannel>
@@ -143,8 +143,9 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       })
 
       const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
-        stepOf({ field: `channels.${nameOf(row, all)}`, before: saidOf(row), after: null }, ({ tenantId }) =>
-          channels.remove({ tenantId }, row.id)
+        partStep(
+          { field: `channels.${nameOf(row, all)}`, before: saidOf(row), after: null },
+          ({ tenantId }) => channels.remove({ tenantId }, row.id)
         )
 
       /** None when the file says nothing of channels. */

@@ -20,7 +20,7 @@ import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store
 import { type ChannelParts, ConfiguredChannels } from "./ConfiguredChannels.ts"
 import { widgetSteps, writtenWidget } from "./ConfiguredWidgets.ts"
 import { fieldsOf } from "./Measured.ts"
-import { type PartStep, stepOf } from "./PartStep.ts"
+import { type PartStep, partStep } from "./PartStep.ts"
 import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
 import { Tools, withoutValues } from "./Tools.ts"
@@ -171,15 +171,15 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       }
       const add = (agent: AgentScope) =>
         after === undefined ? Effect.void : Effect.asVoid(sources.add(agent, { ...after, name }))
-      if (before === undefined) return stepOf(change, add)
+      if (before === undefined) return partStep(change, add)
       const remove = (agent: AgentScope) => sources.remove(agent, before.id)
-      if (after === undefined) return stepOf(change, remove)
+      if (after === undefined) return partStep(change, remove)
       if (same(change.before, change.after)) return undefined
       if (before.type !== after.type) {
-        return stepOf(change, (agent) => Effect.zipRight(remove(agent), add(agent)))
+        return partStep(change, (agent) => Effect.zipRight(remove(agent), add(agent)))
       }
       const rereads = !hasContent(after.type) && !same(before.config, after.config)
-      return stepOf(change, (agent) =>
+      return partStep(change, (agent) =>
         sources
           .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
           .pipe(
@@ -211,7 +211,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
         before === undefined
           ? () => Effect.void
           : ({ tenantId }: AgentScope) => tools.remove({ tenantId }, before.id)
-      if (after === undefined) return stepOf({ field, before: was, after: null }, remove)
+      if (after === undefined) return partStep({ field, before: was, after: null }, remove)
       const definition = withoutSecret(after)
       const kept = before !== undefined && before.definition.auth.kind === definition.auth.kind
       const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
@@ -237,7 +237,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
                 auth: after.auth ?? { kind: "none" }
               })
         )
-      return stepOf(change, take)
+      return partStep(change, take)
     })
 
     /** One step for all: they have no names. Those that are as they were keep their ids. */
@@ -255,7 +255,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
           yield* Effect.forEach(gone, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
           if (added.length > 0) yield* cases.add({ tenantId }, agentId, added)
         })
-      return [stepOf(change, take)]
+      return [partStep(change, take)]
     }
 
     /** Changes of the parts that the file names; parts of the other kind stay as they are. */

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
 import { canonical, differing } from "../../domain/Json.ts"
 import { openScope } from "../../domain/knowledge/SourceScope.ts"
-import { type PartStep, stepOf } from "./PartStep.ts"
+import { type PartStep, partStep } from "./PartStep.ts"
 import type { Widgets } from "./Widgets.ts"
 
 /** As a widget that was just made. */
@@ -27,7 +27,7 @@ export const widgetSteps = (
   const after = differing<PatchWidget>({ ...usual, ...said }, usual)
   if (before !== undefined && canonical(before) === canonical(after)) return []
   return [
-    stepOf({ field: "widget", before: before ?? null, after }, ({ agentId, tenantId }) =>
+    partStep({ field: "widget", before: before ?? null, after }, ({ agentId, tenantId }) =>
       Effect.asVoid(widgets.patch({ tenantId }, agentId, { ...usual, ...said }))
     )
   ]

@@ -32,7 +32,7 @@ export interface PartStep {
 }
 
 /** A step that asks nobody. */
-export const stepOf = (change: FieldChange, take: TakePart): PartStep => ({
+export const partStep = (change: FieldChange, take: TakePart): PartStep => ({
   change,
   prepare: () => Effect.succeed(take)
 })
