@@ -26,6 +26,8 @@ export interface CompanyFigures {
   readonly contradictions: Found
   readonly duplicates: Found
   readonly stale: Found
+  /** Questions that no page answers, as the groups of turns without an answer tell them; `groups` is how many there are. */
+  readonly gaps: Found & { readonly groups: number }
   /** Questions that were never asked before, and those of them that pass before and after all gaps are corrected. */
   readonly held: { readonly questions: number; readonly before: number; readonly after: number }
   /** Of what the pages answer. */
@@ -53,6 +55,12 @@ const pairOf = (names: ReadonlyArray<string>): string => names.toSorted().join("
 interface Listed {
   readonly kind: string
   readonly passages: ReadonlyArray<{ readonly sourceName: string }>
+}
+
+interface Grouped {
+  readonly id: string
+  readonly kinds: { readonly unanswered: number }
+  readonly examples: ReadonlyArray<{ readonly runId: string }>
 }
 
 interface Resulted {
@@ -105,10 +113,29 @@ export const run = async (
     tell(`${company.askings.length} conversations`)
     /** A turn that each gap was asked about in. */
     const inVain = new Map<number, string>()
+    const gapOf = new Map<string, number>()
     for (const { gap, person, question, rating } of company.askings) {
       const { runId } = await agent.chat(question, person)
       if (gap !== null) inVain.set(gap, runId)
+      if (gap !== null) gapOf.set(runId, gap)
       if (rating !== null) await inside(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
+    }
+
+    tell("what no page answers")
+    const groups: Array<Grouped> = []
+    for (let cursor = ""; ;) {
+      const page = await hosted.good("GET", `/api/insights?agentId=${agent.id}&limit=100${cursor}`)
+      // The first report makes vectors for a bounded time; the next one goes on.
+      if (page.withoutVector > 0) continue
+      groups.push(...page.groups)
+      if (page.nextCursor === null) break
+      cursor = `&cursor=${encodeURIComponent(page.nextCursor)}`
+    }
+    const unanswered = groups.filter(({ kinds }) => kinds.unanswered > 0)
+    /** The gap that all examples of a group ask about; a group that mixes gaps, or is of none, is found by mistake. */
+    const gapOfGroup = ({ examples, id }: Grouped): string => {
+      const [gap, ...others] = new Set(examples.map(({ runId }) => gapOf.get(runId)))
+      return gap === undefined || others.length > 0 ? `mistake ${id}` : `gap ${gap}`
     }
 
     tell("what is wrong with the pages")
@@ -182,6 +209,13 @@ export const run = async (
       contradictions: foundOf(company.contradictions.map(pairOf), pairsOf("contradiction")),
       duplicates: foundOf(company.duplicates.map(pairOf), pairsOf("duplicate")),
       stale: foundOf(company.stale, pairsOf("stale")),
+      gaps: {
+        ...foundOf(
+          company.gaps.map((_, place) => `gap ${place}`),
+          unanswered.map(gapOfGroup)
+        ),
+        groups: unanswered.length
+      },
       held: {
         questions: heldCount,
         before: count(before.passed, isHeld),

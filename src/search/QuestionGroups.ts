@@ -22,14 +22,14 @@ export interface Group<A> {
 
 /** Dimensions of a question's words. */
 const wordDimensions = 256
-/** What parts of words count beside whole ones: endings and compounds differ where words do not. */
+/** Weight of word parts relative to whole words. Parts match inflected and compound forms. */
 const partWeight = 0.3
 const partLength = 4
-/** What words count beside meaning, where both are known. */
-const wordsShare = 0.5
-/** Least likeness of a question and the centre of its group, by meaning and words and by words alone. */
-const leastLikeness = 0.38
-const leastWordLikeness = 0.34
+/** Share of the words in the similarity of two questions that both have a vector. */
+const wordsShare = 0.6
+/** Minimum similarity of a question and the centre of its group, with vectors and by words alone. */
+const minSimilarity = 0.42
+const minWordSimilarity = 0.31
 
 /** The same for texts that differ in case, spaces and signs alone. */
 const keyOf = (text: string): string =>
@@ -54,18 +54,34 @@ const toUnit = (sums: Float32Array): Float32Array => {
   return norm === 0 ? sums.slice() : sums.map((value) => value / norm)
 }
 
-/** Of the words of a text; zero where it has none. */
-const wordVector = (text: string): Float32Array => {
+/**
+ * Weights of words from 0 to 1. A word that few questions contain weighs more: "Do you offer vouchers?" and "Do you offer
+ * rentals?" share what most questions share. The cube root keeps some weight for a word that all questions contain, which
+ * is the topic where all ask about one thing.
+ */
+const termWeights = (questions: ReadonlyArray<ReadonlyArray<string>>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const found of questions)
+    for (const term of new Set(found)) counts.set(term, (counts.get(term) ?? 0) + 1)
+  const highest = Math.log1p(questions.length)
+  return new Map(
+    [...counts].map(([term, count]) => [term, Math.cbrt(Math.log1p(questions.length / count) / highest)])
+  )
+}
+
+/** A unit vector of hashed words and word parts; zero for a text without words. */
+const wordVector = (found: ReadonlyArray<string>, weights: ReadonlyMap<string, number>): Float32Array => {
   const sums = new Float32Array(wordDimensions)
   const add = (feature: string, weight: number) => {
     const code = hash(feature)
     const place = code % wordDimensions
     sums[place] = (sums[place] ?? 0) + (code & 0x40000000 ? weight : -weight)
   }
-  for (const term of terms(text)) {
-    add(term, 1)
+  for (const term of found) {
+    const weight = weights.get(term) ?? 1
+    add(term, weight)
     for (let from = 0; from + partLength <= term.length; from++)
-      add(`~${term.slice(from, from + partLength)}`, partWeight)
+      add(`~${term.slice(from, from + partLength)}`, partWeight * weight)
   }
   return toUnit(sums)
 }
@@ -82,11 +98,11 @@ interface Question<A> extends Point {
 }
 
 /** At least 1 for what belongs together. */
-const likeness = (one: Point, other: Point): number => {
+const similarity = (one: Point, other: Point): number => {
   const words = dot(one.words, other.words)
   return one.vector === null || other.vector === null
-    ? words / leastWordLikeness
-    : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / leastLikeness
+    ? words / minWordSimilarity
+    : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / minSimilarity
 }
 
 /** The sums of its members' vectors, and the centre that they make. */
@@ -120,13 +136,18 @@ const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>>
     if (same === undefined) byKey.set(key, [one])
     else same.push(one)
   }
-  const questions = [...byKey].map(([key, same]): Question<A> => {
+  const questions = [...byKey].map(([key, same]) => {
     const ordered = same.toSorted((one, other) => compare(one.text, other.text))
     const text = ordered[0]?.text ?? ""
     const vector = ordered.find((one) => one.vector !== null)?.vector ?? null
-    return { key, text, values: same.map(({ value }) => value), words: wordVector(text), vector }
+    return { key, text, values: same.map(({ value }) => value), terms: terms(text), vector }
   })
-  return questions.toSorted(
+  const weights = termWeights(questions.map((question) => question.terms))
+  const weighted = questions.map((question): Question<A> => ({
+    ...question,
+    words: wordVector(question.terms, weights)
+  }))
+  return weighted.toSorted(
     (one, other) => other.values.length - one.values.length || compare(one.key, other.key)
   )
 }
@@ -134,12 +155,12 @@ const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>>
 /** The place of the centre that `point` belongs to, or -1: the most like, the first of equals. */
 const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
   let best = -1
-  let bestLikeness = 1
+  let bestSimilarity = 1
   for (const [place, centre] of centres.entries()) {
-    const like = likeness(centre.point, point)
-    if (like >= bestLikeness && (best === -1 || like > bestLikeness)) {
+    const like = similarity(centre.point, point)
+    if (like >= bestSimilarity && (best === -1 || like > bestSimilarity)) {
       best = place
-      bestLikeness = like
+      bestSimilarity = like
     }
   }
   return best
@@ -147,12 +168,12 @@ const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
 
 const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<A> => {
   let title = ""
-  let bestLikeness = -Infinity
+  let bestSimilarity = -Infinity
   for (const member of members) {
-    const like = likeness(centre.point, member)
-    if (like > bestLikeness) {
+    const like = similarity(centre.point, member)
+    if (like > bestSimilarity) {
       title = member.text
-      bestLikeness = like
+      bestSimilarity = like
     }
   }
   return { title, values: members.flatMap(({ values }) => values) }
