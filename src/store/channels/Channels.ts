@@ -1,10 +1,8 @@
 /** Accounts at messaging providers, and the agents behind them. Tokens are sealed before they get here. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -13,6 +11,7 @@ import { AgentId, ChannelId, TenantId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
+import { violates } from "../database/Failure.ts"
 
 /** What the provider tells of an account. */
 export const ChannelProfile = Schema.Record({ key: Schema.String, value: Schema.String })
@@ -57,8 +56,7 @@ const Changes = Schema.Struct({
 export type ChannelChanges = Partial<typeof Changes.Type>
 
 /** Another active configuration has the account: the index decides between concurrent requests. */
-const isTaken = (error: unknown) =>
-  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+const isTaken = violates("channels_account")
 
 export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels/Channels", {
   effect: Effect.gen(function* () {

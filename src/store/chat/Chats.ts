@@ -1,15 +1,14 @@
 /** Conversations by the id that a client gave its chat. */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+import { violates } from "../database/Failure.ts"
 
 const Asked = Schema.Struct({ id: MessageId, content: Schema.String })
 
@@ -25,8 +24,7 @@ const Chat = Schema.Struct({
 export class ChatTaken extends Data.TaggedError("ChatTaken") {}
 
 /** The index decides between concurrent first messages; no other row of a turn can be there already. */
-export const isChatTaken = (error: unknown) =>
-  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+export const isChatTaken = violates("conversations_chat")
 
 /** That the conversation `c` is the chat's, for a key of this scope. */
 export const isOfChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId) => sql`

@@ -173,3 +173,15 @@ export const sqlStateOf = (thrown: unknown, depth = 4): string | null => {
     ? thrown.code
     : sqlStateOf(thrown.cause, depth - 1)
 }
+
+/**
+ * True for a statement that failed because the unique index `index` already has the value. On a sharded server the index
+ * of a shard ends in the shard's number.
+ */
+export const violates =
+  (index: string) =>
+  (error: unknown): error is SqlError =>
+    error instanceof SqlError &&
+    error.cause instanceof DatabaseFailure &&
+    error.cause.code === "23505" &&
+    error.cause.constraint?.replace(/_\d+$/u, "") === index

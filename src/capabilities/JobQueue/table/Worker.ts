@@ -5,11 +5,9 @@
  * five seconds, because a notification can get lost. A job stays in `running` from its claim until its row tells how it
  * ended, and `idle` is open when there is none.
  */
-import { SqlError } from "@effect/sql/SqlError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../../domain/Elapsed.ts"
@@ -21,6 +19,7 @@ import { endEarly, type Held, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import type { Claimed } from "./Claim.ts"
 import type { Rows } from "./Rows.ts"
+import { violates } from "../../../store/database/Failure.ts"
 
 export interface WorkerOptions<R> {
   readonly queue: QueueName
@@ -85,8 +84,7 @@ const run = <R>(worker: Worker<R>, held: Held): Effect.Effect<void, never, R> =>
   )
 }
 
-const isUniqueViolation = (error: unknown) =>
-  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
+const isUniqueViolation = violates("queue_jobs_one_active")
 
 const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): Held => ({
   id: row.id,
