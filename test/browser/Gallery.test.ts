@@ -2,7 +2,7 @@ import type * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone, watchRequests } from "./Browser.ts"
 import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
@@ -117,9 +117,9 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   let browser: Browser
   let gallery: Gallery
 
-  const settled = async (page: Page) => {
+  const settled = async (page: Page, quiet: () => Promise<void>) => {
     await page.getByRole("heading", { level: 1 }).first().waitFor()
-    await page.waitForLoadState("networkidle")
+    await quiet()
     await page.waitForFunction(
       "![...document.querySelectorAll('[role=status]')].some((node) => /Loading|Lädt/.test(node.textContent))"
     )
@@ -148,6 +148,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       const context = await browser.newContext(desktop)
       const page = await context.newPage()
       const wrong = complaints(page)
+      const quiet = watchRequests(page)
       const refused: Array<string> = []
       page.on("response", (response) => {
         if (response.status() === 403) refused.push(`${page.url()} asked for ${response.url()}`)
@@ -164,7 +165,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
           continue
         if (role === "viewer" && /^agent-(?:try|experiments)/u.test(name)) continue
         await page.goto(`${spoke.url}${path}`)
-        await settled(page)
+        await settled(page, quiet)
         expect([name, await page.getByRole("alert").allTextContents()]).toEqual([name, []])
       }
       expect([refused, wrong]).toEqual([[], []])
@@ -177,9 +178,10 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       const context = await browser.newContext(options)
       const page = await context.newPage()
       const wrong = complaints(page)
+      const quiet = watchRequests(page)
       const picture = async (name: string, path: string) => {
         await page.goto(`${spoke.url}${path}`)
-        await settled(page)
+        await settled(page, quiet)
         expect(await page.locator("html").getAttribute("lang")).toBe(language)
         await look(page, `gallery-${name}-${language}-${size}`)
         if (language === "de") expect([name, await untranslated(page)]).toEqual([name, []])
