@@ -41,8 +41,9 @@ export const isolation = (role: string) =>
     const [found] = yield* sql<Isolation>`
       with ours as (
         select c.oid, c.relname::text as name, c.relowner,
-          c.relrowsecurity and exists (
-            select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant_rows') as closed,
+          c.relrowsecurity and array(
+            select p.polname::text from pg_policy p where p.polrelid = c.oid and p.polname in ('tenant_rows', 'own_rows')
+          ) = '{own_rows}' as closed,
           exists (
             select from pg_attribute a
             where a.attrelid = c.oid and a.attname = 'tenant_id' and a.attnotnull and not a.attisdropped) as named
@@ -108,9 +109,13 @@ const close = (table: string) =>
     const sql = yield* SqlClient.SqlClient
     yield* sql`select set_config('lock_timeout', ${lockTimeout}, true), set_config('statement_timeout', '0', true)`
     yield* sql`alter table ${sql(table)} enable row level security`
+    // The policy of release 0.1.0.
     yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
-    // An equality that the planner joins with the statement's own.
-    yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
+    yield* sql`drop policy if exists own_rows on ${sql(table)}`
+    // A check of each row that a statement finds, and no equality: the planner would take one in place of the statement's
+    // own, and read all rows of the tenant where the statement names one by its id.
+    yield* sql`create policy own_rows on ${sql(table)} using (
+      not textne(tenant_id, (select current_setting('spoke.tenant', true))))`
   })
 
 const grant = (role: string) =>
