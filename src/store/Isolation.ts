@@ -101,7 +101,10 @@ const makeRole = (role: string, found: Isolation) =>
     if (!found.creatable) return yield* missing
     // Of two processes that make it at the same time, one fails and finds it there.
     yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
-    yield* sql`grant ${sql(role)} to current_user`.pipe(Effect.mapError(() => missing))
+    yield* sql`grant ${sql(role)} to current_user`.pipe(
+      // Another process may just have done it.
+      Effect.catchAll(() => Effect.flatMap(isolation(role), (now) => (now.isMember ? Effect.void : missing)))
+    )
   })
 
 const close = (table: string) =>
