@@ -72,8 +72,11 @@ export const isolation = (role: string) =>
     return found ?? (yield* Effect.dieMessage("The database does not say what roles it has."))
   }).pipe(forEveryTenant("migration"))
 
-/** A lock was not to be had in time, or two would wait for each other. */
-const waits = new Set(["55P03", "40P01"])
+/**
+ * A lock was not to be had in time, two would wait for each other, or somebody else has changed the same row of a catalogue
+ * (`tuple concurrently updated`).
+ */
+const waits = new Set(["55P03", "40P01", "XX000"])
 const lockTimeout = "2000"
 
 const briefly = Schedule.exponential("200 millis").pipe(
@@ -107,10 +110,21 @@ const makeRole = (role: string, found: Isolation) =>
     )
   })
 
-const close = (table: string) =>
+/** One process at a time changes tables; what is missing once it is this one's turn. */
+const inTurn = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`select set_config('lock_timeout', ${lockTimeout}, true), set_config('statement_timeout', '0', true)`
+    yield* sql`select pg_advisory_xact_lock(hashtextextended('isolation', 0))`
+    return yield* isolation(role)
+  })
+
+/** Makes the policy of the next table without one, and answers its name; undefined where there is none. */
+const closeNext = (role: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [table] = (yield* inTurn(role)).open
+    if (table === undefined) return undefined
     yield* sql`alter table ${sql(table)} enable row level security`
     // The policy of release 0.1.0.
     yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
@@ -119,11 +133,14 @@ const close = (table: string) =>
     // own, and read all rows of the tenant where the statement names one by its id.
     yield* sql`create policy own_rows on ${sql(table)} using (
       not textne(tenant_id, (select current_setting('spoke.tenant', true))))`
+    return table
   })
 
 const grant = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { ungranted } = yield* inTurn(role)
+    if (ungranted.length === 0) return
     const [found] = yield* sql<{ readonly schema: string }>`select current_schema()::text as schema`
     const schema = sql(found?.schema ?? "public")
     const to = sql(role)
@@ -152,12 +169,11 @@ export const isolateTenants = (
         message: `${found.user} does not own the tables: let their owner run spoke migrate with SPOKE_TENANT_ROLE=${role}.`
       })
     const again = { while: (error: SqlError) => waits.has(sqlStateOf(error) ?? ""), schedule: briefly }
-    // Rows of catalogues that another process changes: `tuple concurrently updated`.
-    if (found.ungranted.length > 0)
-      yield* Effect.retry(sql.withTransaction(grant(role)), {
-        times: 5,
-        schedule: Schedule.spaced("200 millis")
-      })
-    for (const table of found.open) yield* Effect.retry(sql.withTransaction(close(table)), again)
-    return found.open
+    if (found.ungranted.length > 0) yield* Effect.retry(sql.withTransaction(grant(role)), again)
+    const changed: Array<string> = []
+    for (;;) {
+      const table = yield* Effect.retry(sql.withTransaction(closeNext(role)), again)
+      if (table === undefined) return changed
+      changed.push(table)
+    }
   }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.isolateTenants"))

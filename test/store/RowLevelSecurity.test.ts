@@ -257,6 +257,37 @@ it.scopedLive.skipIf(skipped)(
 )
 
 it.scopedLive.skipIf(skipped)(
+  "Any number of processes set it up at the same time, each table once",
+  () =>
+    Effect.gen(function* () {
+      const { admin: address, owner, role, url } = yield* Effect.promise(ordinary)
+      const admin = new Pg.Client({ connectionString: address })
+      // They make the role, too.
+      yield* Effect.promise(async () => {
+        await admin.connect()
+        await admin.query(`drop role ${role}`)
+        await admin.query(`alter role ${owner} createrole`)
+        await admin.end()
+      })
+      const databases = yield* Effect.all(
+        Array.from({ length: 4 }, () =>
+          Layer.build(Layer.fresh(layerPostgres({ url: Redacted.make(url), maxConnections: 2 })))
+        )
+      )
+      const [first] = databases
+      if (first === undefined) return expect.unreachable()
+      yield* Effect.provide(migrate(migrations), first)
+      const changed = yield* Effect.all(
+        databases.map((database) => Effect.provide(isolateTenants(role), database)),
+        { concurrency: "unbounded" }
+      )
+      expect(changed.flat().toSorted()).toEqual(tenantTables.toSorted())
+      expect(yield* Effect.provide(isolation(role), first)).toMatchObject({ open: [], ungranted: [] })
+    }),
+  120_000
+)
+
+it.scopedLive.skipIf(skipped)(
   "Takes the place of the policies of 0.1.0, beside processes that make them again",
   () =>
     Effect.gen(function* () {
