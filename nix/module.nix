@@ -47,13 +47,6 @@ let
     exec ${start} "$@"
   '';
 
-  # \gexec runs what the query before it answers.
-  databaseSetup = pkgs.writeText "spoke-database.sql" ''
-    CREATE EXTENSION IF NOT EXISTS vector;
-    SELECT 'CREATE ROLE spoke_tenant NOLOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'spoke_tenant') \gexec
-    GRANT spoke_tenant TO spoke;
-  '';
-
   extension = lib.optional cfg.database.createLocally "spoke-extension.service";
   # Wanted, not required: the service bears that its stores are restarted, and migrates by itself when this has not.
   first =
@@ -69,7 +62,6 @@ let
   }
   // lib.optionalAttrs cfg.database.createLocally {
     DATABASE_URL = "postgres:///spoke?host=/run/postgresql&user=spoke";
-    SPOKE_TENANT_ROLE = "spoke_tenant";
   }
   // lib.optionalAttrs cfg.redis.createLocally {
     REDIS_URL = "redis://localhost?path=${config.services.redis.servers.spoke.unixSocket}";
@@ -313,14 +305,14 @@ in
 
         # Only a superuser may: the service itself is none.
         systemd.services.spoke-extension = {
-          description = "pgvector and the role of tenants in Spoke's database";
+          description = "pgvector in Spoke's database";
           after = [ "postgresql.target" ];
           requires = [ "postgresql.target" ];
           serviceConfig = {
             Type = "oneshot";
             RemainAfterExit = true;
             User = "postgres";
-            ExecStart = "${config.services.postgresql.package}/bin/psql -X -v ON_ERROR_STOP=1 -d spoke -f ${databaseSetup}";
+            ExecStart = "${config.services.postgresql.package}/bin/psql -d spoke -c 'CREATE EXTENSION IF NOT EXISTS vector'";
           };
         };
       })
