@@ -41,8 +41,9 @@ export const isolation = (role: string) =>
     const [found] = yield* sql<Isolation>`
       with ours as (
         select c.oid, c.relname::text as name, c.relowner,
-          c.relrowsecurity and exists (
-            select from pg_policy p where p.polrelid = c.oid and p.polname = 'tenant_rows') as closed,
+          c.relrowsecurity and array(
+            select p.polname::text from pg_policy p where p.polrelid = c.oid and p.polname in ('tenant_rows', 'own_rows')
+          ) = '{own_rows}' as closed,
           exists (
             select from pg_attribute a
             where a.attrelid = c.oid and a.attname = 'tenant_id' and a.attnotnull and not a.attisdropped) as named
@@ -71,8 +72,11 @@ export const isolation = (role: string) =>
     return found ?? (yield* Effect.dieMessage("The database does not say what roles it has."))
   }).pipe(forEveryTenant("migration"))
 
-/** A lock was not to be had in time, or two would wait for each other. */
-const waits = new Set(["55P03", "40P01"])
+/**
+ * A lock was not to be had in time, two would wait for each other, or somebody else has changed the same row of a catalogue
+ * (`tuple concurrently updated`).
+ */
+const waits = new Set(["55P03", "40P01", "XX000"])
 const lockTimeout = "2000"
 
 const briefly = Schedule.exponential("200 millis").pipe(
@@ -100,22 +104,43 @@ const makeRole = (role: string, found: Isolation) =>
     if (!found.creatable) return yield* missing
     // Of two processes that make it at the same time, one fails and finds it there.
     yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
-    yield* sql`grant ${sql(role)} to current_user`.pipe(Effect.mapError(() => missing))
+    yield* sql`grant ${sql(role)} to current_user`.pipe(
+      // Another process may just have done it.
+      Effect.catchAll(() => Effect.flatMap(isolation(role), (now) => (now.isMember ? Effect.void : missing)))
+    )
   })
 
-const close = (table: string) =>
+/** One process at a time changes tables; what is missing once it is this one's turn. */
+const inTurn = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`select set_config('lock_timeout', ${lockTimeout}, true), set_config('statement_timeout', '0', true)`
+    yield* sql`select pg_advisory_xact_lock(hashtextextended('isolation', 0))`
+    return yield* isolation(role)
+  })
+
+/** Makes the policy of the next table without one, and answers its name; undefined where there is none. */
+const closeNext = (role: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [table] = (yield* inTurn(role)).open
+    if (table === undefined) return undefined
     yield* sql`alter table ${sql(table)} enable row level security`
+    // The policy of release 0.1.0.
     yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
-    // An equality that the planner joins with the statement's own.
-    yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
+    yield* sql`drop policy if exists own_rows on ${sql(table)}`
+    // A check of each row that a statement finds, and no equality: the planner would take one in place of the statement's
+    // own, and read all rows of the tenant where the statement names one by its id.
+    yield* sql`create policy own_rows on ${sql(table)} using (
+      not textne(tenant_id, (select current_setting('spoke.tenant', true))))`
+    return table
   })
 
 const grant = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { ungranted } = yield* inTurn(role)
+    if (ungranted.length === 0) return
     const [found] = yield* sql<{ readonly schema: string }>`select current_schema()::text as schema`
     const schema = sql(found?.schema ?? "public")
     const to = sql(role)
@@ -144,12 +169,11 @@ export const isolateTenants = (
         message: `${found.user} does not own the tables: let their owner run spoke migrate with SPOKE_TENANT_ROLE=${role}.`
       })
     const again = { while: (error: SqlError) => waits.has(sqlStateOf(error) ?? ""), schedule: briefly }
-    // Rows of catalogues that another process changes: `tuple concurrently updated`.
-    if (found.ungranted.length > 0)
-      yield* Effect.retry(sql.withTransaction(grant(role)), {
-        times: 5,
-        schedule: Schedule.spaced("200 millis")
-      })
-    for (const table of found.open) yield* Effect.retry(sql.withTransaction(close(table)), again)
-    return found.open
+    if (found.ungranted.length > 0) yield* Effect.retry(sql.withTransaction(grant(role)), again)
+    const changed: Array<string> = []
+    for (;;) {
+      const table = yield* Effect.retry(sql.withTransaction(closeNext(role)), again)
+      if (table === undefined) return changed
+      changed.push(table)
+    }
   }).pipe(forEveryTenant("migration"), Effect.withSpan("Database.isolateTenants"))

@@ -94,6 +94,60 @@ const holds = Effect.gen(function* () {
   expect(many).toEqual(many.map((_, n) => [n % 2 === 0 ? "agt_ten_a" : "agt_ten_b"]))
 })
 
+/** Statements of both tenants, while others of them fail, are given up, are cancelled, and lose their connections. */
+const holdsUnderFaults = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const slow = sql`select pg_sleep(0.2), id from agents`
+  const faults = [
+    sql`select 1 / 0 from agents`,
+    sql`select id from no_table`,
+    Effect.timeout(slow, "5 millis"),
+    sql`select pg_cancel_backend(pg_backend_pid()), pg_sleep(1) from agents`,
+    sql`select pg_terminate_backend(pg_backend_pid()), pg_sleep(1) from agents`,
+    sql.withTransaction(Effect.zipRight(names, sql`select 1 / 0 from agents`)),
+    sql.withTransaction(Effect.zipRight(names, Effect.timeout(slow, "5 millis"))),
+    sql.withTransaction(
+      Effect.zipRight(names, sql`select pg_terminate_backend(pg_backend_pid()) from agents`)
+    )
+  ]
+  const seen = yield* Effect.forEach(
+    Array.from({ length: 160 }, (_, place) => place),
+    (place) =>
+      Effect.gen(function* () {
+        const owner = place % 2 === 0 ? "ten_a" : "ten_b"
+        const fault = faults[Math.floor(place / 2) % faults.length]
+        if (place % 4 < 2 && fault !== undefined) yield* Effect.ignore(Effect.asVoid(withOwner(owner)(fault)))
+        // A connection that has ended under it is an error of its own, and no row of somebody else.
+        const found = yield* Effect.either(names.pipe(withOwner(owner)))
+        if (found._tag === "Left") return "failed"
+        return found.right.length === 1 && found.right[0] === `agt_${owner}` ? "own" : found.right.join()
+      }),
+    { concurrency: 12 }
+  )
+  expect(seen.filter((answer) => answer !== "own" && answer !== "failed")).toEqual([])
+  expect(seen.filter((answer) => answer === "own").length).toBeGreaterThan(100)
+  const left = yield* Effect.all(
+    Array.from(
+      { length: 12 },
+      () => sql`/* every tenant: sweep */ select current_setting('spoke.tenant', true) as tenant`
+    ),
+    { concurrency: 4 }
+  )
+  for (const [row] of left) expect(["", null]).toContain(row?.["tenant"])
+  expect(yield* names).toEqual([])
+})
+
+/** How the statement's tables are read, in the words of the planner. */
+const conditions = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const plan = yield* sql<{ readonly "QUERY PLAN": string }>`
+    explain (costs off)
+      with run as (select tenant_id, conversation_id from agent_runs where tenant_id = ${"ten_a"} and id = ${"run"} for update)
+      update conversations c set updated_at = now() from run
+      where c.tenant_id = run.tenant_id and c.id = run.conversation_id and c.state = 'AI_ACTIVE'`
+  return plan.map((line) => line["QUERY PLAN"].trim()).filter((line) => line.startsWith("Index Cond"))
+})
+
 const skipped = binaries === undefined
 
 it.scopedLive.skipIf(skipped)(
@@ -116,6 +170,10 @@ it.scopedLive.skipIf(skipped)(
           tables: tenantTables.toSorted()
         })
         yield* holds
+        yield* holdsUnderFaults
+        const asOwner = yield* conditions.pipe(forEveryTenant("operator"))
+        expect(asOwner.length).toBeGreaterThan(0)
+        expect(yield* conditions.pipe(withOwner("ten_a")), "No plan is made of a policy.").toEqual(asOwner)
       }).pipe(Effect.provide(database))
     }),
   120_000
@@ -196,6 +254,59 @@ it.scopedLive.skipIf(skipped)(
       expect((yield* Fiber.join(isolating)).toSorted()).toEqual(tenantTables.toSorted())
     }),
   120_000
+)
+
+it.scopedLive.skipIf(skipped)(
+  "Any number of processes set it up at the same time, each table once",
+  () =>
+    Effect.gen(function* () {
+      const { admin: address, owner, role, url } = yield* Effect.promise(ordinary)
+      const admin = new Pg.Client({ connectionString: address })
+      // They make the role, too.
+      yield* Effect.promise(async () => {
+        await admin.connect()
+        await admin.query(`drop role ${role}`)
+        await admin.query(`alter role ${owner} createrole`)
+        await admin.end()
+      })
+      const databases = yield* Effect.all(
+        Array.from({ length: 4 }, () =>
+          Layer.build(Layer.fresh(layerPostgres({ url: Redacted.make(url), maxConnections: 2 })))
+        )
+      )
+      const [first] = databases
+      if (first === undefined) return expect.unreachable()
+      yield* Effect.provide(migrate(migrations), first)
+      const changed = yield* Effect.all(
+        databases.map((database) => Effect.provide(isolateTenants(role), database)),
+        { concurrency: "unbounded" }
+      )
+      expect(changed.flat().toSorted()).toEqual(tenantTables.toSorted())
+      expect(yield* Effect.provide(isolation(role), first)).toMatchObject({ open: [], ungranted: [] })
+    }),
+  120_000
+)
+
+it.scopedLive.skipIf(skipped)(
+  "Takes the place of the policies of 0.1.0, beside processes that make them again",
+  () =>
+    Effect.gen(function* () {
+      const { role, url } = yield* Effect.promise(ordinary)
+      const database = yield* Layer.build(layerPostgres({ url: Redacted.make(url), maxConnections: 2 }))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* Effect.zipRight(migrate(migrations), isolateTenants(role))
+        for (const table of ["agents", "agent_runs"])
+          yield* sql`create policy tenant_rows on ${sql(table)} using (tenant_id = current_setting('spoke.tenant', true))`
+        yield* sql`drop policy own_rows on agents`
+        expect((yield* isolation(role)).open).toEqual(["agent_runs", "agents"])
+        expect(yield* isolateTenants(role)).toEqual(["agent_runs", "agents"])
+        expect(yield* sql`select distinct policyname::text as name from pg_policies`).toEqual([
+          { name: "own_rows" }
+        ])
+        expect((yield* isolation(role)).open).toEqual([])
+      }).pipe(Effect.provide(database))
+    })
 )
 
 it.scopedLive.skipIf(skipped)("Says what an administrator has to do where the role may not be made", () =>
