@@ -6,7 +6,6 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { JobQueue } from "../capabilities/JobQueue.ts"
-import { packageMissing } from "../capabilities/OptionalPackage.ts"
 import type { QueueName } from "../domain/knowledge/Job.ts"
 import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
@@ -19,7 +18,6 @@ import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { LegacyKeys } from "../usecases/conversations/LegacyKeys.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
-import { missingForDocuments } from "./OptionalPackages.ts"
 import * as Sweeps from "./Sweeps.ts"
 
 /** Jobs of each queue that one process runs at the same time; what one owner may have of them is its policy's `ownerShare`. */
@@ -66,7 +64,6 @@ const tidy = Effect.gen(function* () {
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
-    for (const use of missingForDocuments()) yield* Effect.logWarning(packageMissing(use).message)
     const all = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
     /** Ends beside all others, its own finalizers one after the other. */
     const beside = <A, E, R>(started: Effect.Effect<A, E, R>) =>
