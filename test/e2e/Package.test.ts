@@ -305,7 +305,11 @@ describe("The package", () => {
       if (!Fs.existsSync(Path.join(project, "package"))) {
         const { stdout } = await npm(
           Path.join(root, "create-spoke"),
-          ...["pack", "--json", "--silent", "--pack-destination", project]
+          "pack",
+          "--json",
+          "--silent",
+          "--pack-destination",
+          project
         )
         const tarball = /"filename":\s*"([^"]+)"/u.exec(stdout)?.[1] ?? ""
         await run("tar", ["xzf", tarball], { cwd: project })
