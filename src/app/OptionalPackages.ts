@@ -1,6 +1,6 @@
 /** Which optional packages for documents the process would not find. */
 import { createRequire } from "node:module"
-import { optionalPackages, type PackageUse } from "../capabilities/OptionalPackage.ts"
+import { optionalPackages, type PackageUse } from "../domain/OptionalPackage.ts"
 import { codeOf } from "../domain/Thrown.ts"
 
 const { resolve } = createRequire(import.meta.url)

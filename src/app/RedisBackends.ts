@@ -8,7 +8,7 @@ import * as Runtime from "effect/Runtime"
 import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
-import { optional } from "../capabilities/OptionalPackage.ts"
+import { optional } from "../domain/OptionalPackage.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 /** Milliseconds. */

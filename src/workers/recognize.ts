@@ -4,7 +4,7 @@ import * as path from "node:path"
 import { parentPort } from "node:worker_threads"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { optional } from "../capabilities/OptionalPackage.ts"
+import { optional } from "../domain/OptionalPackage.ts"
 import { type Answer, Job } from "../capabilities/TextRecognition/Messages.ts"
 
 /** The library, and the folder of the English model, which comes with a package: nothing is fetched, nothing is written. */

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isError } from "../../domain/Thrown.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
-import { optional } from "../OptionalPackage.ts"
+import { optional } from "../../domain/OptionalPackage.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
 /** Fonts and other shared data are dropped after this many pages. */

@@ -1,5 +1,5 @@
 /** The packages that the host installs for what it needs, as `spoke doctor` finds them. */
-import { packageMissing } from "../../../capabilities/OptionalPackage.ts"
+import { packageMissing } from "../../../domain/OptionalPackage.ts"
 import { missingForDocuments } from "../../OptionalPackages.ts"
 import { type Finding, ok, warning } from "./Finding.ts"
 

@@ -6,7 +6,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { describe } from "vitest"
-import { optional, optionalPackages } from "../../src/capabilities/OptionalPackage.ts"
+import { optional, optionalPackages } from "../../src/domain/OptionalPackage.ts"
 
 const manifest = JSON.parse(Fs.readFileSync(Path.join(import.meta.dirname, "../../package.json"), "utf8"))
 

@@ -1,7 +1,7 @@
 /** Packages that only some settings or documents need: the host installs them, and they are loaded when they are used. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { codeOf } from "../domain/Thrown.ts"
+import { codeOf } from "./Thrown.ts"
 
 /** What needs which packages. */
 export const optionalPackages = {
