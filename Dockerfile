@@ -9,7 +9,8 @@ COPY scripts ./scripts
 COPY migrations ./migrations
 COPY docs ./docs
 COPY src ./src
-RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
+RUN node scripts/build.mjs && node scripts/service-manifest.mjs \
+  && npm prune --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SPOKE_DATA_DIR=/data LOG_FORMAT=json

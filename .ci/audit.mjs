@@ -41,20 +41,62 @@ const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_mo
 const isForeign = ({ cpu, integrity, license, optional, os }) =>
   optional === true && (os ?? cpu) !== undefined && integrity === undefined && license === undefined
 
-const ofPackage = (path, entry) => {
+const root = Path.resolve(import.meta.dirname, "..")
+
+/** Packages that the code of the service imports: most of them become part of what is built, and are no dependencies of it. */
+export const imported = () => {
+  const src = Path.join(root, "src")
+  const files = Fs.readdirSync(src, { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".ts") && !name.startsWith(`ui${Path.sep}`)
+  )
+  const names = files.flatMap((name) =>
+    [
+      ...Fs.readFileSync(Path.join(src, name), "utf8").matchAll(
+        /(?:from|import\()\s*"((?:@[\w.-]+\/)?[\w.-]+)/gu
+      )
+    ].map(([, found]) => found)
+  )
+  return [...new Set(names)].filter((name) => !name.startsWith("."))
+}
+
+/** Where `name` leads from the package at `from`: to the nearest folder above that has it. */
+const resolved = (packages, from, name) => {
+  const path = `${from === "" ? "" : `${from}/`}node_modules/${name}`
+  if (packages[path] !== undefined) return path
+  if (from === "") return undefined
+  const above = from.slice(0, Math.max(0, from.lastIndexOf("node_modules/") - 1))
+  return resolved(packages, above, name)
+}
+
+/** Paths in the lock of `names` and of what they need. */
+export const shippedOf = ({ packages }, names) => {
+  const found = new Set()
+  const add = (from, name) => {
+    const path = resolved(packages, from, name)
+    if (path === undefined || found.has(path)) return
+    found.add(path)
+    const { dependencies, optionalDependencies } = packages[path]
+    for (const each of Object.keys({ ...dependencies, ...optionalDependencies })) add(path, each)
+  }
+  for (const name of names) add("", name)
+  return found
+}
+
+/** `isTool`: nothing of it reaches who uses Spoke. */
+const ofPackage = (path, entry, isTool) => {
   const name = nameOf(path)
   if (isForeign(entry)) return []
-  const allowed = entry.dev === true ? [...permissive, ...forTools] : permissive
+  const allowed = isTool ? [...permissive, ...forTools] : permissive
   return [
     entry.link === true ? "is a link" : null,
     entry.resolved === undefined || entry.resolved.startsWith(registry) ? null : "comes from elsewhere",
     sha512.test(entry.integrity ?? "") ? null : "has no sha512 integrity",
     entry.hasInstallScript !== true || scripted.includes(name) ? null : "runs a script when it is installed",
-    entry.deprecated === undefined || entry.dev === true ? null : "is deprecated",
-    allowed.includes(entry.license) || (entry.dev === true && unnamed.includes(name))
+    entry.deprecated === undefined || isTool ? null : "is deprecated",
+    allowed.includes(entry.license) || (isTool && unnamed.includes(name))
       ? null
       : `is under the licence ${entry.license ?? "that it does not name"}`,
-    entry.dev === true || !cryptography.test(name) ? null : "is cryptography that Node has"
+    isTool || !cryptography.test(name) ? null : "is cryptography that Node has"
   ]
     .filter((found) => found !== null)
     .map((found) => `${path} ${found}`)
@@ -70,19 +112,23 @@ const ofRanges = (manifest) =>
       .map(([name]) => `package.json: ${name} does not come from the registry`)
   )
 
-/** What is wrong with `lock` and `manifest`, the contents of package-lock.json and package.json. */
-export const problems = (lock, manifest) => [
-  ...(lock.lockfileVersion === 3 ? [] : ["package-lock.json is not of version 3"]),
-  ...Object.entries(lock.packages)
-    .filter(([path]) => path !== "")
-    .flatMap(([path, entry]) => ofPackage(path, entry)),
-  ...ofRanges(manifest)
-]
+/** What is wrong with `lock` and `manifest`, the contents of package-lock.json and package.json, where `names` are imported. */
+export const problems = (lock, manifest, names) => {
+  const shipped = shippedOf(lock, [...names, ...Object.keys(manifest.peerDependencies ?? {})])
+  const isTool = (path, { dev }) => dev === true && !shipped.has(path)
+  return [
+    ...(lock.lockfileVersion === 3 ? [] : ["package-lock.json is not of version 3"]),
+    ...Object.entries(lock.packages)
+      .filter(([path]) => path !== "")
+      .flatMap(([path, entry]) => ofPackage(path, entry, isTool(path, entry))),
+    ...ofRanges(manifest)
+  ]
+}
 
-const read = (name) => JSON.parse(Fs.readFileSync(Path.resolve(import.meta.dirname, "..", name), "utf8"))
+const read = (name) => JSON.parse(Fs.readFileSync(Path.join(root, name), "utf8"))
 
-/** The answer of `npm audit`: what it found, or why it could not ask. */
-export const advisories = (stdout) => {
+/** The answer of `npm audit`: how much it found in the packages at the paths `shipped`, or that it could not be asked. */
+export const advisories = (stdout, shipped) => {
   const found = (() => {
     try {
       return JSON.parse(stdout)
@@ -90,23 +136,31 @@ export const advisories = (stdout) => {
       return {}
     }
   })()
-  const counts = found.metadata?.vulnerabilities
-  return counts === undefined
-    ? { asked: false, serious: 0 }
-    : { asked: true, serious: counts.high + counts.critical }
+  if (found.metadata?.vulnerabilities === undefined) return { asked: false, serious: 0 }
+  const serious = Object.values(found.vulnerabilities ?? {}).filter(
+    ({ nodes, severity }) =>
+      (severity === "high" || severity === "critical") && nodes.some((path) => shipped.has(path))
+  )
+  return { asked: true, serious: serious.length }
 }
 
 const tell = (text) => process.stderr.write(`${text}\n`)
 
 const main = () => {
-  const found = problems(read("package-lock.json"), read("package.json"))
+  const lock = read("package-lock.json")
+  const manifest = read("package.json")
+  const names = imported()
+  const found = problems(lock, manifest, names)
   for (const problem of found) tell(problem)
-  const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--audit-level=high", "--json"], {
-    cwd: Path.resolve(import.meta.dirname, ".."),
+  const { stdout } = spawnSync("npm", ["audit", "--audit-level=high", "--json"], {
+    cwd: root,
     encoding: "utf8",
     timeout: 60_000
   })
-  const { asked, serious } = advisories(stdout ?? "")
+  const { asked, serious } = advisories(
+    stdout ?? "",
+    shippedOf(lock, [...names, ...Object.keys(manifest.dependencies)])
+  )
   if (!asked) tell("SKIPPED: known vulnerabilities: the registry does not answer `npm audit` here")
   if (serious > 0) {
     tell(stdout)

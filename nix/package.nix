@@ -52,6 +52,7 @@ stdenv.mkDerivation {
     cp --no-preserve=mode ${../package-lock.json} package-lock.json
     npm run build
     cp --no-preserve=mode ${npmLock.file} package-lock.json
+    node scripts/service-manifest.mjs
     npm prune --omit=dev --offline --ignore-scripts --no-audit --no-fund
     # It names the tarballs, which would then come along.
     rm -f node_modules/.package-lock.json

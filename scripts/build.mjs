@@ -13,23 +13,23 @@ const source = Path.join(root, "src")
 /** Built by scripts/ui.mjs. */
 const ui = Path.join(source, "ui") + Path.sep
 
-/**
- * Packages that load files beside themselves, native ones, optional ones that are not installed, and CommonJS ones that
- * are imported lazily: esbuild would hand those over as `default` alone, other than node does in the tests.
- */
+const manifest = JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
+
+/** What the host installs when it needs it. */
+const peers = Object.keys(manifest.peerDependencies)
+
+/** Packages of Effect: what they make does not mix with what another copy of them makes. */
+const effects = peers.filter((name) => name === "effect" || name.startsWith("@effect/"))
+
+/** What is not part of the bundle: what is installed with it, what the host installs, and what is optional to others. */
 const external = [
-  "@electric-sql/*",
-  "@energetic-ai/*",
+  ...Object.keys(manifest.dependencies),
+  ...peers.filter((name) => !effects.includes(name)),
   "@parcel/watcher",
-  "@tesseract.js-data/*",
   "bufferutil",
   "canvas",
-  "chardet",
-  "defuddle",
   "msgpackr-extract",
   "pg-native",
-  "porter2",
-  "tesseract.js",
   "utf-8-validate"
 ]
 
@@ -57,8 +57,11 @@ const filesBelow = (folder) =>
         .sort()
     : []
 
+/** `npm run build -- --maps`: for a debugger. Nothing of ours reads them, and the package comes without. */
+const withMaps = process.argv.includes("--maps")
+
 const inputHash = () => {
-  const hash = createHash("sha256")
+  const hash = createHash("sha256").update(String(withMaps))
   const own = [fileURLToPath(import.meta.url), selectors, assembler, Path.join(root, "package-lock.json")]
   const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
   for (const file of [...own, ...programmed]) {
@@ -73,18 +76,11 @@ const programs = ["main.ts", "index.ts", "express.ts", "fastify.ts", "hono.ts", 
   Path.join(source, name)
 )
 
-/**
- * What shares its packages with the host: effects of two copies of one package do not mix, and a bundler of the host's own
- * takes of the client's packages only what it needs.
- */
-const shared = [
-  { entryPoints: [Path.join(source, "effect.ts")], platform: "node" },
-  {
-    entryPoints: ["client.ts", "client/Effect.ts"].map((name) => Path.join(source, name)),
-    platform: "browser",
-    splitting: true
-  }
-]
+/** `spoke/effect`, which shares Effect's packages with the host. */
+const composed = [Path.join(source, "effect.ts")]
+
+/** A bundler of the host's own takes of the client's packages only what it needs. */
+const clients = ["client.ts", "client/Effect.ts"].map((name) => Path.join(source, name))
 
 const recordFile = Path.join(dist, "build.json")
 
@@ -108,28 +104,35 @@ const bundle = async (entryPoints) => {
     bundle: true,
     format: "esm",
     target: "node20",
-    sourcemap: true,
+    sourcemap: withMaps,
     plugins: [watOfEsbuild],
     write: false,
     logLevel: "warning"
   }
-  const own = build({
+  const forNode = {
     ...common,
-    entryPoints,
     // Beside the entries, so that `import.meta.dirname` is dist/ in all of them (but dist/workers/ in a worker).
     chunkNames: "chunk-[hash]",
     splitting: true,
     platform: "node",
-    external,
     plugins: [...common.plugins, keptSelectors],
     banner: { js: banner },
     // `require` of what is not installed stands in a try block of the package that does it.
     logOverride: { "require-resolve-not-external": "silent" }
-  })
-  const others = shared.map((options) =>
-    build({ ...common, ...options, packages: "external", chunkNames: "client/chunk-[hash]" })
-  )
-  const outputFiles = (await Promise.all([own, ...others])).flatMap((built) => built.outputFiles)
+  }
+  const builds = [
+    build({ ...forNode, entryPoints, external }),
+    build({ ...forNode, entryPoints: composed, external: [...external, ...effects] }),
+    build({
+      ...common,
+      entryPoints: clients,
+      platform: "browser",
+      packages: "external",
+      splitting: true,
+      chunkNames: "client/chunk-[hash]"
+    })
+  ]
+  const outputFiles = (await Promise.all(builds)).flatMap((built) => built.outputFiles)
   // Chunks come before who imports them: an entry that is read while we write finds all it names.
   const written = outputFiles.toSorted(
     (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))

@@ -1,5 +1,5 @@
 /** The connection to Redis, and the backends on it. Subscribers and blocking readers duplicate the connection. */
-import { Cluster, Redis, type RedisOptions } from "ioredis"
+import type { Cluster, Redis, RedisOptions } from "ioredis"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -8,6 +8,7 @@ import * as Runtime from "effect/Runtime"
 import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
+import { optional } from "../domain/OptionalPackage.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 /** Milliseconds. */
@@ -24,7 +25,9 @@ const options: RedisOptions = {
 /** Commands fail at once while Redis is unreachable: no caller waits, and no backlog builds up. */
 const enableOfflineQueue = false
 
-const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
+type Library = Pick<typeof import("ioredis"), "Cluster" | "Redis">
+
+const openCluster = ({ Cluster }: Library, { nodes, password, tls, username }: RedisAddress) =>
   new Cluster([...nodes], {
     enableOfflineQueue,
     clusterRetryStrategy: retryStrategy,
@@ -39,20 +42,21 @@ const openCluster = ({ nodes, password, tls, username }: RedisAddress) =>
     ...(tls ? { dnsLookup: (address, found) => found(null, address) } : {})
   })
 
-const open = (url: Redacted.Redacted): Redis | Cluster => {
+const open = (library: Library, url: Redacted.Redacted): Redis | Cluster => {
   const address = Option.getOrNull(parseRedisAddress(Redacted.value(url)))
   return address?.cluster === true
-    ? openCluster(address)
-    : new Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
+    ? openCluster(library, address)
+    : new library.Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
 }
 
 /** Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background. */
 export const connect = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
+    const library = yield* optional("Redis (REDIS_URL)", () => import("ioredis"))
     const tell = Runtime.runFork(yield* Effect.runtime())
     const redis = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const opened = open(url)
+        const opened = open(library, url)
         let lost = false
         // One log line for a lost connection and one for its return. The error may hold an address and is not logged.
         opened.on("error", () => {

@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import { packageMissing } from "../domain/OptionalPackage.ts"
 import { listen } from "../http/server/Server.ts"
 import { DatabaseUnavailable, WhenEnded } from "../store/Database.ts"
 import * as Snapshots from "./backup/Snapshots.ts"
@@ -20,6 +21,7 @@ import * as Http from "./Http.ts"
 import * as FirstOwner from "./FirstOwner.ts"
 import * as FirstRun from "./FirstRun.ts"
 import * as Live from "./Live.ts"
+import { missingForDocuments } from "./OptionalPackages.ts"
 import * as Package from "./Package.ts"
 import * as Port from "./Port.ts"
 import * as QueueAges from "./telemetry/QueueAges.ts"
@@ -39,6 +41,9 @@ export const run = (settings: Settings, role: Role) =>
     const scope = yield* Effect.scope
     yield* Build.tell
     yield* EventLoop.watch
+    if (role !== "api") {
+      for (const use of missingForDocuments()) yield* Effect.logWarning(packageMissing(use).message)
+    }
     const end = yield* Deferred.make<never, DatabaseUnavailable>()
     const live = yield* Layer.buildWithScope(
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),

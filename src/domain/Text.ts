@@ -1,5 +1,7 @@
 /** Text that every store can hold. PostgreSQL refuses NUL, and UTF-8 has no lone surrogates. */
 import * as Schema from "effect/Schema"
+import type * as Plain from "./JsonValue.ts"
+import type { JsonValue } from "./JsonValue.ts"
 
 // oxlint-disable-next-line no-control-regex -- NUL is what is being removed
 const NUL = /\u0000/g
@@ -37,9 +39,6 @@ export const sanitizeJson = (json: string): string =>
       )
     : json
 
-export type JsonValue =
-  string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
-
 const depthLimit = 64
 
 const isJson = (value: unknown, depth: number): value is JsonValue => {
@@ -52,9 +51,8 @@ const isJson = (value: unknown, depth: number): value is JsonValue => {
 const isJsonObject = (value: unknown): value is JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) && isJson(value, depthLimit)
 
-export interface JsonObject {
-  readonly [key: string]: JsonValue
-}
+export type { JsonValue }
+export type JsonObject = Plain.JsonObject
 
 /**
  * A JSON object whose values recursively are strings, finite numbers, booleans, null, arrays or objects,

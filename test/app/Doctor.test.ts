@@ -50,11 +50,13 @@ const nowhere = "127.0.0.1:1"
 describe("spoke doctor", () => {
   it.live("finds nothing to mend before the first start, and makes nothing", () =>
     Effect.gen(function* () {
-      const { found, parent } = yield* findings({})
+      const { found, of, parent } = yield* findings({})
       expect(found.filter(({ status }) => status === "problem")).toEqual([])
       expect(found.filter(({ check }) => check === "queue").map(({ message }) => message)).toEqual([
         "in the embedded database"
       ])
+      // A clone has every package.
+      expect(of("packages")).toMatch(/^ok: /)
       expect(Fs.readdirSync(parent)).toEqual([])
     }).pipe(Effect.scoped)
   )

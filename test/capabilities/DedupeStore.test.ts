@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as SqlClient from "@effect/sql/SqlClient"
-import { connect } from "../../src/app/RedisBackends.ts"
+import * as RedisBackends from "../../src/app/RedisBackends.ts"
 import { DedupeStore, type DedupeStoreError } from "../../src/capabilities/DedupeStore.ts"
 import * as InRedis from "../../src/capabilities/DedupeStore/Redis.ts"
 import * as InSql from "../../src/capabilities/DedupeStore/Sql.ts"
@@ -12,6 +12,8 @@ import { redisUrl, startRedis, withRedis } from "../servers/RedisServer.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 import { restoreIt } from "../setup.ts"
 import * as Redacted from "effect/Redacted"
+
+const connect = (url: Redacted.Redacted) => Effect.orDie(RedisBackends.connect(url))
 
 const overRedis = Layer.unwrapScoped(
   Effect.map(Effect.flatMap(redisUrl, connect), (redis) => InRedis.layerRedis(redis))

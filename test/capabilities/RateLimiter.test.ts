@@ -10,7 +10,7 @@ import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
 import { describe } from "vitest"
-import { connect } from "../../src/app/RedisBackends.ts"
+import * as RedisBackends from "../../src/app/RedisBackends.ts"
 import { RateLimiter } from "../../src/capabilities/RateLimiter.ts"
 import { layerMemory } from "../../src/capabilities/RateLimiter/Memory.ts"
 import { layerRedis } from "../../src/capabilities/RateLimiter/Redis.ts"
@@ -19,6 +19,8 @@ import { startCluster } from "../servers/RedisCluster.ts"
 import { redisUrl, startRedis, withRedis } from "../servers/RedisServer.ts"
 import { restoreIt } from "../setup.ts"
 import { eachEngineLive, once } from "../TestDatabase.ts"
+
+const connect = (url: Redacted.Redacted) => Effect.orDie(RedisBackends.connect(url))
 
 const overRedis = Layer.unwrapScoped(
   Effect.map(Effect.flatMap(redisUrl, connect), (redis) => layerRedis(redis))

@@ -11,12 +11,14 @@ import { Realtime, type Signal } from "../../src/capabilities/Realtime.ts"
 import * as Memory from "../../src/capabilities/Realtime/Memory.ts"
 import * as Postgres from "../../src/capabilities/Realtime/Postgres.ts"
 import { ConversationId, RunId } from "../../src/domain/Ids.ts"
-import { connect as connectRedis } from "../../src/app/RedisBackends.ts"
+import * as RedisBackends from "../../src/app/RedisBackends.ts"
 import * as InRedis from "../../src/capabilities/Realtime/Redis.ts"
 import * as Redacted from "effect/Redacted"
 import { redisUrl, startRedis, withRedis } from "../servers/RedisServer.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 import { restoreIt } from "../setup.ts"
+
+const connectRedis = (url: Redacted.Redacted) => Effect.orDie(RedisBackends.connect(url))
 
 const one = ConversationId.make("cnv_1")
 const other = ConversationId.make("cnv_2")

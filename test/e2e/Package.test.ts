@@ -1,10 +1,13 @@
 /** The package as it is installed: the real tarball in an empty project, its examples run, its types read by a program. */
-import { execFile } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { pack, textRow, xlsxFiles } from "../fixtures/documents/OfficeWriter.ts"
+import { handbook } from "../fixtures/documents/PdfWriter.ts"
 
 const run = promisify(execFile)
 const root = Path.join(import.meta.dirname, "../..")
@@ -12,13 +15,54 @@ const project = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-package-"))
 const modules = Path.join(project, "node_modules")
 const stepTimeoutMillis = 300_000
 
-const manifest: { dependencies: Record<string, string>; devDependencies: Record<string, string> } =
+const manifest: { peerDependencies: Record<string, string>; devDependencies: Record<string, string> } =
   JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
 
+const atVersion = (name: string) => `${name}@${manifest.devDependencies[name]}`
+
 /** What the examples are about, beside the package. */
-const beside = ["hono", "@hono/node-server", "@types/node"].map(
-  (name) => `${name}@${manifest.devDependencies[name]}`
-)
+const beside = ["hono", "@hono/node-server", "@types/node"].map(atVersion)
+
+/** What a program of `spoke/effect` installs, too. */
+const ofEffect = Object.keys(manifest.peerDependencies)
+  .filter((name) => name === "effect" || name.startsWith("@effect/"))
+  .map(atVersion)
+
+/** What npm has at hand already need not come over the network again. */
+const quiet = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+
+const filesBelow = (folder: string) =>
+  Fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => Path.join(entry.parentPath, entry.name))
+
+const docx = (text: string) =>
+  pack({
+    "[Content_Types].xml":
+      '<Types><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
+    "_rels/.rels":
+      '<Relationships><Relationship Id="a" Type="x/officeDocument" Target="word/document.xml"/></Relationships>',
+    "word/document.xml": `<w:document><w:body><w:p><w:t>${text}</w:t></w:p></w:body></w:document>`
+  })
+
+/** One of each kind that is read by other code. */
+const documents = {
+  "tea.md": Buffer.from("# Tea\n\nGreen tea is brewed at eighty degrees."),
+  "tea.html": Buffer.from(
+    "<html><body><main><h1>Black</h1><p>A darjeeling is black.</p></main></body></html>"
+  ),
+  "tea.txt": Buffer.from(
+    "The crème brûlée goes with any tea, à la française. Déjà vu, très élégant.",
+    "latin1"
+  ),
+  "tea.docx": docx("An oolong is half of each."),
+  "tea.xlsx": pack(xlsxFiles([{ name: "Teas", rows: textRow(1, ["assam", "strong"]) }])),
+  "tea.pdf": handbook(1),
+  "tea.png": Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+    "base64"
+  )
+}
 
 const npm = (cwd: string, ...args: ReadonlyArray<string>) =>
   run("npm", args, { cwd, timeout: stepTimeoutMillis, maxBuffer: 64 * 1_048_576 })
@@ -79,15 +123,10 @@ const trials: ReadonlyArray<Trial> = [
   { name: "Deno", program: found("deno"), args: ["run", "--allow-all", "--quiet", "esm.mjs"] }
 ]
 
-const consumer = `
+const plainConsumer = `
 import { createSpoke, SpokeError, type Spoke, type StreamPart } from "spoke"
 import { makeClient } from "spoke/client"
-import { makeClient as makeEffectClient } from "spoke/client/effect"
-import { AuditLog, AuditLogSql, Spoke as Composed, createSpoke as createWith } from "spoke/effect"
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
+import { spoke as mounted } from "spoke/hono"
 
 export const use = async (spoke: Spoke) => {
   const agent = spoke.agent((await spoke.agents.create({ name: "A" })).id)
@@ -117,12 +156,25 @@ export const never = (error: SpokeError) => error.code === "NO_SUCH_CODE"
 export const remote = makeClient({ baseUrl: "http://127.0.0.1:3000", apiKey: "spk" }).retrieve({ query: "x" })
 // @ts-expect-error a client needs a key
 makeClient({ baseUrl: "http://127.0.0.1:3000" })
+export const opened = () => createSpoke({ dataDir: "x", openai: { apiKey: "k" } })
+// @ts-expect-error there is no such setting
+export const unknown = () => createSpoke({ folder: "x" })
+export const handler = mounted({ dataDir: "x" })
+`
+
+const effectConsumer = `
+import { makeClient as makeEffectClient } from "spoke/client/effect"
+import { AuditLog, AuditLogSql, Spoke as Composed, createSpoke as createWith } from "spoke/effect"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+
 export const effects = Effect.gen(function* () {
   const client = yield* makeEffectClient({ baseUrl: "http://127.0.0.1:3000", apiKey: Redacted.make("spk") })
   const { chunks } = yield* client.retrieve.retrieve({ payload: { query: "x", topK: 1, minScore: 0 } })
   return chunks.length
 })
-export const opened = () => createSpoke({ dataDir: "x", openai: { apiKey: "k" } })
 export const replaced = () => createWith({}, { replace: AuditLogSql.layerSql })
 class Greeting extends Context.Tag("host/Greeting")<Greeting, string>() {}
 // @ts-expect-error nothing requires such a tag
@@ -135,13 +187,31 @@ export const composed = Composed.layer
 export const audit = Layer.map(Layer.effect(AuditLog, AuditLog), (context) => context)
 `
 
+const resolutions = [
+  { module: "nodenext", moduleResolution: "nodenext" },
+  { module: "esnext", moduleResolution: "bundler" }
+]
+
+/** What the compiler says of `program`, and how it ends. */
+const compiled = async (program: string, options: Readonly<Record<string, unknown>>) => {
+  Fs.writeFileSync(Path.join(project, "consumer.ts"), program)
+  const compilerOptions = { ...options, strict: true, target: "es2023", noEmit: true, types: ["node"] }
+  Fs.writeFileSync(
+    Path.join(project, "tsconfig.json"),
+    JSON.stringify({ compilerOptions, files: ["consumer.ts"] })
+  )
+  const compiler = Path.join(root, "node_modules/typescript/bin/tsc")
+  return node(compiler, "-p", project).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    ({ code, stdout }: { readonly code: number; readonly stdout: string }) => ({ code, stdout })
+  )
+}
+
 describe("The package", () => {
   beforeAll(async () => {
     const { stdout } = await npm(root, "pack", "--json", "--silent", "--pack-destination", project)
     const tarball = /"filename":\s*"([^"]+)"/u.exec(stdout)?.[1] ?? ""
     Fs.writeFileSync(Path.join(project, "package.json"), JSON.stringify({ type: "module" }))
-    // What npm has at hand already need not come over the network again.
-    const quiet = ["--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
     await npm(project, "install", ...quiet, Path.join(project, tarball), ...beside)
     Fs.cpSync(Path.join(root, "examples"), project, { recursive: true })
     Fs.cpSync(Path.join(import.meta.dirname, "package"), project, { recursive: true })
@@ -175,6 +245,100 @@ describe("The package", () => {
     ]
     expect(needed.filter((name) => !has(name))).toEqual([])
   })
+
+  it("weighs at most 120 MB in at most 60 packages, what the examples need included", () => {
+    const { packages } = JSON.parse(Fs.readFileSync(Path.join(modules, ".package-lock.json"), "utf8"))
+    expect(Object.keys(packages).length).toBeLessThanOrEqual(60)
+    const bytes = filesBelow(modules).map((file) => Fs.statSync(file).blocks * 512)
+    expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThanOrEqual(120 * 1_048_576)
+  })
+
+  it("brings no source maps, and no word of any", () => {
+    const files = filesBelow(Path.join(modules, "spoke"))
+    expect(files.filter((name) => name.endsWith(".map"))).toEqual([])
+    const programs = files.filter((name) => name.endsWith(".js") && !name.includes("/ui/"))
+    const mapped = programs.filter((name) => /^\/\/# sourceMappingURL=/mu.test(Fs.readFileSync(name, "utf8")))
+    expect(mapped).toEqual([])
+  })
+
+  it(
+    "answers without the optional packages, and says which one is missing where one is needed",
+    async () => {
+      const encoded = Object.entries(documents).map(([name, bytes]) => [
+        name,
+        Buffer.from(bytes).toString("base64")
+      ])
+      Fs.writeFileSync(Path.join(project, "documents.json"), JSON.stringify(Object.fromEntries(encoded)))
+      const { stderr, stdout } = await node("optional.mjs")
+      expect({ stderr, stdout: stdout.trim() }).toEqual({ stderr: "", stdout: "all is well" })
+    },
+    stepTimeoutMillis
+  )
+
+  it(
+    "tells what is not installed when the service is examined, and does not start without what its settings need",
+    async () => {
+      const spoke = Path.join(modules, "spoke/bin/spoke.mjs")
+      const { stdout } = await node(spoke, "doctor")
+      expect(stdout).toMatch(/^warning +packages +.*npm install unpdf$/mu)
+      expect(stdout).toMatch(/^warning +packages +.*npm install tesseract\.js @tesseract\.js-data\/eng$/mu)
+      const started = run(process.execPath, [spoke, "serve"], {
+        cwd: project,
+        timeout: stepTimeoutMillis,
+        env: {
+          PATH: process.env["PATH"],
+          SPOKE_DATA_DIR: Path.join(project, "redis"),
+          REDIS_URL: "redis://127.0.0.1:1"
+        }
+      })
+      await expect(started).rejects.toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("npm install ioredis")
+      })
+    },
+    stepTimeoutMillis
+  )
+
+  it.each(["node", "hono"])(
+    "is what a project of create-spoke answers with, from the template %s",
+    async (template) => {
+      if (!Fs.existsSync(Path.join(project, "package"))) {
+        const { stdout } = await npm(
+          Path.join(root, "create-spoke"),
+          "pack",
+          "--json",
+          "--silent",
+          "--pack-destination",
+          project
+        )
+        const tarball = /"filename":\s*"([^"]+)"/u.exec(stdout)?.[1] ?? ""
+        await run("tar", ["xzf", tarball], { cwd: project })
+      }
+      await node("package/create-spoke.mjs", `made-${template}`, "--template", template, "--yes")
+      const server = spawn(process.execPath, ["server.mjs"], {
+        cwd: Path.join(project, `made-${template}`),
+        env: { PATH: process.env["PATH"], PORT: "0" },
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      const ended = once(server, "exit")
+      try {
+        const [line] = await once(server.stdout, "data")
+        const address = /http:\S+/u.exec(String(line))?.[0] ?? ""
+        const ask = (body: string) =>
+          fetch(`${address}/chat`, { method: "POST", headers: { "content-type": "application/json" }, body })
+        const response = await ask(JSON.stringify({ message: "How is green tea brewed?" }))
+        expect(await response.json()).toMatchObject({
+          reply: expect.stringContaining("eighty degrees"),
+          citations: [{ sourceName: "tea.md" }]
+        })
+        expect((await ask("no JSON")).status).toBe(400)
+      } finally {
+        server.kill("SIGTERM")
+      }
+      expect(await ended).toEqual([0, null])
+    },
+    stepTimeoutMillis
+  )
 
   it(
     "runs the plain example",
@@ -236,16 +400,6 @@ describe("The package", () => {
   )
 
   it(
-    "runs the example that replaces a capability",
-    async () => {
-      const { stderr, stdout } = await node("replace.mjs")
-      expect(stdout).toContain("agent.create")
-      expect(stderr).toBe("")
-    },
-    stepTimeoutMillis
-  )
-
-  it(
     "answers inside a Hono application and a Next.js route file",
     async () => {
       const program = `
@@ -263,32 +417,42 @@ describe("The package", () => {
     stepTimeoutMillis
   )
 
-  it.each([
-    { module: "nodenext", moduleResolution: "nodenext" },
-    { module: "esnext", moduleResolution: "bundler" }
-  ])(
-    "is typed for a program under $moduleResolution",
+  it.each(resolutions)(
+    "is typed for a program under $moduleResolution, without Effect and with the declarations checked",
     async (resolution) => {
-      Fs.writeFileSync(Path.join(project, "consumer.ts"), consumer)
-      const compilerOptions = {
-        ...resolution,
-        strict: true,
-        target: "es2023",
-        noEmit: true,
-        skipLibCheck: true,
-        types: ["node"]
-      }
-      Fs.writeFileSync(
-        Path.join(project, "tsconfig.json"),
-        JSON.stringify({ compilerOptions, files: ["consumer.ts"] })
-      )
-      const compiler = Path.join(root, "node_modules/typescript/bin/tsc")
-      const checked = await node(compiler, "-p", project).then(
-        ({ stdout }) => ({ code: 0, stdout }),
-        ({ code, stdout }: { readonly code: number; readonly stdout: string }) => ({ code, stdout })
-      )
-      expect(checked).toEqual({ code: 0, stdout: "" })
+      expect(Fs.existsSync(Path.join(modules, "effect"))).toBe(false)
+      expect(await compiled(plainConsumer, { ...resolution, skipLibCheck: false })).toEqual({
+        code: 0,
+        stdout: ""
+      })
     },
     stepTimeoutMillis
   )
+
+  describe("with Effect beside it", () => {
+    beforeAll(async () => {
+      await npm(project, "install", ...quiet, ...ofEffect)
+    }, stepTimeoutMillis)
+
+    it(
+      "runs the example that replaces a capability",
+      async () => {
+        const { stderr, stdout } = await node("replace.mjs")
+        expect(stdout).toContain("agent.create")
+        expect(stderr).toBe("")
+      },
+      stepTimeoutMillis
+    )
+
+    it.each(resolutions)(
+      "is typed for a program of Effect under $moduleResolution",
+      async (resolution) => {
+        expect(await compiled(effectConsumer, { ...resolution, skipLibCheck: true })).toEqual({
+          code: 0,
+          stdout: ""
+        })
+      },
+      stepTimeoutMillis
+    )
+  })
 })

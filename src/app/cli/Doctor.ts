@@ -10,6 +10,7 @@ import { CommandFailed } from "./Connection.ts"
 import { checkDatabase } from "./doctor/Database.ts"
 import { checkArtifacts, checkFiles } from "./doctor/Files.ts"
 import { type Finding, ok, problem } from "./doctor/Finding.ts"
+import { checkPackages } from "./doctor/Packages.ts"
 import * as Output from "./Output.ts"
 import {
   checkEmbedding,
@@ -29,6 +30,7 @@ export const examine = (settings: Settings) =>
   Effect.gen(function* () {
     return [
       ok("configuration", "every variable is well formed"),
+      ...checkPackages(),
       ...(yield* checkDatabase(settings)),
       ...(yield* checkRedis(settings)),
       yield* checkArtifacts(settings),

@@ -21,6 +21,7 @@ const spoken = new Set([
   "IsolationUnavailable",
   "MasterSecretError",
   "MigrationError",
+  "PackageMissing",
   "SqlError",
   "VectorUnavailable"
 ])

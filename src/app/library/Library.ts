@@ -47,6 +47,7 @@ const codes: Readonly<Record<string, SpokeErrorCode>> = {
   MigrationError: "DATABASE_UNAVAILABLE",
   SqlError: "DATABASE_UNAVAILABLE",
   MasterSecretError: "INVALID_CONFIG",
+  PackageMissing: "INVALID_CONFIG",
   InvalidReplacement: "INVALID_CONFIG"
 }
 

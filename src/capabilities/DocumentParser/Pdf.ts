@@ -1,9 +1,9 @@
 /** PDF: page by page, each page's memory given back before the next. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { getDocumentProxy } from "unpdf"
 import { isError } from "../../domain/Thrown.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
+import { optional } from "../../domain/OptionalPackage.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
 /** Fonts and other shared data are dropped after this many pages. */
@@ -51,6 +51,10 @@ const tooManyPages = (pages: number, max: number) =>
     message: `The PDF has ${pages} pages, and at most ${max} are read. Split it into several files.`
   })
 
+const library = optional("Reading PDF files", () => import("unpdf")).pipe(
+  Effect.mapError(({ message }) => new ParseError({ code: "unsupported_type", message }))
+)
+
 const isPasswordException = (error: unknown): boolean => isError(error) && error.name === "PasswordException"
 
 const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
@@ -97,6 +101,7 @@ export const parsePdf = (
   { maxPages, maxCharacters }: ParseLimits
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
+    const { getDocumentProxy } = yield* library
     const pdf = yield* Effect.acquireRelease(
       attempt(() => getDocumentProxy(bytes, { verbosity: 0, stopAtErrors: false, enableXfa: false })),
       (proxy) => Effect.ignore(Effect.tryPromise(() => proxy.destroy()))

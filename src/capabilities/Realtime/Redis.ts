@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
-import { Cluster, type Redis } from "ioredis"
+import type { Cluster, Redis } from "ioredis"
 import { Realtime, Signal } from "../Realtime.ts"
 import * as Subscribers from "./Subscribers.ts"
 
@@ -29,7 +29,7 @@ const listening = (redis: Redis | Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const own =
-        redis instanceof Cluster
+        "nodes" in redis
           ? redis.duplicate([], {
               enableOfflineQueue: true,
               redisOptions: { ...redis.options.redisOptions, commandTimeout: undefined }

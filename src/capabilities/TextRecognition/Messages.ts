@@ -7,6 +7,8 @@ export type Job = typeof Job.Type
 export const Answer = Schema.Union(
   /** `confidence` from 0 to 100. */
   Schema.TaggedStruct("Read", { text: Schema.String, confidence: Schema.Number }),
-  Schema.TaggedStruct("Failed", {})
+  Schema.TaggedStruct("Failed", {}),
+  /** The packages are not installed. */
+  Schema.TaggedStruct("Missing", {})
 )
 export type Answer = typeof Answer.Type

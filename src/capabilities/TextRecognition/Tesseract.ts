@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import { system, withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { sanitize } from "../../domain/Text.ts"
+import { packageMissing } from "../../domain/OptionalPackage.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
 import { bitmapToPpm } from "./Bitmap.ts"
 import { type ImageFormat, imageFormat, imageSize } from "./ImageHeader.ts"
@@ -39,6 +40,7 @@ const unsupported = error(
   "unsupported_type",
   "The image is of a kind that is not read. Save it as PNG, JPEG, WebP or GIF."
 )
+const notInstalled = error("unsupported_type", packageMissing("Reading text in images").message)
 const malformed = error(
   "malformed",
   "The image is damaged and could not be read. Save it again as PNG or JPEG."
@@ -162,6 +164,7 @@ const make = (options: TesseractOptions) =>
           Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
         )
         const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
+        if (answer._tag === "Missing") return yield* notInstalled
         return answer._tag === "Failed" ? yield* malformed : answer
       }).pipe(
         // After any outcome other than text the thread is in the middle of something or its memory has grown.

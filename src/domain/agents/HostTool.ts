@@ -1,5 +1,5 @@
 /** A tool of the library's host, which runs in this process. */
-import type { JsonObject } from "../Text.ts"
+import type { JsonObject } from "../JsonValue.ts"
 
 /** Context of a call: its turn. */
 export interface ToolCallContext {

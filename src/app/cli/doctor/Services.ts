@@ -58,6 +58,7 @@ export const checkRedis = ({ redis }: Settings) =>
         return redisOf(yield* Effect.tryPromise(() => connection.info()))
       }).pipe(
         Effect.scoped,
+        Effect.catchTag("PackageMissing", ({ message }) => Effect.succeed([problem("redis", message)])),
         Effect.orElseSucceed(() => [problem("redis", "does not answer at REDIS_URL")])
       )
 

@@ -1,0 +1,20 @@
+/** Which optional packages for documents the process would not find. */
+import { createRequire } from "node:module"
+import { optionalPackages, type PackageUse } from "../domain/OptionalPackage.ts"
+import { codeOf } from "../domain/Thrown.ts"
+
+const { resolve } = createRequire(import.meta.url)
+
+/** One that does not export its manifest is there all the same. */
+const isInstalled = (name: string): boolean => {
+  try {
+    return resolve(`${name}/package.json`) !== ""
+  } catch (error) {
+    return codeOf(error) === "ERR_PACKAGE_PATH_NOT_EXPORTED"
+  }
+}
+
+const uses: ReadonlyArray<PackageUse> = ["Reading PDF files", "Reading text in images"]
+
+export const missingForDocuments = (): ReadonlyArray<PackageUse> =>
+  uses.filter((use) => !optionalPackages[use].every(isInstalled))

@@ -1,0 +1,7 @@
+/** What JSON can say, as types alone. */
+export type JsonValue =
+  string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
+
+export interface JsonObject {
+  readonly [key: string]: JsonValue
+}

@@ -1,0 +1,38 @@
+/** Packages that only some settings or documents need: the host installs them, and they are loaded when they are used. */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { codeOf } from "./Thrown.ts"
+
+/** What needs which packages. */
+export const optionalPackages = {
+  "Redis (REDIS_URL)": ["ioredis"],
+  "Reading PDF files": ["unpdf"],
+  "Reading text in images": ["tesseract.js", "@tesseract.js-data/eng"]
+} as const
+export type PackageUse = keyof typeof optionalPackages
+
+/** `message` names the packages and the command that installs them. */
+export class PackageMissing extends Schema.TaggedError<PackageMissing>()("PackageMissing", {
+  packages: Schema.NonEmptyArray(Schema.String),
+  message: Schema.String
+}) {}
+
+export const packageMissing = (use: PackageUse): PackageMissing => {
+  const packages = optionalPackages[use]
+  const several = packages.length > 1 ? "the packages" : "the package"
+  return new PackageMissing({
+    packages,
+    message: `${use} needs ${several} ${packages.join(" and ")}, which Spoke does not bring: npm install ${packages.join(" ")}`
+  })
+}
+
+/** Node says the one of `import`, the other of `require` and of bundlers' words for it. */
+const notFound = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]
+
+/** What `load` imports; anything but a missing package is a defect. */
+export const optional = <A>(use: PackageUse, load: () => Promise<A>): Effect.Effect<A, PackageMissing> =>
+  Effect.tryPromise(load).pipe(
+    Effect.catchAll(({ error }) =>
+      notFound.includes(codeOf(error)) ? Effect.fail(packageMissing(use)) : Effect.die(error)
+    )
+  )
