@@ -8,9 +8,9 @@ import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
-import { startPostgres } from "./databases.mjs"
-import { machine, quantile, root, rounded } from "./machine.mjs"
-import { call, keyHeader, serverSpoke, withServer } from "./spoke.mjs"
+import { startPostgres } from "../databases.mjs"
+import { machine, quantile, root, rounded } from "../machine.mjs"
+import { call, keyHeader, serverSpoke, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
   options: {
