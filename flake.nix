@@ -19,7 +19,16 @@
       );
 
       apps = each (
-        system: _: {
+        system: pkgs: {
+          plan = {
+            type = "app";
+            program = toString (
+              pkgs.writeShellScript "spoke-plan" ''
+                exec ${lib.getExe self.packages.${system}.default} plan "$@"
+              ''
+            );
+            meta.description = "`spoke plan`: what a file of agents would change";
+          };
           default = {
             type = "app";
             program = lib.getExe self.packages.${system}.default;

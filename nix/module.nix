@@ -47,6 +47,39 @@ let
     exec ${start} "$@"
   '';
 
+  agentsFile = pkgs.writeText "spoke-agents.json" (builtins.toJSON { inherit (cfg) agents; });
+
+  # Secrets that the file of agents would bring into the store: they are named by a variable, or by a path that is a string.
+  isReference =
+    secret:
+    builtins.isAttrs secret && (secret ? env || (secret ? file && builtins.isString secret.file));
+  secretsOf =
+    agent:
+    builtins.concatLists (
+      lib.mapAttrsToList (_: tool: lib.optional ((tool.auth or { }) ? secret) tool.auth.secret) (
+        agent.remoteTools or { }
+      )
+      ++ lib.mapAttrsToList (
+        _: channel:
+        lib.optional (channel ? accessToken) channel.accessToken
+        ++ lib.mapAttrsToList (_: secret: secret) (channel.secrets or { })
+      ) (agent.channels or { })
+    );
+  spoken = builtins.filter (secret: !(isReference secret)) (
+    builtins.concatLists (lib.mapAttrsToList (_: secretsOf) cfg.agents)
+  );
+
+  # Applied in one transaction: where it fails, what was there goes on.
+  applyAgents = pkgs.writeShellScript "spoke-apply-agents" ''
+    set -eu
+    attempt=0
+    until ${start} pull --agents-only >/dev/null 2>&1 || [ "$attempt" = 60 ]; do
+      attempt=$((attempt + 1))
+      sleep 1
+    done
+    exec ${start} apply ${agentsFile} --yes --wait
+  '';
+
   extension = lib.optional cfg.database.createLocally "spoke-extension.service";
   # Wanted, not required: the service bears that its stores are restarted, and migrates by itself when this has not.
   first =
@@ -195,6 +228,33 @@ in
       description = "A file of lines `NAME=value`, for those who keep their secrets in one.";
     };
 
+    agents = lib.mkOption {
+      type = lib.types.attrsOf lib.types.anything;
+      default = { };
+      example = lib.literalExpression ''
+        {
+          Help = {
+            instructions.file = ./prompt.md;
+            sources.Handbook = {
+              type = "TEXT";
+              config.text.file = ./handbook.md;
+            };
+          };
+        }
+      '';
+      description = "Agents by name, as in a file of `spoke apply`, which is applied whenever it changes. Files that are paths come into the store; secrets are named by reference.";
+    };
+
+    agentSecretFiles = lib.mkOption {
+      type = lib.types.attrsOf lib.types.str;
+      default = { };
+      example = {
+        SPOKE_TOKEN = "/run/keys/spoke-token";
+        STOCK_KEY = "/run/keys/stock";
+      };
+      description = "Files whose contents become the variables that `agents` names, and SPOKE_TOKEN, the access token to apply them with.";
+    };
+
     database.createLocally = lib.mkOption {
       type = lib.types.bool;
       default = true;
@@ -221,6 +281,14 @@ in
             message = "services.spoke needs secretFiles.SPOKE_SECRET, a file of at least 32 random bytes as text, or an environmentFile that sets it.";
           }
           {
+            assertion = spoken == [ ];
+            message = "services.spoke.agents is readable by everybody: name secrets by reference, { env = \"NAME\"; } or { file = \"/run/keys/name\"; }.";
+          }
+          {
+            assertion = cfg.agents == { } || (cfg.api && cfg.agentSecretFiles ? SPOKE_TOKEN);
+            message = "services.spoke.agents needs the API on this machine, and agentSecretFiles.SPOKE_TOKEN, a file with an access token.";
+          }
+          {
             assertion = cfg.database.createLocally || given "DATABASE_URL";
             message = "services.spoke needs DATABASE_URL when database.createLocally is off.";
           }
@@ -239,6 +307,7 @@ in
           wantedBy = [ "multi-user.target" ];
           wants =
             lib.optional cfg.api "spoke-api.service"
+            ++ lib.optional (cfg.agents != { }) "spoke-agents.service"
             ++ map (n: "spoke-worker@${toString n}.service") (lib.range 1 cfg.workers);
         };
       }
@@ -268,6 +337,26 @@ in
           inherit environment;
           serviceConfig = serving // {
             ExecStart = "${start} serve --role api";
+          };
+        };
+      })
+
+      (lib.mkIf (cfg.agents != { }) {
+        # For `spoke plan`, before it is switched to.
+        system.build.spokeAgents = agentsFile;
+
+        systemd.services.spoke-agents = {
+          description = "Spoke's agents, as the system says them";
+          after = [ "spoke-api.service" ];
+          wants = [ "spoke-api.service" ];
+          environment.SPOKE_URL = "http://127.0.0.1:${toString cfg.port}";
+          serviceConfig = service // {
+            Type = "oneshot";
+            RemainAfterExit = true;
+            LoadCredential = lib.mapAttrsToList (name: file: "${name}:${file}") cfg.agentSecretFiles;
+            ExecStart = applyAgents;
+            # Test cases are asked, and sources are read.
+            TimeoutStartSec = "infinity";
           };
         };
       })

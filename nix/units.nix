@@ -14,6 +14,11 @@ let
           enable = true;
           workers = 2;
           secretFiles.SPOKE_SECRET = "/run/keys/spoke-secret";
+          agents = import ./agents.nix;
+          agentSecretFiles = {
+            SPOKE_TOKEN = "/run/keys/spoke-token";
+            STOCK_KEY = "/run/keys/stock";
+          };
         };
       }
     ];
@@ -22,6 +27,7 @@ let
   failed = builtins.filter (one: !one.assertion) system.config.assertions;
   wrong = builtins.filter (one: lib.hasInfix "services.spoke" one.message) failed;
   names = [
+    "spoke-agents.service"
     "spoke-api.service"
     "spoke-extension.service"
     "spoke-migrate.service"

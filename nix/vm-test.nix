@@ -12,6 +12,7 @@
         pkgs.curl
         pkgs.nodejs_22
         pkgs.redis
+        self.packages.${pkgs.stdenv.hostPlatform.system}.default
       ];
       environment.etc."spoke/secret".text = "a secret of this test, thirty-two bytes";
       environment.etc."spoke/operator-token".text = "operator-of-this-test";
@@ -21,6 +22,11 @@
         secretFiles = {
           SPOKE_SECRET = "/etc/spoke/secret";
           SPOKE_OPERATOR_TOKEN = "/etc/spoke/operator-token";
+        };
+        agents = import ./agents.nix;
+        agentSecretFiles = {
+          SPOKE_TOKEN = "/var/keys/token";
+          STOCK_KEY = "/etc/spoke/operator-token";
         };
       };
     };
@@ -35,6 +41,23 @@
 
     with subtest("A tenant's agent answers from an upload"):
         machine.succeed(f"{walk} first")
+
+    with subtest("The agents of the system are applied once there is a token, and stay as they are when a test case fails"):
+        machine.succeed(
+            "mkdir -p /var/keys && curl --fail --silent http://127.0.0.1:3000/api/tokens -b /tmp/jar -H 'x-spoke-csrf: 1'"
+            " -H 'content-type: application/json' -d '{\"name\": \"System\", \"scopes\": [\"agents:write\", \"sources:read\"]}'"
+            " | grep -o 'spt_[A-Za-z0-9_-]\\{43\\}' > /var/keys/token"
+        )
+        machine.succeed("systemctl restart spoke-agents.service")
+        file = machine.succeed("systemctl cat spoke-agents.service | grep -o '/nix/store/[^ ]*spoke-apply-agents' | xargs grep -o '/nix/store/[^ ]*spoke-agents.json'").strip()
+        spoke = "STOCK_KEY=operator-of-this-test SPOKE_URL=http://127.0.0.1:3000 SPOKE_TOKEN=$(cat /var/keys/token) spoke"
+        machine.succeed(f"{spoke} plan {file}")
+        machine.succeed(
+            f"node -e 'const f = JSON.parse(require(\"fs\").readFileSync(\"{file}\", \"utf8\")); f.agents.Desk.retrieval = {{minScore: 1}};"
+            " console.log(JSON.stringify(f))' > /tmp/worse.json"
+        )
+        machine.fail(f"{spoke} apply /tmp/worse.json --yes")
+        machine.succeed(f"{spoke} plan {file}")
 
     with subtest("Chunks are searched by pgvector, and every process is connected to Redis"):
         machine.succeed("su postgres -s /bin/sh -c \"psql -d spoke -tAc 'select count(*) from vector_profiles'\" | grep -v '^0$'")

@@ -36,7 +36,7 @@ describe("The Nix files", () => {
       ),
       ([name]) => name
     )
-    const ofTheWalk = ["SPOKE_URL"]
+    const ofTheWalk = ["SPOKE_URL", "SPOKE_TOKEN"]
     expect(named.filter((name) => !known.includes(name) && !ofTheWalk.includes(name))).toEqual([])
   })
 })

@@ -85,6 +85,7 @@
             "bool"
             "path"
             "package"
+            "anything"
           ] (x: x)
           // genAttrs [
             "nullOr"

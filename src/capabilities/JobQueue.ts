@@ -28,6 +28,8 @@ export interface QueuePolicy {
   readonly drain: Duration.DurationInput
   /** The part of a worker's places that the jobs of one owner may take, one at least; all of them by default. */
   readonly ownerShare?: number
+  /** The part that the owners of one group may take together: those whose names begin alike, up to a slash. All by default. */
+  readonly groupShare?: number
 }
 
 /** How often each queue tries, how it stops, and how much of a worker one owner may have. */
@@ -87,7 +89,8 @@ export const policies = {
     keepFailed: 500,
     lease: "20 seconds",
     drain: "15 seconds",
-    ownerShare: 1 / 8
+    ownerShare: 1 / 8,
+    groupShare: 1 / 4
   },
   // It goes on behind the last question that was answered.
   experiments: {

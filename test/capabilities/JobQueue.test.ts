@@ -205,6 +205,48 @@ eachEngineLive("The job queue", (it, engine) => {
     })
   )
 
+  it.scoped("leaves places to others when the jobs of many owners of one group do not end", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf(everywhere({ ...policy, ownerShare: 1 / 4, groupShare: 1 / 2 }))
+      const running: Array<string> = []
+      const done = yield* Deferred.make<void>()
+      const owned = (owner: string) => ({ payload: { owner }, options: { owner } })
+      yield* queue.enqueueAll(
+        "ingestion",
+        Array.from({ length: 24 }, (_, place) => owned(`slow/${place % 12}`))
+      )
+      yield* queue.work("ingestion", 8, ({ payload }) =>
+        Effect.suspend(() => {
+          const owner = String(payload["owner"])
+          running.push(owner)
+          return owner.startsWith("slow") ? Effect.never : Effect.asVoid(Deferred.succeed(done, undefined))
+        })
+      )
+      yield* until(Effect.sync(() => running.length === 4))
+      yield* queue.enqueueAll("ingestion", [owned("zoo/1")])
+      yield* Effect.timeout(Deferred.await(done), "10 seconds")
+      expect([new Set(running).size, running.length, running.at(-1)]).toEqual([5, 5, "zoo/1"])
+    })
+  )
+
+  it.scoped("goes on to owners that a claim has not come to while the jobs that it found are running", () =>
+    Effect.gen(function* () {
+      const queue = yield* queueOf(everywhere(policy))
+      const done = yield* Deferred.make<void>()
+      const later = { delay: "1 hour" } as const
+      const waiting = Array.from({ length: 10 }, (_, place) => ({
+        payload: {},
+        options: { owner: `m${place}`, ...later }
+      }))
+      const owned = (owner: string) => ({ payload: { owner }, options: { owner } })
+      yield* queue.enqueueAll("ingestion", [owned("a"), ...waiting, owned("z")])
+      yield* queue.work("ingestion", 8, ({ payload }) =>
+        payload["owner"] === "z" ? Effect.asVoid(Deferred.succeed(done, undefined)) : Effect.never
+      )
+      yield* Effect.timeout(Deferred.await(done), "2 seconds")
+    })
+  )
+
   it.scoped("runs a job for its owner: whom the enqueuing fiber works for, unless it says otherwise", () =>
     Effect.gen(function* () {
       const queue = yield* queueOf()

@@ -17,7 +17,15 @@ eachEngineLive("A backlog of jobs", (it) => {
       const lease = Duration.seconds(20)
       const claim = (token: string) =>
         Effect.map(
-          rows.claim(queue, { limit: 1, token, lease, after: "", perOwner: 4, running: {} }),
+          rows.claim(queue, {
+            limit: 1,
+            token,
+            lease,
+            after: "",
+            perOwner: 4,
+            perGroup: 4,
+            running: { owners: {}, groups: {} }
+          }),
           ({ jobs }) => jobs
         )
       /** Rows of the table that this transaction has read without an index: other suites share the engine. */

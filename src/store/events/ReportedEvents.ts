@@ -28,13 +28,19 @@ export interface Report {
 }
 
 /**
+ * The owner of an endpoint's jobs, of the group of its tenant. Jobs that 0.1.0 has put into the queue have `endpointId` alone.
+ */
+export const ownerOf = (tenantId: string, endpointId: string): string => `${tenantId}/${endpointId}`
+
+/**
  * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an endpoint one after the other; the
- * endpoint is the owner, so that none of them waits for another endpoint's.
+ * endpoint is the owner ({@link ownerOf}), so that none of them waits for another endpoint's.
  */
 export const jobs = (sql: SqlClient.SqlClient) => sql`
   insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)
   select 'qjb_' || replace(gen_random_uuid()::text, '-', ''), ${sql.literal(`'${queueName}'`)},
-    jsonb_build_object('tenantId', tenant_id, 'eventId', event_id, 'endpointId', endpoint_id), endpoint_id,
+    jsonb_build_object('tenantId', tenant_id, 'eventId', event_id, 'endpointId', endpoint_id),
+    tenant_id || '/' || endpoint_id,
     endpoint_id || ':' || coalesce(conversation_id, ids ->> 'sourceId', ids ->> 'budgetId', ids ->> 'channelId', ids ->> 'gapId', event_id),
     ${sql.literal(String(policies[queueName].attempts))}, clock_timestamp()
   from reported order by seq

@@ -18,7 +18,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-import { jobs, queueName } from "./ReportedEvents.ts"
+import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
 
 /** How long a delivery is kept after its event; one that is pending is kept until it has ended. */
 const retention = Duration.days(7)
@@ -30,6 +30,8 @@ const maxReplayed = 10_000
 const maxTextCharacters = 1_000
 /** From so many failures in a row on an endpoint is called by one delivery at a time. */
 export const failuresBeforePause = 5
+/** After the time of that one delivery the others are due. */
+const afterProbe = "interval '15 seconds'"
 /** A worker that died while it tried such an endpoint holds up the others for so long. */
 const probeLasts = Duration.seconds(60)
 
@@ -186,12 +188,18 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${kept(text)}::text,
         error = ${kept(error)}::text`
 
+      const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
+        sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`
+
       /** Jobs that wait because of failures that are over run now. */
-      const hasten = (endpointId: WebhookId) =>
+      const hasten = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           with due as (
             update queue_jobs set run_at = clock_timestamp()
-            where queue = ${queueName} and owner = ${endpointId} and state = 'waiting' and run_at > clock_timestamp()
+            where id in (
+              select id from queue_jobs where ${isOfEndpoint(tenantId, endpointId)} and run_at > clock_timestamp()
+              order by id for update
+            )
             returning id
           )
           select pg_notify('queue_jobs', ${queueName}) where exists (select from due)`.pipe(
@@ -218,7 +226,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
 
       /**
        * The endpoint did not take it; `isOver` for good. The next call of an endpoint that keeps failing comes no sooner
-       * than `pause`. None when the endpoint is gone.
+       * than `pause`: its waiting jobs are put off, all but one of them until that call has had its time. None when the
+       * endpoint is gone.
        */
       const failed = (
         { endpointId, eventId, tenantId }: DeliveryKey,
@@ -233,13 +242,27 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
               update webhook_deliveries set ${answered(answer)},
                 status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
               where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+            ),
+            endpoint as (
+              update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
+                retry_at = case when failures + 1 >= ${failuresBeforePause}::int
+                  then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
+              where tenant_id = ${tenantId} and id = ${endpointId}
+              returning failures, status = 'active' as active, retry_at,
+                (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as failing
+            ),
+            early as (
+              select id, row_number() over (order by seq) = 1 as tries from (
+                select id, seq from queue_jobs
+                where ${isOfEndpoint(tenantId, endpointId)} and run_at < (select retry_at from endpoint)
+                order by id for update
+              ) found
+            ),
+            put_off as (
+              update queue_jobs j set run_at = retry_at + case when tries then interval '0' else ${sql.literal(afterProbe)} end
+              from early, endpoint where j.id = early.id
             )
-            update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
-              retry_at = case when failures + 1 >= ${failuresBeforePause}::int
-                then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
-            where tenant_id = ${tenantId} and id = ${endpointId}
-            returning failures, status = 'active' as active,
-              (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as "failingMs"`
+            select failures, active, failing as "failingMs" from endpoint`
         })(undefined).pipe(Effect.orDie)
 
       /** Cancels pending deliveries of the endpoint. */

@@ -1,6 +1,8 @@
 /** Agents as a file: read, compared with what there is, and made so in one transaction. */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Arr from "effect/Array"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -14,16 +16,25 @@ import type {
   Configuration,
   Plan
 } from "../../domain/agents/Configuration.ts"
-import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import type { By } from "../accounts/AuditTrail.ts"
 import { Agents, initial } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
 import { changedFields, ofAgent, type Said, saidOf, written } from "./ConfiguredSettings.ts"
-import type { PartError, PartStep, TakePart } from "./PartStep.ts"
+import { failingAt, invalidAt, type PartError, type PartStep, type Place, type TakePart } from "./PartStep.ts"
 
 /** Agents that are read at a time. */
 const pageSize = 100
+/** Channels of one file whose providers are asked at a time. */
+const maxAsked = 8
+/** For what providers are asked for one file, all together. */
+const askTimeout = Duration.seconds(60)
+/** Maximum number of channels that an error lists. */
+const maxListed = 20
+
+/** Of an agent, in the request. */
+const placeOf = (agent: string): Place => ["config", "agents", agent]
 
 const twice = (name: string) =>
   new Conflict({
@@ -153,14 +164,13 @@ const stepsOf = Effect.fn(function* (
       return yield* new ValidationError({
         message: "The file gives one agent two names.",
         details: {
-          issues: [
-            { path: ["config", "agents", name, "renamedFrom"], message: "Another entry stands for it" }
-          ]
+          issues: [{ path: [...placeOf(name), "renamedFrom"], message: "Another entry stands for it" }]
         }
       })
     }
     if (found !== undefined) taken.add(found.id)
-    steps.push(...stepOf(name, said, found, yield* partsOf(found, said)))
+    const parts = yield* Effect.mapError(partsOf(found, said), invalidAt(placeOf(name)))
+    steps.push(...stepOf(name, said, found, parts))
   }
   const unnamed = prune === true ? agents.filter(({ id }) => !taken.has(id)) : []
   return [...steps, ...unnamed.map(removalOf)]
@@ -252,6 +262,49 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }
 
+    /** What has to be asked of others for `steps`, before the transaction that takes them. */
+    const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
+      const permits = yield* Effect.makeSemaphore(maxAsked)
+      const unanswered = new Set<Place>()
+      const asked = (agent: string, part: PartStep) => {
+        const place = [...placeOf(agent), ...part.place]
+        return Effect.suspend(() => {
+          unanswered.add(place)
+          return part.prepare(by)
+        }).pipe(
+          failingAt(place),
+          Effect.tap(() => unanswered.delete(place)),
+          permits.withPermits(1)
+        )
+      }
+      const message = `Providers of channels did not answer within ${Duration.toSeconds(askTimeout)} seconds.`
+      return yield* Effect.forEach(
+        steps,
+        (step) =>
+          Effect.map(
+            Effect.forEach(step.parts, (part) => asked(step.agent, part), { concurrency: "unbounded" }),
+            (takes) => ({ step, takes })
+          ),
+        { concurrency: "unbounded" }
+      ).pipe(
+        Effect.timeoutFail({
+          duration: askTimeout,
+          onTimeout: () => {
+            const issues = Array.from(unanswered, (path) => ({
+              path,
+              message: "The provider did not answer"
+            }))
+            return new ServiceUnavailable({
+              message: `${message} Nothing was changed.`,
+              details: { issues: issues.slice(0, maxListed) }
+            })
+          }
+        }),
+        // Nothing has been changed yet: whoever asked may leave.
+        Effect.interruptible
+      )
+    })
+
     const take = Effect.fn(function* (
       scope: TenantScope,
       step: Step,
@@ -262,7 +315,11 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       const agentId = yield* takeAgent(scope, step, author)
       if (agentId !== null) {
         const agent = { tenantId: scope.tenantId, agentId }
-        yield* Effect.forEach(takes, (takePart) => takePart(agent), { discard: true })
+        yield* Effect.forEach(
+          Arr.zip(step.parts, takes),
+          ([part, takePart]) => failingAt(part.place)(takePart(agent)),
+          { discard: true }
+        )
       }
       if (step.action === "update" && !step.partsOnly && agentId !== null && !force) {
         const before = yield* agents.get(scope, agentId)
@@ -285,19 +342,16 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       const before = yield* all(scope)
       const planned = yield* revision(scope, before)
       if (expected !== undefined && expected !== planned) return yield* outdatedPlan()
-      const prepared = yield* Effect.forEach(yield* steps(scope, before, wanted), (step) =>
-        Effect.map(
-          Effect.forEach(step.parts, (part) => part.prepare(by)),
-          (takes) => ({ step, takes })
-        )
-      ).pipe(Effect.catchTag("NOT_FOUND", outdatedPlan))
+      const prepared = yield* prepare(by, yield* steps(scope, before, wanted)).pipe(
+        Effect.catchTag("NOT_FOUND", outdatedPlan)
+      )
       return yield* Effect.gen(function* () {
         const [lock] = yield* sql<{ readonly free: boolean }>`
           select pg_try_advisory_xact_lock(hashtextextended(${`apply ${scope.tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
         if (planned !== (yield* revision(scope, yield* all(scope)))) return yield* outdatedPlan()
         const changes = yield* Effect.forEach(prepared, ({ step, takes }) =>
-          take(scope, step, takes, by.actor, force)
+          failingAt(placeOf(step.agent))(take(scope, step, takes, by.actor, force))
         )
         const applied: Plan = { changes, revision: yield* revision(scope, yield* all(scope)) }
         return applied

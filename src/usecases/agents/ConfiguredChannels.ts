@@ -14,18 +14,21 @@ import { canonical } from "../../domain/Json.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
-import { type PartStep, partStep } from "./PartStep.ts"
+import { type PartStep, partStep, type Place } from "./PartStep.ts"
 
 /** Of one agent, by the channel: its accounts, oldest first. */
 export type ChannelParts = ReadonlyArray<StoredChannel>
 
 type Said = Readonly<Record<string, ConfiguredChannel>>
 
-const invalid = (name: string, message: string, field: ReadonlyArray<string> = []) =>
+/** `path` of a field within the channel, or of the channel within its agent. */
+const invalid = (name: string, message: string, path: Place) =>
   new ValidationError({
     message: `The channel ${name} cannot be set up.`,
-    details: { issues: [{ path: ["channels", name, ...field], message }] }
+    details: { issues: [{ path, message }] }
   })
+
+const placeOf = (name: string): Place => ["channels", name]
 
 const isSameSecret = (one: Redacted.Redacted, other: Redacted.Redacted | undefined) =>
   other !== undefined && Redacted.value(one) === Redacted.value(other)
@@ -78,7 +81,11 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
             (account.externalId === undefined || externalId === account.externalId)
         )
         return named.length > 1
-          ? invalid(name, "There are several: name the account, as in telegram:123456, or delete the others")
+          ? invalid(
+              name,
+              "There are several: name the account, as in telegram:123456, or delete the others",
+              placeOf(name)
+            )
           : Effect.succeed(named[0])
       }
 
@@ -94,6 +101,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         const { channel, externalId } = accountOfName(name)
         const { accessToken, active = true, secrets = {}, settings = {} } = said
         return {
+          place: placeOf(name),
           change: { field: `channels.${name}`, before: null, after: { settings, active } },
           prepare: Effect.fn(function* (by) {
             if (accessToken === undefined)
@@ -107,7 +115,9 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
               active
             })
             if (externalId !== undefined && prepared.externalId !== externalId)
-              return yield* invalid(name, `The access token is of the account ${prepared.externalId}`)
+              return yield* invalid(name, `The access token is of the account ${prepared.externalId}`, [
+                "accessToken"
+              ])
             return (agent) => Effect.asVoid(prepared.take(agent))
           })
         }
@@ -132,6 +142,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           active
         }
         const step: PartStep = {
+          place: placeOf(name),
           change: { field: `channels.${name}`, before, after },
           prepare: (by) =>
             Effect.map(
@@ -143,9 +154,8 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       })
 
       const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
-        partStep(
-          { field: `channels.${nameOf(row, all)}`, before: saidOf(row), after: null },
-          ({ tenantId }) => channels.remove({ tenantId }, row.id)
+        partStep(placeOf(nameOf(row, all)), { before: saidOf(row), after: null }, ({ tenantId }) =>
+          channels.remove({ tenantId }, row.id)
         )
 
       /** None when the file says nothing of channels. */
@@ -159,7 +169,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         for (const [name, one] of Object.entries(said)) {
           const row = yield* found(name, all)
           if (row !== undefined && named.has(row.id))
-            return yield* invalid(name, "Another entry names the same account")
+            return yield* invalid(name, "Another entry names the same account", placeOf(name))
           if (row !== undefined) named.add(row.id)
           const step = row === undefined ? createStep(name, one) : yield* changeStep(name, row, one)
           if (step !== undefined) made.push(step)

@@ -164,22 +164,22 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       after: ConfiguredSource | undefined
     ): PartStep | undefined => {
       const was = before === undefined ? Option.none() : saidOfSource(before)
+      const place = ["sources", name]
       const change = {
-        field: `sources.${name}`,
         before: Option.getOrNull(Option.map(was, (source): unknown => encodeSource(source))),
         after: after === undefined ? null : encodeSource(after)
       }
       const add = (agent: AgentScope) =>
         after === undefined ? Effect.void : Effect.asVoid(sources.add(agent, { ...after, name }))
-      if (before === undefined) return partStep(change, add)
+      if (before === undefined) return partStep(place, change, add)
       const remove = (agent: AgentScope) => sources.remove(agent, before.id)
-      if (after === undefined) return partStep(change, remove)
+      if (after === undefined) return partStep(place, change, remove)
       if (same(change.before, change.after)) return undefined
       if (before.type !== after.type) {
-        return partStep(change, (agent) => Effect.zipRight(remove(agent), add(agent)))
+        return partStep(place, change, (agent) => Effect.zipRight(remove(agent), add(agent)))
       }
       const rereads = !hasContent(after.type) && !same(before.config, after.config)
-      return partStep(change, (agent) =>
+      return partStep(place, change, (agent) =>
         sources
           .patch(agent, before.id, { labels: after.labels ?? [], config: after.config })
           .pipe(
@@ -205,13 +205,13 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       before: ToolPart | undefined,
       after: ConfiguredTool | undefined
     ) {
-      const field = `remoteTools.${name}`
+      const place = ["remoteTools", name]
       const was = before === undefined ? null : shownTool(saidOfTool(before))
       const remove =
         before === undefined
           ? () => Effect.void
           : ({ tenantId }: AgentScope) => tools.remove({ tenantId }, before.id)
-      if (after === undefined) return partStep({ field, before: was, after: null }, remove)
+      if (after === undefined) return partStep(place, { before: was, after: null }, remove)
       const definition = withoutSecret(after)
       const kept = before !== undefined && before.definition.auth.kind === definition.auth.kind
       const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
@@ -227,7 +227,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const shown = shownTool(after)
       // Their values are hidden, and it is they that differ.
       const isHidden = same(was, shown)
-      const change = { field, before: was, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
+      const change = { before: was, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
       const take = (agent: AgentScope) =>
         Effect.asVoid(
           before === undefined
@@ -237,7 +237,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
                 auth: after.auth ?? { kind: "none" }
               })
         )
-      return partStep(change, take)
+      return partStep(place, change, take)
     })
 
     /** One step for all: they have no names. Those that are as they were keep their ids. */
@@ -249,13 +249,13 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const gone = beyond(before, was, after.map(canonical))
       const added = beyond(after, canonical, before.map(was))
       if (gone.length + added.length === 0) return []
-      const change = { field: "cases", before: gone.map(fieldsOf), after: added }
+      const change = { before: gone.map(fieldsOf), after: added }
       const take = ({ agentId, tenantId }: AgentScope) =>
         Effect.gen(function* () {
           yield* Effect.forEach(gone, ({ id }) => cases.remove({ tenantId }, id), { discard: true })
           if (added.length > 0) yield* cases.add({ tenantId }, agentId, added)
         })
-      return [partStep(change, take)]
+      return [partStep(["cases"], change, take)]
     }
 
     /** Changes of the parts that the file names; parts of the other kind stay as they are. */

@@ -27,7 +27,7 @@ export const widgetSteps = (
   const after = differing<PatchWidget>({ ...usual, ...said }, usual)
   if (before !== undefined && canonical(before) === canonical(after)) return []
   return [
-    partStep({ field: "widget", before: before ?? null, after }, ({ agentId, tenantId }) =>
+    partStep(["widget"], { before: before ?? null, after }, ({ agentId, tenantId }) =>
       Effect.asVoid(widgets.patch({ tenantId }, agentId, { ...usual, ...said }))
     )
   ]

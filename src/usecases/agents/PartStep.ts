@@ -2,12 +2,13 @@
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { FieldChange } from "../../domain/agents/Configuration.ts"
-import type {
-  ArtifactDeleteConflict,
-  ArtifactDeleteUnavailable,
+import * as Predicate from "effect/Predicate"
+import {
+  type ArtifactDeleteConflict,
+  type ArtifactDeleteUnavailable,
   Conflict,
   LimitExceeded,
-  NotFound,
+  type NotFound,
   ServiceUnavailable,
   ValidationError
 } from "../../domain/Errors.ts"
@@ -25,14 +26,50 @@ export type PartError =
 /** Makes the change, within the caller's transaction. */
 export type TakePart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
+/** Names of fields, from the outermost inwards. */
+export type Place = ReadonlyArray<string>
+
+interface Told {
+  readonly message: string
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+/** The error with `place` before the path of each of its issues; an error without issues is one of the place itself. */
+const placed = (place: Place, { details = {}, message }: Told) => {
+  const { issues = [{ path: [], message }], ...more } = details
+  const told = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
+    const path: ReadonlyArray<unknown> = Array.isArray(issue["path"]) ? issue["path"] : []
+    return { ...issue, path: [...place, ...path] }
+  })
+  return { message, details: { ...more, issues: told } }
+}
+
+/** Names `place` as where the validation failed. */
+export const invalidAt = (place: Place) => (error: ValidationError) =>
+  new ValidationError(placed(place, error))
+
+/** Names `place` in the errors of what is prepared or made for it. */
+export const failingAt =
+  (place: Place) =>
+  <A>(made: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>
+    Effect.catchTags(made, {
+      VALIDATION_ERROR: (error) => invalidAt(place)(error),
+      CONFLICT: (error) => new Conflict(placed(place, error)),
+      LIMIT_EXCEEDED: (error) => new LimitExceeded(placed(place, error)),
+      SERVICE_UNAVAILABLE: (error) => new ServiceUnavailable(placed(place, error))
+    })
+
 export interface PartStep {
+  /** Where the file configures it, within its agent. Errors of the step name fields within it. */
+  readonly place: Place
   readonly change: FieldChange
   /** Before the transaction: whatever has to be asked of others. `by` is who the change is made for. */
   readonly prepare: (by: By) => Effect.Effect<TakePart, PartError>
 }
 
 /** A step that asks nobody. */
-export const partStep = (change: FieldChange, take: TakePart): PartStep => ({
-  change,
+export const partStep = (place: Place, change: Omit<FieldChange, "field">, take: TakePart): PartStep => ({
+  place,
+  change: { field: place.join("."), ...change },
   prepare: () => Effect.succeed(take)
 })

@@ -223,7 +223,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
       const outcome = yield* call(key.eventId, taken)
       if (!outcome.isTaken) return yield* refused(key, taken, outcome)
-      if (yield* store.delivered(key, outcome)) yield* store.hasten(key.endpointId)
+      if (yield* store.delivered(key, outcome)) yield* store.hasten(taken, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const

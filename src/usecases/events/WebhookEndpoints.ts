@@ -69,7 +69,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
         return yield* outdated(version)
       }
       if (updated.value.status === "disabled") yield* deliveriesOf.cancel(scope, id)
-      else yield* deliveriesOf.hasten(id)
+      else yield* deliveriesOf.hasten(scope, id)
       return updated.value
     })
 

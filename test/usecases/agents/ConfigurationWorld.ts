@@ -50,6 +50,9 @@ import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 
 const unused = () => Effect.dieMessage("A file of agents sends and receives nothing.")
 
+/** Accounts whose provider never answers. */
+const silent = /^0/u
+
 /** A token `ACCOUNT-…` is that account's. Every question to the provider is counted. */
 const adapter = (name: string, isTold: boolean, asked: Array<string>): ChannelAdapter => ({
   name,
@@ -66,9 +69,20 @@ const adapter = (name: string, isTold: boolean, asked: Array<string>): ChannelAd
   prove: ({ accessToken, externalId, profile }) => {
     const [account = ""] = Redacted.value(accessToken).split("-")
     asked.push(`${name} ${account}`)
-    return isTold || account === externalId
-      ? Effect.succeed({ externalId: account, profile })
-      : new ChannelError({ reason: "Refused", message: "The token is not the account's.", retryable: false })
+    underWay.now++
+    underWay.most = Math.max(underWay.most, underWay.now)
+    const answer =
+      isTold || account === externalId
+        ? Effect.succeed({ externalId: account, profile })
+        : new ChannelError({
+            reason: "Refused",
+            message: "The token is not the account's.",
+            retryable: false
+          })
+    return Effect.yieldNow().pipe(
+      Effect.zipRight(silent.test(account) ? Effect.never : answer),
+      Effect.ensuring(Effect.sync(() => underWay.now--))
+    )
   },
   maxTextLength: 1_000,
   maxCaptionLength: 0,
@@ -82,6 +96,9 @@ const adapter = (name: string, isTold: boolean, asked: Array<string>): ChannelAd
 
 /** What providers were asked, in order. */
 export const asked: Array<string> = []
+
+/** Questions to providers: those that wait for an answer, and how many that were at most. */
+export const underWay = { now: 0, most: 0 }
 
 export const live = Configurations.Default.pipe(
   Layer.provide(ConfiguredParts.Default),
@@ -133,6 +150,7 @@ export const empty = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`delete from agents`
   asked.length = 0
+  underWay.most = 0
   const by: By = {
     tenantId: TenantId.make(tenantId),
     actor: { type: "token", id: "tok_deploy" },

@@ -1,11 +1,14 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import * as TestContext from "effect/TestContext"
 import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
 import { Channels } from "../../../src/usecases/channels/Channels.ts"
 import { Widgets } from "../../../src/usecases/agents/Widgets.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
-import { asked, decode, empty, live } from "./ConfigurationWorld.ts"
+import { asked, decode, empty, live, underWay } from "./ConfigurationWorld.ts"
 
 const shop = (parts: object) => decode({ agents: { Shop: parts } })
 
@@ -94,6 +97,104 @@ eachEngineLive("Channels of a file of agents", (it) => {
       }
       expect((yield* configurations.read(by)).config.agents).toEqual({})
     }).pipe(Effect.provide(live))
+  )
+
+  it.effect("name the whole place of what is wrong, of tools and settings too", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const told = (key: string) => ({ told: { accessToken: "7-canary", secrets: { [key]: "x" } } })
+      const auth = { kind: "bearer" } as const
+      const http = { url: "https://shop.example/" }
+      for (const [parts, place] of [
+        [
+          { channels: { "named:123": { accessToken: "123-canary" } } },
+          "channels named:123 secrets appSecret"
+        ],
+        [{ channels: named("999-canary") }, "channels named:123 accessToken"],
+        [{ channels: told("key") }, "channels told secrets key"],
+        [
+          { channels: { told: { accessToken: "7-x", settings: { tune: "x" } } } },
+          "channels told settings tune"
+        ],
+        [{ channels: { "told:5": { accessToken: "6-canary" } } }, "channels told:5 accessToken"],
+        [{ channels: { told: {} } }, "channels told accessToken"],
+        [{ channels: { nowhere: { accessToken: "canary" } } }, "channels nowhere channel"],
+        [{ remoteTools: { stock: { http, auth } } }, "remoteTools stock auth"],
+        [{ tools: ["none"] }, "tools 0"]
+      ] as const) {
+        const refused = yield* Effect.flip(configurations.apply(by, { config: shop(parts) }))
+        const issues = (refused.details?.["issues"] ?? []) as ReadonlyArray<{ path: ReadonlyArray<string> }>
+        expect(issues.map(({ path }) => path.join(" "))).toEqual([`config agents Shop ${place}`])
+      }
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("name the account that is taken, and the agent that asks for it", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      yield* configurations.apply(by, { config: shop({ channels: named() }) })
+      const rival = decode({ agents: { Shop: {}, Desk: { channels: named() } } })
+      const refused = yield* Effect.flip(configurations.apply(by, { config: rival }))
+      expect(refused).toMatchObject({
+        _tag: "CONFLICT",
+        details: { issues: [{ path: ["config", "agents", "Desk", "channels", "named:123"] }] }
+      })
+      expect(yield* stored).toHaveLength(1)
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("are asked for eight at a time over all agents", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const of = (agent: number) =>
+        Object.fromEntries(
+          Array.from({ length: 10 }, (_, place) => {
+            const account = `${agent}${place}`
+            return [`told:${account}`, { accessToken: `${account}-canary` }] as const
+          })
+        )
+      const agents = { One: { channels: of(1) }, Two: { channels: of(2) } }
+      yield* configurations.apply(by, { config: decode({ agents }) })
+      expect([underWay.most, asked.length, (yield* stored).length]).toEqual([8, 20, 20])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("whose provider does not answer are named after a minute in all, and nothing is changed", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const channels = {
+        "told:01": { accessToken: "01-canary" },
+        "told:02": { accessToken: "02-canary" },
+        "told:5": { accessToken: "5-canary" }
+      }
+      const applied = yield* Effect.fork(
+        Effect.flip(configurations.apply(by, { config: shop({ channels }) })).pipe(Effect.uninterruptible)
+      )
+      yield* Effect.async<void>((resume) => {
+        const look = setInterval(() => {
+          if (asked.length < 3 || underWay.now > 2) return
+          clearInterval(look)
+          resume(Effect.void)
+        }, 10)
+      })
+      yield* TestClock.adjust("59 seconds")
+      expect(underWay.now).toBe(2)
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(applied)).toMatchObject({
+        _tag: "SERVICE_UNAVAILABLE",
+        details: {
+          issues: [
+            { path: ["config", "agents", "Shop", "channels", "told:01"] },
+            { path: ["config", "agents", "Shop", "channels", "told:02"] }
+          ]
+        }
+      })
+      expect([underWay.now, yield* stored]).toEqual([0, []])
+    }).pipe(Effect.provide(live), Effect.provide(TestContext.TestContext))
   )
 
   it.effect("ask no provider in a plan, and none for what stays as it is", () =>

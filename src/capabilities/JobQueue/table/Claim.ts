@@ -60,6 +60,15 @@ const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Cla
   }
 }
 
+/** The group of an owner: what its name begins with, up to a slash. */
+export const groupOf = (owner: string): string => owner.split("/", 1)[0] ?? owner
+
+/** Numbers of jobs. */
+export interface Running {
+  readonly owners: Readonly<Record<string, number>>
+  readonly groups: Readonly<Record<string, number>>
+}
+
 export interface ClaimRequest {
   /** Most jobs to claim. */
   readonly limit: number
@@ -68,9 +77,11 @@ export interface ClaimRequest {
   readonly lease: Duration.Duration
   /** The owner that was served last: those after it come first. */
   readonly after: string
-  /** Most jobs of one owner that the claimer runs at the same time, and how many of whom it runs now. */
+  /** Most jobs of one owner, and of the owners of one group, that the claimer runs at the same time. */
   readonly perOwner: number
-  readonly running: Readonly<Record<string, number>>
+  readonly perGroup: number
+  /** How many it runs now. */
+  readonly running: Running
 }
 
 /**
@@ -92,7 +103,10 @@ export const makeClaim = (sql: PgClient) => {
   const lostError = sql`errors || jsonb_build_array(
     jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${workerDied}::text))`
 
-  return (queue: QueueName, { after: cursor, lease, limit, perOwner, running, token }: ClaimRequest) => {
+  return (
+    queue: QueueName,
+    { after: cursor, lease, limit, perGroup, perOwner, running, token }: ClaimRequest
+  ) => {
     const mayRun = sql`(j.serial_key is null or not exists (
       select from queue_jobs other
       where other.queue = j.queue and other.serial_key = j.serial_key and other.id <> j.id
@@ -100,7 +114,10 @@ export const makeClaim = (sql: PgClient) => {
     ))`
     const firstOwner = sql`(
       select owner from queue_jobs where queue = ${queue} and state = 'waiting' order by owner limit 1)`
-    const isFree = sql`coalesce((held.running ->> owner)::int, 0) < ${perOwner}::int`
+    const group = sql`split_part(owner, '/', 1)`
+    const ofOwner = sql`coalesce((held.running -> 'owners' ->> owner)::int, 0)`
+    const ofGroup = sql`coalesce((held.running -> 'groups' ->> ${group})::int, 0)`
+    const isFree = sql`${ofOwner} < ${perOwner}::int and ${ofGroup} < ${perGroup}::int`
     return SqlSchema.findAll({
       Request: Schema.Void,
       Result: ClaimRow,
@@ -129,16 +146,21 @@ export const makeClaim = (sql: PgClient) => {
             ) as owner offset 0
           ) next
           where next.owner <> turns.first and turns.turn < ${sql.literal(String(maxOwners))}
-        ), offered as (
-          select id, round, turn from turns, held, lateral (
+        ), mine as (
+          select id, owner, round, turn from turns, held, lateral (
             select id, row_number() over (order by run_at, seq) as round from (
               select id, run_at, seq from queue_jobs j
               where queue = ${queue} and state = 'waiting' and j.owner = turns.owner
                 and run_at <= statement_timestamp() and ${mayRun}
               order by run_at, seq ${limited(limit)}
-            ) mine
+            ) first
           ) ranked
-          where round <= ${perOwner}::int - coalesce((held.running ->> owner)::int, 0)
+          where round <= ${perOwner}::int - ${ofOwner}
+        ), offered as (
+          select id, round, turn from held, (
+            select *, row_number() over (partition by ${group} order by round, turn) as place from mine
+          ) placed
+          where place <= ${perGroup}::int - ${ofGroup}
         ), due as (
           select j.id from queue_jobs j join (
             select id, round, turn from offered order by round, turn ${limited(4 * limit)}

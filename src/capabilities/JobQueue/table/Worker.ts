@@ -17,7 +17,7 @@ import { withOwner } from "../../../concurrency/CurrentOwner.ts"
 import { DurationHistogram } from "../../../concurrency/DurationHistogram.ts"
 import { endEarly, type Held, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
-import type { Claimed } from "./Claim.ts"
+import { type Claimed, groupOf, type Running } from "./Claim.ts"
 import type { Rows } from "./Rows.ts"
 import { violates } from "../../../store/database/Failure.ts"
 
@@ -103,12 +103,20 @@ const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: numb
   fiber: undefined
 })
 
-/** How many jobs of each owner are running. */
-const runningOf = ({ running }: State): Readonly<Record<string, number>> => {
-  const counts: Record<string, number> = {}
-  for (const { owner } of running.values()) counts[owner] = (counts[owner] ?? 0) + 1
-  return counts
+/** How many jobs of each owner, and of each group of them, are running. */
+const runningOf = ({ running }: State): Running => {
+  const owners: Record<string, number> = {}
+  const groups: Record<string, number> = {}
+  for (const { owner } of running.values()) {
+    const group = groupOf(owner)
+    owners[owner] = (owners[owner] ?? 0) + 1
+    groups[group] = (groups[group] ?? 0) + 1
+  }
+  return { owners, groups }
 }
+
+/** The part of the worker's places that a share is, one at least. */
+const placesOf = (worker: State, share = 1) => Math.max(1, Math.floor(worker.concurrency * share))
 
 /** Claims what there is room for, `limit` at most, and starts it. */
 const takeUp = <R>(worker: Worker<R>, limit: number) =>
@@ -118,21 +126,26 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
     const token = randomUUID()
     const renewedAt = yield* monotonicMillis
     const running = runningOf(worker)
-    const perOwner = Math.max(1, Math.floor(worker.concurrency * (worker.policy.ownerShare ?? 1)))
+    const shares = {
+      perOwner: placesOf(worker, worker.policy.ownerShare),
+      perGroup: placesOf(worker, worker.policy.groupShare)
+    }
     const claim = Effect.suspend(() => {
-      const request = { limit: room, token, lease: worker.lease, after: worker.served, perOwner, running }
+      const request = { limit: room, token, lease: worker.lease, after: worker.served, ...shares, running }
       return worker.rows.claim(worker.queue, request)
     }).pipe(
       Effect.tap(({ served }) => {
         worker.served = served
       })
     )
-    const { jobs: claimed } = yield* claim.pipe(
+    const { isPart, jobs: claimed } = yield* claim.pipe(
       // None of those that were looked at has a job that can be taken now; there are others.
       Effect.repeat({ while: ({ isPart, jobs }) => isPart && jobs.length === 0, times: maxClaims }),
       // Another worker has claimed a job of the same serial key in this very moment: look again.
-      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [] }))
+      Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPart: false }))
     )
+    // The owners that were not looked at may have jobs that are due.
+    if (isPart && claimed.length > 0 && claimed.length < room) yield* wake(worker)
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {
       if (row.waitedMillis !== null) waits.observe(row.waitedMillis, { queue: worker.queue })
