@@ -8,12 +8,14 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import type { PassageSearch } from "../../domain/knowledge/Content.ts"
+import { SourceStore } from "../../store/knowledge/Sources.ts"
 import { ContentStore, maxExclusions } from "../../store/knowledge/Contents.ts"
 
 const missingDocument = () =>
   new NotFound({ message: "The source has no such document. A sync may have replaced it." })
 const missingPassage = () =>
   new NotFound({ message: "The source has no such passage. A sync may have replaced it." })
+const missingSource = () => new NotFound({ message: "The agent has no such source." })
 const full = () =>
   new Conflict({
     message: `A source has ${maxExclusions} excluded passages at most. Take some back, or leave their pages out.`
@@ -23,6 +25,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const store = yield* ContentStore
+    const sources = yield* SourceStore
     const queue = yield* JobQueue
     const { search } = yield* VectorSearch
 
@@ -88,6 +91,8 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
     /** What a turn's search finds for the question, with the parts of each score. */
     const find = Effect.fn("Contents.find")(function* (scope: AgentScope, request: PassageSearch) {
       const { query: text, sourceId, topK } = request
+      if (sourceId !== undefined && (yield* sources.find(scope, sourceId)) === null)
+        return yield* missingSource()
       const filter = sourceId === undefined ? undefined : { sourceIds: [sourceId] }
       const query = { text, topK, minScore: 0, filter }
       const { chunks, degraded } = yield* search({ ...scope, sourceScope: null }, query)

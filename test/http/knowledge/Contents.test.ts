@@ -305,6 +305,8 @@ eachEngineLive("A source as content", (it) => {
             "Elsewhere"
           ])
           expect((yield* search({ query: " " })).status).toBe(400)
+          const away = yield* known(yield* Fixtures.agent(), [page("backup")])
+          expect((yield* search({ query: "backup", sourceId: away })).status).toBe(404)
         })
       )
   )
