@@ -42,8 +42,6 @@ interface Place {
   readonly limit: number
 }
 
-export type ExclusionOutcome = "changed" | "unchanged" | "missing" | "full"
-
 export class ContentStore extends Effect.Service<ContentStore>()("store/knowledge/Contents", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

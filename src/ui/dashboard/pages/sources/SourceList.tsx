@@ -13,7 +13,7 @@ import {
   syncSource
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
-import { Checkbox } from "../../components/Checkbox.tsx"
+import { Choice } from "../../components/Choices.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
@@ -82,7 +82,7 @@ const Filters = ({ asked, onChange }: FiltersProps) => {
   }
   return (
     <div className={css["filters"]}>
-      <form role="search" className={css["find"]} onSubmit={submit}>
+      <form role="search" aria-label={t.find} className={css["find"]} onSubmit={submit}>
         <TextField aria-label={t.find} label="" placeholder={t.find} value={typed} onChange={setTyped} />
         <Button type="submit">{common.search}</Button>
       </form>
@@ -153,7 +153,7 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
             title: t.choose,
             silent: true,
             head: (
-              <Checkbox
+              <Choice
                 label={t.chooseAll}
                 isSelected={rows.length > 0 && selected.length === rows.length}
                 isIndeterminate={selected.length > 0 && selected.length < rows.length}
@@ -161,7 +161,7 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
               />
             ),
             cell: ({ id, name }: SourceItem) => (
-              <Checkbox
+              <Choice
                 label={t.chooseOne(name)}
                 isSelected={chosen.has(id)}
                 onChange={(one) => choose([id], one)}

@@ -2,7 +2,13 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useId, useState } from "react"
 import { Link } from "wouter"
-import { citations, document, type Passage, setExcluded, type SourceDocument } from "../../../api/Contents.ts"
+import {
+  citations,
+  document,
+  type Passage,
+  setExcluded,
+  type SourceDocument
+} from "../../../api/sources/Contents.ts"
 import { atLeast, type User } from "../../../api/Session.ts"
 import { source } from "../../../api/Sources.ts"
 import { Badge } from "../../../components/Badge.tsx"

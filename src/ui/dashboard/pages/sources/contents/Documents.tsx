@@ -2,7 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { Link } from "wouter"
-import { documents } from "../../../api/Contents.ts"
+import { documents } from "../../../api/sources/Contents.ts"
 import type { SourceDetail } from "../../../api/Sources.ts"
 import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
@@ -45,7 +45,9 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
   const { ago, number } = useFormat()
   const [typed, setTyped] = useState("")
   const [asked, setAsked] = useState("")
-  const query = useInfiniteQuery(documents(found.id, asked, `${found.latestJob?.id} ${found.latestJob?.status}`))
+  const query = useInfiniteQuery(
+    documents(found.id, asked, `${found.latestJob?.id} ${found.latestJob?.status}`)
+  )
   const submit = (event: FormEvent) => {
     event.preventDefault()
     setAsked(typed.trim())

@@ -1,7 +1,7 @@
 /** A question, and the passages that an agent's search finds for it. */
 import { useMutation } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
-import { searchPassages } from "../../../api/Contents.ts"
+import { searchPassages } from "../../../api/sources/Contents.ts"
 import { Button } from "../../../components/Button.tsx"
 import { TextField } from "../../../components/Field.tsx"
 import { Card } from "../../../components/Page.tsx"
@@ -47,7 +47,7 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
   const found = search.data?.passages ?? []
   return (
     <Card title={t.title}>
-      <form role="search" className={css["search"]} onSubmit={submit}>
+      <form className={css["search"]} onSubmit={submit}>
         <TextField
           label={t.question}
           placeholder={t.placeholder}

@@ -1,24 +1,21 @@
 /** What was read from a source: documents, passages, what cites them, and which no search finds. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
-  Citing as DeclaredCiting,
   Passage as DeclaredPassage,
   PassageSearch,
   SourceDocument as DeclaredDocument
-} from "../../../domain/knowledge/Content.ts"
+} from "../../../../domain/knowledge/Content.ts"
 import type {
   Citations,
   DocumentContent,
   DocumentPage,
   ExcludedPassage,
   FoundPassages
-} from "../../../http/hosted/knowledge/ContentsApi.ts"
-import { call, firstPage } from "./Client.ts"
+} from "../../../../http/hosted/knowledge/ContentsApi.ts"
+import { call, firstPage } from "../Client.ts"
 
 export type SourceDocument = typeof DeclaredDocument.Encoded
 export type Passage = typeof DeclaredPassage.Encoded
-export type Citing = typeof DeclaredCiting.Encoded
-export type Found = typeof FoundPassages.Encoded
 
 /** `synced` names the reading whose documents they are: after another one they are asked for anew. */
 export const documents = (sourceId: string, q: string, synced: string) =>
@@ -62,4 +59,8 @@ export const setExcluded = (sourceId: string, passageId: string, excluded: boole
   )
 
 export const searchPassages = (agentId: string, body: typeof PassageSearch.Encoded) =>
-  call<Found, typeof PassageSearch.Encoded>("POST", `/api/agents/${agentId}/passages/search`, { body })
+  call<typeof FoundPassages.Encoded, typeof PassageSearch.Encoded>(
+    "POST",
+    `/api/agents/${agentId}/passages/search`,
+    { body }
+  )
