@@ -76,8 +76,9 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
   })
 
   it("show what was read, leave a passage out of search until it is taken back, and take a correction", async () => {
-    const found = async (question: string) => {
+    const found = async () => {
       await page.getByRole("link", { name: "Sources" }).click()
+      const question = "Does the workshop that can repair bicycles open at half past nine?"
       await page.getByLabel("Question", { exact: true }).fill(question)
       await page.getByRole("button", { name: "Find passages" }).click()
     }
@@ -91,7 +92,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("button", { name: "Dismiss" }).click()
     await look(page, "source-document")
     const address = page.url()
-    await found("When does it open at half past nine?")
+    await found()
     const passages = page.getByRole("list", { name: "Passages" })
     await passages.getByText("We repair bicycles.").waitFor()
     await look(page, "sources-search")
@@ -113,30 +114,39 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
       .getByRole("row", { name: /Corrections/ })
       .getByText("Ready")
       .waitFor()
-    await found("When does it open at half past nine?")
+    await found()
     await passages.getByText("half past nine").first().waitFor()
   })
 
   it("are found by name, type and state, and synced or deleted together", async () => {
     const table = page.getByRole("table", { name: "Sources" })
-    await page.getByLabel("Find a source by its name").fill("correc")
-    await page.keyboard.press("Enter")
+    const choose = (name: string) => table.getByRole("checkbox", { name }).setChecked(true, { force: true })
+    const find = async (name: string) => {
+      await page.getByRole("textbox", { name: "Find a source by its name" }).fill(name)
+      await page.keyboard.press("Enter")
+    }
+    await find("correc")
     await table.getByRole("row", { name: /Workshop site/ }).waitFor({ state: "detached" })
     expect(await table.getByRole("row").count()).toBe(2)
+    await choose("Select all that are shown")
+    await page.getByText("1 selected").waitFor()
     await page.getByRole("button", { name: /All types/ }).click()
     await page.getByRole("option", { name: "Website" }).click()
     await page.getByText("No source is like that.").waitFor()
-    await page.getByRole("button", { name: /Type/ }).click()
+    await page.getByRole("button", { name: /Website/ }).click()
     await page.getByRole("option", { name: "All types" }).click()
-    await page.getByLabel("Find a source by its name").fill("")
-    await page.keyboard.press("Enter")
+    await find("")
     await table.getByRole("row", { name: /Workshop site/ }).waitFor()
-    await table.getByLabel("Select all that are shown").click({ force: true })
+    await choose("Select Workshop site")
     await page.getByText("2 selected").waitFor()
     await look(page, "sources-chosen")
     await page.getByRole("button", { name: "Sync", exact: true }).click()
     await page.getByText("2 selected").waitFor({ state: "detached" })
-    await table.getByLabel("Select Corrections").click({ force: true })
+    await table
+      .getByRole("row", { name: /Corrections/ })
+      .getByText("Ready")
+      .waitFor()
+    await choose("Select Corrections")
     await page.getByRole("button", { name: "Delete", exact: true }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
     await table.getByRole("row", { name: /Corrections/ }).waitFor({ state: "detached" })

@@ -77,10 +77,10 @@ export const Bulk = ({ chosen, onChange }: Props) => {
       }
     }
     await Promise.all(Array.from({ length: concurrency }, work))
+    await queries.invalidateQueries({ queryKey: ["sources"] })
     setProgress(null)
     if (stay.size > 0) setFailed({ count: stay.size, all, problem })
     onChange(stay)
-    await queries.invalidateQueries({ queryKey: ["sources"] })
   }
 
   if (chosen.length === 0 && failed === null) return null

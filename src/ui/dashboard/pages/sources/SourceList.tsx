@@ -83,7 +83,7 @@ const Filters = ({ asked, onChange }: FiltersProps) => {
   return (
     <div className={css["filters"]}>
       <form role="search" aria-label={t.find} className={css["find"]} onSubmit={submit}>
-        <TextField aria-label={t.find} label="" placeholder={t.find} value={typed} onChange={setTyped} />
+        <TextField compact label={t.find} placeholder={t.find} value={typed} onChange={setTyped} />
         <Button type="submit">{common.search}</Button>
       </form>
       <Select
