@@ -46,6 +46,7 @@ import {
   SingleSignOnHandlers
 } from "../http/hosted/accounts/SingleSignOnHandlers.ts"
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
+import { ContentsHandlers, ManagedContentsHandlers } from "../http/hosted/knowledge/ContentsHandlers.ts"
 import { FindingsHandlers, ManagedFindingsHandlers } from "../http/hosted/knowledge/FindingsHandlers.ts"
 import { ImpactHandlers, ManagedImpactHandlers } from "../http/hosted/knowledge/ImpactHandlers.ts"
 import { CorrectionsHandlers, ManagedCorrectionsHandlers } from "../http/hosted/agents/CorrectionsHandlers.ts"
@@ -135,6 +136,7 @@ const hosted = Layer.mergeAll(
   InboxWorkHandlers,
   InboxItemsHandlers,
   InsightsHandlers,
+  ContentsHandlers,
   FindingsHandlers,
   ImpactHandlers,
   CorrectionsHandlers,
@@ -161,6 +163,7 @@ const managed = Layer.mergeAll(
   ManagedToolsHandlers,
   ManagedTestCasesHandlers,
   ManagedExperimentsHandlers,
+  ManagedContentsHandlers,
   ManagedFindingsHandlers,
   ManagedImpactHandlers,
   ManagedCorrectionsHandlers,

@@ -78,6 +78,7 @@ import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
 import { Handoff } from "../usecases/conversations/Handoff.ts"
+import { Contents } from "../usecases/knowledge/Contents.ts"
 import { Findings } from "../usecases/knowledge/Findings.ts"
 import { Impact } from "../usecases/knowledge/Impact.ts"
 import { Insights } from "../usecases/conversations/Insights.ts"
@@ -347,6 +348,7 @@ export const layer = <E = never, R = never>(
     Corrections.Default.pipe(
       Layer.provide(Layer.mergeAll(Experiments.Default, Insights.Default, Sources.Default, TestCases.Default))
     ),
+    Contents.Default,
     Findings.Default,
     Impact.Default.pipe(Layer.provide(Experiments.Default)),
     InboxItems.Default,

@@ -58,6 +58,7 @@ import { WebhookDeliveryStore } from "../store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../store/events/WebhookEndpoints.ts"
 import { WebhookListenerStore } from "../store/events/WebhookListeners.ts"
 import { ArtifactRows } from "../store/knowledge/ArtifactRows.ts"
+import { ContentStore } from "../store/knowledge/Contents.ts"
 import { CrawlEntryStore } from "../store/knowledge/CrawlEntries.ts"
 import { EmbeddingProfileStore } from "../store/knowledge/EmbeddingProfiles.ts"
 import { EmbeddingStore } from "../store/knowledge/Embeddings.ts"
@@ -84,6 +85,7 @@ export const stores = Layer.mergeAll(
   ChannelStore.Default,
   ContactStore.Default,
   ConversationFeedStore.Default,
+  ContentStore.Default,
   CrawlEntryStore.Default,
   ConversationImports.Default,
   ConversationStates.Default,

@@ -14,6 +14,7 @@ import { ExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { EndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { HostedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { HostedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ContentsApi } from "./hosted/knowledge/ContentsApi.ts"
 import { FindingsApi } from "./hosted/knowledge/FindingsApi.ts"
 import { ImpactApi } from "./hosted/knowledge/ImpactApi.ts"
 import { CorrectionsApi } from "./hosted/agents/CorrectionsApi.ts"
@@ -71,6 +72,7 @@ export const Api = HttpApi.make("spoke")
   .add(AgentsApi)
   .add(AgentVersionsApi)
   .add(HostedCrawlApi)
+  .add(ContentsApi)
   .add(FindingsApi)
   .add(ImpactApi)
   .add(CorrectionsApi)

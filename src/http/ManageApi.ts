@@ -8,6 +8,7 @@ import { ManagedExperimentsApi } from "./hosted/agents/ExperimentsApi.ts"
 import { ManagedEndUsersApi } from "./hosted/conversations/EndUsersApi.ts"
 import { ManagedConversationsApi } from "./hosted/conversations/ConversationsApi.ts"
 import { ManagedCrawlApi } from "./hosted/knowledge/CrawlApi.ts"
+import { ManagedContentsApi } from "./hosted/knowledge/ContentsApi.ts"
 import { ManagedFindingsApi } from "./hosted/knowledge/FindingsApi.ts"
 import { ManagedImpactApi } from "./hosted/knowledge/ImpactApi.ts"
 import { ManagedCorrectionsApi } from "./hosted/agents/CorrectionsApi.ts"
@@ -43,6 +44,7 @@ export const ManageApi = HttpApi.make("manage")
   .add(ManagedChannelsApi)
   .add(ManagedSourcesApi)
   .add(ManagedCrawlApi)
+  .add(ManagedContentsApi)
   .add(ManagedFindingsApi)
   .add(ManagedImpactApi)
   .add(ManagedCorrectionsApi)

@@ -34,7 +34,7 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
   })()`)
 
 /** By name, the path of each page. */
-const pagesOf = ({ agentId, conversations, failedId, freshId, museum, sourceId }: Gallery) =>
+const pagesOf = ({ agentId, conversations, documentId, failedId, freshId, museum, sourceId }: Gallery) =>
   ({
     start: "/app/start",
     "start-agent": `/app/start?agent=${agentId}`,
@@ -70,6 +70,7 @@ const pagesOf = ({ agentId, conversations, failedId, freshId, museum, sourceId }
     sources: `/app/sources?agent=${agentId}`,
     "sources-fresh": `/app/sources?agent=${freshId}`,
     source: `/app/sources/${sourceId}`,
+    document: `/app/sources/${sourceId}/documents/${documentId}`,
     "source-failed": `/app/sources/${failedId}`,
     conversations: "/app/conversations",
     ...Object.fromEntries(
@@ -105,6 +106,7 @@ const dialogs = [
   ["agent-tools", /New tool|Neues Werkzeug/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["conversation-taken", /Canned replies|Textbausteine/],
+  ["document", /Write a correction|Berichtigung schreiben/],
   ["webhooks", /New webhook|Neuer Webhook/],
   ["usage", /Set budget|Budget setzen/],
   ["team", /Invite somebody|Jemanden einladen/]

@@ -41,6 +41,7 @@ export interface Gallery {
   /** An agent that has nothing yet. */
   readonly freshId: string
   readonly sourceId: string
+  readonly documentId: string
   readonly failedId: string
   /** In each state. */
   readonly conversations: Readonly<Record<"answered" | "asked" | "taken" | "closed", string>>
@@ -172,6 +173,8 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     content: "We open at half past nine, {{name}}."
   })
 
+  const documentId = (await own("GET", `/api/sources/${sourceId}/documents`)).documents[0].id
+
   const museum = await fillMuseum(spoke, own)
   const members = {
     agent: "colleague@example.com",
@@ -201,6 +204,7 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     agentId,
     freshId: fresh.id,
     sourceId,
+    documentId,
     failedId,
     conversations: { answered, asked, taken, closed },
     members,

@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     expect(seen.length).toBeGreaterThan(10)
     expect(seen.filter((text) => /\*|\[\d|\||<http/u.test(text))).toEqual([])
     const starts = await page
-      .locator(".bubble ol:not(.sources ol)")
+      .locator(".bubble ol:not(.sources)")
       .evaluateAll((lists) => lists.map((list) => list.getAttribute("start")))
     expect(starts).toEqual([null, "3"])
     expect(await page.getByRole("link", { name: "https://example.com", exact: true }).count()).toBe(1)
@@ -221,6 +221,12 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
       (text) => text === "A source is where the agent's knowledge comes from."
     )
     await page.getByRole("button", { name: /^Source 1/ }).click()
+    const note = page
+      .getByRole("list", { name: /^\d+ sources?$/ })
+      .getByRole("listitem")
+      .first()
+    expect(await note.evaluate((node) => node.matches(":focus"))).toBe(true)
+    expect(await note.textContent()).toMatch(/\w/u)
     await page.getByRole("button", { name: "Helpful", exact: true }).click()
     await page.getByText("Thank you for the feedback.").waitFor()
     await look(page, "widget")
@@ -320,11 +326,25 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
   it("speaks German and fills a phone", async () => {
     const { context, page, wrong } = await visit(phone, "&language=de&accent=rebeccapurple&open")
     await page.getByRole("dialog").waitFor()
-    stub.script.push({ text: "Gern! Hier ist ein sehr langes Wort: " + "Donaudampfschifffahrt".repeat(6) })
-    await page.getByLabel("Nachricht", { exact: true }).fill("Hallo")
+    const code = "npm install ".repeat(12)
+    const word = "Donaudampfschifffahrt".repeat(6)
+    stub.script.push({
+      text: `Gern! Hier ist ein sehr langes Wort: ${word} [1]\n\n\`\`\`sh\n${code}\n\`\`\``
+    })
+    await page.getByLabel("Nachricht", { exact: true }).fill("What is a source?")
     await page.getByRole("button", { name: "Senden" }).click()
     await page.locator(".bubble", { hasText: "Gern!" }).waitFor()
     await page.getByRole("button", { name: "Hilfreich", exact: true }).waitFor()
+    const small = await page
+      .locator(".panel :is(button:not(.chip), textarea, .sources a)")
+      .evaluateAll((all) =>
+        all
+          .map((node) => [node.className || node.textContent, node.getBoundingClientRect().height] as const)
+          .filter(([, height]) => height < 44)
+      )
+    expect(small).toEqual([])
+    const box = await page.locator(".bubble pre").evaluate((pre) => pre.scrollWidth > pre.clientWidth)
+    expect(box).toBe(true)
     await look(page, "widget-phone")
     expect(wrong).toEqual([])
     await context.close()

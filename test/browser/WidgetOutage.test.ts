@@ -18,6 +18,9 @@ const freePort = () =>
     })
   })
 
+/** Milliseconds within which the widget goes on once its server is there again. */
+const recovery = 10_000
+
 // One server that is there again at the same address.
 describe.skipIf(!hasBrowser || production)("The widget, when its server is killed and comes back", () => {
   const dataDir = temporaryFolder()
@@ -79,7 +82,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     stub.script.splice(0)
     stub.script.push({ text: "Here is the whole answer." })
     spoke = await start(dataDir, variables)
-    await bubbles(page, "Here is the whole answer.").waitFor()
+    await bubbles(page, "Here is the whole answer.").waitFor({ timeout: recovery })
     await until(
       () => page.locator(".bubble").allTextContents(),
       (texts) => texts.length === 3
@@ -105,7 +108,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await say(page, "Is anybody there?")
     await page.getByText("The chat cannot be reached at the moment.").waitFor()
     spoke = await start(dataDir, variables)
-    await page.getByText("Your message did not arrive.").waitFor()
+    await page.getByText("Your message did not arrive.").waitFor({ timeout: recovery })
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("Is anybody there?")
     expect(await bubbles(page, "Is anybody there?").count()).toBe(0)
     await look(page, "widget-not-arrived")
@@ -145,7 +148,7 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     await page.reload()
     await page.getByText("There is no connection.").waitFor()
     await page.unroute("**/api/sdk/**")
-    await page.getByRole("button", { name: "Talk to a person" }).waitFor()
+    await page.getByRole("button", { name: "Talk to a person" }).waitFor({ timeout: recovery })
     await page.getByText("There is no connection.").waitFor({ state: "detached" })
     await page.context().close()
   })

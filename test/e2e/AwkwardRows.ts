@@ -78,6 +78,8 @@ export const awkward = `
     select tenant_id, id, 9007199254740993, 'é', 'infinity', 'infinity' from agents on conflict do nothing;
   insert into passage_statements (tenant_id, agent_id, anchor, chunk_id, place)
     select tenant_id, agent_id, 9007199254740993, id, 7 from chunks limit 1 on conflict do nothing;
+  insert into passage_exclusions (tenant_id, source_id, text_hash, agent_id)
+    select tenant_id, id, '\\x00ff5c6e', agent_id from sources limit 1;
   insert into passage_findings (tenant_id, id, agent_id, kind, chunk_id, other_chunk_id, said, other_said, reasons, weight)
     select tenant_id, 'fnd_1', agent_id, 'contradiction', id, id, E'\\N', 'é 漢 😀', '[{"kind": "same", "share": 0.1}]', 0.1
     from chunks limit 1;

@@ -15,6 +15,8 @@ export type Kind =
   | "BudgetId"
   | "ChannelId"
   | "SourceId"
+  | "DocumentId"
+  | "ChunkId"
   | "IngestionJobId"
   | "ConversationId"
   | "MessageId"
@@ -184,6 +186,11 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     ({ data }) => data.status === "SUCCEEDED"
   )
 
+  const sourcePath = `/api/sources/${source.id}`
+  const read = async (path: string) => (await good(ask(spoke, "GET", path, { cookie }))).data
+  const [document] = (await read(`${sourcePath}/documents`)).documents
+  const [passage] = (await read(`${sourcePath}/documents/${document.id}`)).passages
+
   const { experiment } = await own(`/api/agents/${agentId}/experiments`, {})
   await own(`/api/agents/${agentId}/threshold`, { minPass: null, noRegression: false }, "PUT")
   await until(
@@ -233,6 +240,8 @@ export const makeWorld = async (spoke: Spoke, owner: Owner, mark: string): Promi
     BudgetId: budget.id,
     ChannelId: channel.id,
     SourceId: source.id,
+    DocumentId: document.id,
+    ChunkId: passage.id,
     IngestionJobId: ingestionJob.id,
     ConversationId: conversationId,
     MessageId: messages[1].id,

@@ -56,6 +56,7 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   migrations: installation("of the service itself"),
   migrations_pgvector: installation("of the service itself"),
   corrections: tenant,
+  passage_exclusions: tenant,
   passage_findings: tenant,
   passage_scans: tenant,
   passage_statements: tenant,

@@ -94,7 +94,7 @@ const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =
     // First: a chunk that was carried over into a new generation, or indexed anew, is dropped and comes again.
     index.retain(
       new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))),
-      new Set(changes.chunks)
+      new Set([...changes.chunks, ...changes.excluded])
     )
     const known = changes.vectors.filter((id) => index.has(id))
     const added = changes.chunks.filter((id) => !index.has(id))

@@ -22,7 +22,9 @@ const Changes = Schema.Struct({
   /** Live chunks newer than what was seen. */
   chunks: Schema.Array(Schema.String),
   /** Live chunks with a vector newer than what was seen. */
-  vectors: Schema.Array(Schema.String)
+  vectors: Schema.Array(Schema.String),
+  /** Live chunks that somebody has excluded. */
+  excluded: Schema.Array(Schema.String)
 })
 
 const IndexedRow = Schema.Struct({
@@ -66,6 +68,16 @@ const changesOf =
             where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current})
               and e.version > ${seen}::bigint
           )`
+    // They have no version. Chunks of generations that are being built have none either, and are many: most agents exclude none.
+    const excluded =
+      seen === 0
+        ? sql`'[]'::json`
+        : sql`case when exists (
+            select from passage_exclusions where tenant_id = ${tenantId} and agent_id = ${agentId}
+          ) then (
+            select coalesce(json_agg(id), '[]') from chunks
+            where tenant_id = ${tenantId} and agent_id = ${agentId} and version is null and excluded
+          ) else '[]'::json end`
     return SqlSchema.single({
       Request: Schema.Void,
       Result: Changes,
@@ -89,7 +101,8 @@ const changesOf =
             ) c
             join live on live.id = c.source_id and live.generation = c.generation
           ) as chunks,
-          ${vectors} as vectors`
+          ${vectors} as vectors,
+          ${excluded} as excluded`
     })(undefined).pipe(Effect.orDie)
   }
 
@@ -169,7 +182,7 @@ const hitsOf =
             from (select jsonb_array_elements_text(a.asked -> 2) as id) w
             cross join lateral (
               select id, document_id, source_id, generation, heading, ordinal, content from chunks
-              where tenant_id = a.asked ->> 1 and id = w.id and agent_id = a.asked ->> 0 offset 0
+              where tenant_id = a.asked ->> 1 and id = w.id and agent_id = a.asked ->> 0 and version is not null offset 0
             ) c
             cross join lateral (select id, title, uri from documents
               where tenant_id = a.asked ->> 1 and id = c.document_id offset 0) d

@@ -93,7 +93,7 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
         ) d
         cross join lateral (
           select heading, english, left(content, 400) as beginning, ordinal from chunks
-          where tenant_id = ${tenantId} and document_id = d.id order by ordinal limit ${maxChunksOfDocument}
+          where tenant_id = ${tenantId} and document_id = d.id and not excluded order by ordinal limit ${maxChunksOfDocument}
         ) c
         order by length(d.uri), d.uri, d.id, c.ordinal`
     })

@@ -60,7 +60,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
       })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
 
     /**
-     * Stores vectors; chunks that have gone in the meantime are passed over. The first ones decide the agent's profile;
+     * Stores vectors; chunks that have gone or were excluded in the meantime are passed over. The first ones decide the agent's profile;
      * those of another are built aside, and nothing that is searched now changes.
      */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
@@ -78,7 +78,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
           insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
           select c.tenant_id, c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, decode(v.embedding, 'base64')
           from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId}
+          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId} and not c.excluded
           on conflict (tenant_id, chunk_id, profile) do update set embedding = excluded.embedding, version = excluded.version`
       },
       sql.withTransaction,

@@ -169,7 +169,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           insert into passage_statements (tenant_id, agent_id, anchor, chunk_id, place)
           select c.tenant_id, ${agentId}, a.anchor, c.id, a.place
           from jsonb_to_recordset(${toJsonb(anchors)}::jsonb) as a ("chunkId" text, place int, anchor bigint)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = a."chunkId"
+          join chunks c on c.tenant_id = ${tenantId} and c.id = a."chunkId" and not c.excluded
           on conflict do nothing`.pipe(
             Effect.orDie,
             Effect.asVoid,
@@ -186,9 +186,9 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           select ${tenantId}, f.id, ${agentId}, f.kind, f."chunkId", f."otherChunkId", f.said, f."otherSaid", f.reasons, f.weight
           from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as f (id text, kind text, "chunkId" text, "otherChunkId" text,
             said text, "otherSaid" text, reasons jsonb, weight float8)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = f."chunkId"
+          join chunks c on c.tenant_id = ${tenantId} and c.id = f."chunkId" and not c.excluded
           where (f."otherChunkId" is null or exists (
-              select from chunks o where o.tenant_id = ${tenantId} and o.id = f."otherChunkId"))
+              select from chunks o where o.tenant_id = ${tenantId} and o.id = f."otherChunkId" and not o.excluded))
             and (select count(*) from passage_findings k
               where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind = f.kind) < ${maxFindings}
           on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("FindingStore.keep"))

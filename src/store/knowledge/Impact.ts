@@ -109,6 +109,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
           left join lateral (
             select string_agg(c.content, E'\\n\\n' order by c.ordinal) as content from chunks c
             where c.tenant_id = d.tenant_id and c.document_id = d.id and c.heading = p.heading
+              and not c.excluded
           ) section on true`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ImpactStore.states"))
 

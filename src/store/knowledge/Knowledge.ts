@@ -123,6 +123,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           select content_hash, id as fresh, null as chunk_id, null as profile
           from chunks
           where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
+            and not excluded
           union all
           select content_hash, null, chunk_id, profile from old
         ) both_generations
@@ -160,6 +161,14 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
             and (select d.generation from documents d where d.tenant_id = c.tenant_id and d.id = c.document_id) = ${task.generation}`
       })
 
+    /** Marks new chunks whose text somebody has excluded from the source: they go live without being found. */
+    const leaveOut = (task: IngestionTask) => sql`
+      update chunks c set excluded = true
+      from passage_exclusions x
+      where x.tenant_id = ${task.tenantId} and x.source_id = ${task.sourceId}
+        and c.tenant_id = x.tenant_id and c.source_id = x.source_id and c.generation = ${task.generation}
+        and sha256(convert_to(c.content, 'UTF8')) = x.text_hash`
+
     /**
      * Makes the generation live, with the documents `kept` of the old one, and removes the rest of that; the caller's
      * transaction also ends the job. Returns how many chunks the source now has, and how many of them have no vector of
@@ -171,6 +180,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       kept: ReadonlyArray<string> = []
     ) {
       const version = yield* raiseVersion(task)
+      yield* leaveOut(task)
       // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
       if (task.jobType === "INGEST") yield* carryVectors(task, version)
       yield* carryDocuments(task, kept)
@@ -179,18 +189,20 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
           select coalesce(sum(case when version is null then 1 else -1 end), 0) as chunks,
             coalesce(sum(case when version is null then length else -length end), 0) as length
           from chunks
-          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and (generation = ${task.generation}) <> (version is not null)
+          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and (generation = ${task.generation} and not excluded) <> (version is not null)
         )
         update agent_stats set chunk_count = chunk_count + delta.chunks, length_sum = length_sum + delta.length
         from delta where tenant_id = ${task.tenantId} and agent_id = ${task.agentId}`
       yield* sql`
         update chunks set version = ${version}::bigint
-        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}`
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
+          and not excluded`
       yield* sql`
         delete from documents
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation <> ${task.generation}`
       const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
-        select count(*)::int as chunks, count(*) filter (where e.chunk_id is null and ${knows(sql, model)})::int as unembedded
+        select count(*)::int as chunks,
+          count(*) filter (where e.chunk_id is null and not c.excluded and ${knows(sql, model)})::int as unembedded
         from chunks c
         left join chunk_embeddings e
           on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}

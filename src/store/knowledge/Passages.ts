@@ -51,6 +51,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           and s.live_generation = d.generation
           and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
         join chunks c on c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading
+          and not c.excluded
           and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int`
     })
 

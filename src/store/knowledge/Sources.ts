@@ -20,6 +20,7 @@ import {
   SourceType
 } from "../../domain/knowledge/Source.ts"
 import { toJsonb } from "../Jsonb.ts"
+import { containing } from "../Like.ts"
 
 export interface SourceFilter {
   readonly limit: number
@@ -27,6 +28,8 @@ export interface SourceFilter {
   readonly after?: string | undefined
   readonly status?: SourceStatus | undefined
   readonly type?: SourceType | undefined
+  /** Part of the name. */
+  readonly text?: string | undefined
 }
 
 const Row = Schema.Struct({
@@ -91,7 +94,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         sql`s.agent_id = ${scope.agentId}`,
         ...(filter.after === undefined ? [] : [sql`s.id < ${filter.after}`]),
         ...(filter.status === undefined ? [] : [sql`s.status = ${filter.status}`]),
-        ...(filter.type === undefined ? [] : [sql`s.type = ${filter.type}`])
+        ...(filter.type === undefined ? [] : [sql`s.type = ${filter.type}`]),
+        ...(filter.text === undefined ? [] : [sql`s.name ilike ${containing(filter.text)}`])
       ]
       const found = yield* SqlSchema.findAll({
         Request: Schema.Void,

@@ -43,6 +43,7 @@ const People = lazy(() => import("./pages/people/People.tsx"))
 const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
 const Sessions = lazy(() => import("./pages/team/Sessions.tsx"))
 const SingleSignOn = lazy(() => import("./pages/sign-on/SingleSignOn.tsx"))
+const Document = lazy(() => import("./pages/sources/contents/Document.tsx"))
 const Source = lazy(() => import("./pages/sources/Source.tsx"))
 const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
 const Start = lazy(() => import("./pages/start/Start.tsx"))
@@ -82,6 +83,9 @@ const Pages = ({ user }: { readonly user: User }) => {
             </Route>
             <Route path="/sources">
               <Sources user={user} />
+            </Route>
+            <Route path="/sources/:id/documents/:document">
+              {({ document, id }) => <Document key={document} sourceId={id} id={document} user={user} />}
             </Route>
             <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
             <Route path="/conversations/:id?">{({ id }) => <Inbox id={id ?? null} user={user} />}</Route>

@@ -3,6 +3,7 @@ import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./
 import { read, type Source, sourceOf } from "./EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type Kept, memoryOf } from "./Memory.ts"
+import { isSettled, ofPending } from "./Pending.ts"
 import { Repeater } from "./Repeater.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
@@ -296,7 +297,7 @@ export class Chat {
       if (Date.now() - pending.at < giveUpAfter) return this.unsure(this.texts.running)
       return this.giveBack(this.texts.unanswered)
     }
-    const [mine] = this.ofPending(pending)
+    const [mine] = ofPending(pending, this.found.messages)
     if (mine !== undefined) return this.unanswered(mine)
     this.missed += 1
     if (this.missed < missesUntilLost) return this.unsure(this.texts.lost)
@@ -340,7 +341,7 @@ export class Chat {
     if (found === null) return settled ? this.set({ live: null }) : undefined
     if (found.conversationId !== before) this.watch()
     const { messages, state } = found
-    const shown = this.settledBy(state, settled)
+    const shown = settled || isSettled(this.view.live, this.memory.get().pending, messages, state)
     if (shown && this.view.live !== null) this.keep()
     // While a reply streams, what is stored waits for its end: nothing is shown twice.
     this.set({
@@ -355,26 +356,6 @@ export class Chat {
     const isOver = [lost, repeating, running, unreachable].some((text) => text === this.view.problem)
     const isAnswered = this.view.failed !== null && messages.at(-1)?.id !== this.view.failed
     return { ...(isOver || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failed: null } : {}) }
-  }
-
-  /** The message on its way as it is stored, and what came after it; nothing where it is not stored. */
-  private ofPending({ after, again, message }: NonNullable<Kept["pending"]>): ReadonlyArray<Message> {
-    const { messages } = this.found
-    const repeated = messages.findIndex(({ id }) => id === again)
-    if (again !== undefined) return repeated < 0 ? [] : messages.slice(repeated)
-    const fresh = messages.slice(messages.findIndex(({ id }) => id === after) + 1)
-    const mine = fresh.findIndex(({ content, role }) => role === "user" && content === message.trim())
-    return mine < 0 ? [] : fresh.slice(mine)
-  }
-
-  /** True when what is stored may be shown instead of what is live. */
-  private settledBy(state: View["state"], settled: boolean): boolean {
-    const { live } = this.view
-    if (live === null || settled) return true
-    const { pending } = this.memory.get()
-    if (live.phase === "streaming" || pending === undefined) return false
-    const [mine, ...others] = this.ofPending(pending)
-    return mine !== undefined && (others.length > 0 || state !== "AI_ACTIVE")
   }
 
   private watch(): void {

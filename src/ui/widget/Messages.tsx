@@ -8,6 +8,9 @@ import { Icon } from "./Icon.tsx"
 import { Link, Prose } from "./Prose.tsx"
 import type { View } from "./View.ts"
 
+/** The site that an address is of; empty where it is of none. */
+const hostOf = (href: string) => (URL.canParse(href) ? new URL(href).host : "")
+
 const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u
 
 /** A file of the conversation, fetched when it is asked for. */
@@ -50,12 +53,9 @@ const Reply = ({
   readonly citations: ReadonlyArray<Source>
   readonly streaming?: boolean
 }) => {
-  const list = useRef<HTMLDetailsElement>(null)
+  const list = useRef<HTMLOListElement>(null)
   const show = (index: number) => {
-    const details = list.current
-    if (details === null) return
-    details.open = true
-    const item = details.querySelector(`[data-index="${index}"]`)
+    const item = list.current?.querySelector(`[data-index="${index}"]`)
     if (item instanceof HTMLElement) item.focus()
   }
   const chip = (index: number) => {
@@ -76,20 +76,22 @@ const Reply = ({
     <>
       <Prose markdown={view.markdown} text={text} citation={chip} streaming={streaming} />
       {citations.length > 0 && (
-        <details class="sources" ref={list}>
-          <summary>{chat.texts.sources(citations.length)}</summary>
-          <ol>
-            {citations.map(({ index, title, url }) => {
-              const href = safeHref(url)
-              return (
-                <li key={index} value={index} tabIndex={-1} data-index={index}>
-                  <span>{title}</span>
-                  {href !== null && <Link href={href}>{href}</Link>}
-                </li>
-              )
-            })}
-          </ol>
-        </details>
+        <ol class="sources" ref={list} aria-label={chat.texts.sources(citations.length)}>
+          {citations.map(({ index, title, url }) => {
+            const href = safeHref(url)
+            return (
+              <li key={index} value={index} tabIndex={-1} data-index={index}>
+                {href === null ? (
+                  title
+                ) : (
+                  <>
+                    <Link href={href}>{title === "" ? href : title}</Link> <span>{hostOf(href)}</span>
+                  </>
+                )}
+              </li>
+            )
+          })}
+        </ol>
       )}
     </>
   )

@@ -167,7 +167,8 @@ const options = { maxBytes: 1e8, wordsFirstAbove: Infinity }
 /** Rows of one agent, as a test says. */
 const rowsOf = (over: Partial<Rows>): Rows => ({
   visible: () => Effect.succeed(new Set(["src_1"])),
-  changes: () => Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [] }),
+  changes: () =>
+    Effect.succeed({ version: 1, profile, live: [["src_1", "1"]], chunks: ["a"], vectors: [], excluded: [] }),
   chunks: (_, __, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   words: (_, ids) => Effect.succeed(ids.map((id) => row(id, "backup"))),
   vectors: () => Effect.succeed([]),
@@ -213,7 +214,8 @@ it.scoped("A reading that failed half-way is repeated by the next search, and no
           profile,
           live: [["src_1", "1"]],
           chunks: seen === 0 ? ["a"] : ids,
-          vectors: []
+          vectors: [],
+          excluded: []
         }),
       chunks: (_, __, some) =>
         ++reads === 3 ? Effect.die("connection lost") : Effect.succeed(some.map((id) => row(id, "backup")))

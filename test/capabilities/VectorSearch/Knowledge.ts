@@ -8,6 +8,7 @@ import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { newId, type SourceId } from "../../../src/domain/Ids.ts"
 import { indexChunk } from "../../../src/search/Indexing.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
+import { ContentStore } from "../../../src/store/knowledge/Contents.ts"
 import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
@@ -55,6 +56,7 @@ export const corpus = (documents: number, chunks: number): ReadonlyArray<Written
 const digest = "00".repeat(32)
 
 export const stores = Layer.mergeAll(
+  ContentStore.Default,
   KnowledgeStore.Default,
   IngestionJobStore.Default,
   EmbeddingStore.Default

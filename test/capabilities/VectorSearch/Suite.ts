@@ -7,7 +7,8 @@ import { Embedder, EmbedderError } from "../../../src/capabilities/Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { embeddingText } from "../../../src/search/Packer.ts"
-import { newId, type SourceId } from "../../../src/domain/Ids.ts"
+import { ChunkId, newId, type SourceId } from "../../../src/domain/Ids.ts"
+import { ContentStore } from "../../../src/store/knowledge/Contents.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -40,7 +41,7 @@ const stored = (scope: ReadScope) =>
     }>`
       select c.id, c.source_id as "sourceId", d.title, c.heading, c.content, e.chunk_id is not null as embedded
       from chunks c join documents d on d.id = c.document_id left join chunk_embeddings e on e.chunk_id = c.id
-      where c.agent_id = ${scope.agentId}`
+      where c.agent_id = ${scope.agentId} and not c.excluded`
     return rows.map((row): ReferenceChunk => ({
       ...row,
       vector: row.embedded ? hashVector(embeddingText(row)) : null
@@ -254,6 +255,92 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
         yield* ingest(scope, id, [page("backup new")])
         expect(yield* texts(scope, "backup")).toEqual(["backup new"])
       }).pipe(Effect.provide(live))
+    )
+
+    it.scoped(
+      "ranks what is left as if excluded passages were not there, and finds them again when restored",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const contents = yield* ContentStore
+          const scope = yield* Fixtures.agent()
+          const documents = corpus(10, 12)
+          const id = yield* known(scope, documents)
+          const queries = ["How do I restore the database from a backup?", "rotate the secret token"]
+          const ranked = Effect.forEach(queries, (text) => search(scope, text, { topK: 20 }))
+          const expected = (chunks: ReadonlyArray<ReferenceChunk>) =>
+            queries.map((text) =>
+              reference(chunks, { text, vector: hashVector(text), topK: 20, minScore: 0 }, weight).map(
+                ({ id }) => id
+              )
+            )
+          const all = yield* stored(scope)
+          const before = yield* ranked
+          expect(before.map(({ chunks }) => chunks.map(({ id }) => id))).toEqual(expected(all))
+          const gone = before.flatMap(({ chunks }) => chunks.slice(0, 3).map((chunk) => chunk.id))
+          for (const chunk of gone) yield* contents.exclude(scope, id, chunk)
+          const left = yield* stored(scope)
+          expect(left.length).toBe(all.length - new Set(gone).size)
+          const without = yield* ranked
+          expect(without.map(({ chunks }) => chunks.map(({ id }) => id))).toEqual(expected(left))
+          // Chunks of a re-sync are new ones; what they say is the same.
+          yield* ingest(scope, id, documents)
+          yield* embed(scope, id)
+          const again = yield* stored(scope)
+          expect(again.length).toBe(left.length)
+          const afterSync = yield* ranked
+          expect(afterSync.map(({ chunks }) => chunks.map(({ id }) => id))).toEqual(expected(again))
+          const sql = yield* SqlClient.SqlClient
+          const excluded = yield* sql<{ readonly id: string }>`
+          select id from chunks where source_id = ${id} and excluded`
+          for (const chunk of excluded) yield* contents.restore(scope, id, ChunkId.make(chunk.id))
+          yield* embed(scope, id)
+          const whole = yield* stored(scope)
+          expect(whole.length).toBe(all.length)
+          const restored = yield* ranked
+          expect(restored.map(({ chunks }) => chunks.map(({ id }) => id))).toEqual(expected(whole))
+        }).pipe(Effect.provide(live))
+    )
+
+    it.scoped(
+      "finds excluded text in no place of its source, in other sources, and no more once it is read again",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const contents = yield* ContentStore
+          const scope = yield* Fixtures.agent()
+          const twice = [page("backup alike", "One"), page("backup alike", "Two"), page("backup other")]
+          const id = yield* known(scope, twice)
+          yield* known(scope, [page("backup alike", "Elsewhere")])
+          const titles = Effect.map(search(scope, "backup alike"), ({ chunks }) =>
+            chunks.map(({ text, title }) => `${title}: ${text}`).toSorted()
+          )
+          expect(yield* titles).toEqual([
+            "Elsewhere: backup alike",
+            "One: backup alike",
+            "Page: backup other",
+            "Two: backup alike"
+          ])
+          const [one] = (yield* search(scope, "backup alike", { filter: { sourceIds: [id] }, topK: 1 }))
+            .chunks
+          const chunk = one?.id ?? ChunkId.make("none")
+          expect(yield* contents.exclude(scope, id, chunk)).toBe("changed")
+          expect(yield* contents.exclude(scope, id, chunk)).toBe("unchanged")
+          const left = ["Elsewhere: backup alike", "Page: backup other"]
+          expect(yield* titles).toEqual(left)
+          // Vectors that were being made meanwhile find nothing to belong to.
+          yield* embed(scope, id)
+          expect(yield* titles).toEqual(left)
+          // The page is away for one sync.
+          yield* ingest(scope, id, [page("backup other")])
+          yield* ingest(scope, id, twice)
+          expect(yield* titles).toEqual(left)
+          yield* ingest(scope, id, [page("backup alike, but changed", "One")])
+          expect(yield* titles).toEqual(["Elsewhere: backup alike", "One: backup alike, but changed"])
+          const other = { ...scope, tenantId: (yield* Fixtures.agent()).tenantId }
+          expect(yield* contents.restore(other, id, chunk)).toBe("missing")
+          expect(yield* contents.exclude(other, id, chunk)).toBe("missing")
+        }).pipe(Effect.provide(live))
     )
 
     it.scoped("finds chunks by their words until their vectors come, then by both", () =>

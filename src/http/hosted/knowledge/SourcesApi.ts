@@ -26,6 +26,7 @@ import {
 } from "../../../domain/knowledge/Source.ts"
 import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
+import { trimmed } from "../../../domain/Text.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../../Envelope.ts"
 import {
@@ -50,7 +51,9 @@ const list = HttpApiEndpoint.get("list", "/sources")
       limit: limitParam(100),
       cursor: cursorParam,
       status: lenient(SourceStatus),
-      type: lenient(SourceType)
+      type: lenient(SourceType),
+      /** Part of the name. */
+      q: optional(trimmed(200))
     })
   )
   .addSuccess(success(SourcePage))

@@ -52,12 +52,23 @@ export const isUntouched = ({ latestJob, status }: Watched): boolean =>
 
 const refetchIntervalMs = 1_000
 
-export const sources = (agentId: string) =>
+/** Which sources are listed; a member that is empty or left out is met by all. */
+export interface SourceFilter {
+  /** Part of the name. */
+  readonly q?: string
+  readonly type?: SourceType | undefined
+  readonly status?: SourceStatus | undefined
+}
+
+const sourcesOf = (agentId: string) => ["sources", "of", agentId] as const
+
+export const sources = (agentId: string, filter: SourceFilter = {}) =>
   infiniteQueryOptions({
-    queryKey: ["sources", "of", agentId],
+    queryKey: [...sourcesOf(agentId), filter] as const,
+    placeholderData: keepPreviousData,
     queryFn: ({ pageParam, signal }) =>
       call<typeof SourcePage.Encoded>("GET", "/api/sources", {
-        query: { agentId, limit: 50, cursor: pageParam },
+        query: { ...filter, agentId, limit: 50, cursor: pageParam },
         signal
       }),
     initialPageParam: firstPage(),

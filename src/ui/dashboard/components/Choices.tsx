@@ -1,4 +1,4 @@
-/** Several of a few: a group of check boxes, each with what it means. */
+/** Several of a few: a group of check boxes, each with what it means; and the box of a row. */
 import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
 import css from "./Choices.module.css"
 
@@ -39,4 +39,18 @@ export const Choices = <K extends string>({
     ))}
     <FieldError className={css["error"] ?? ""}>{error}</FieldError>
   </CheckboxGroup>
+)
+
+interface ChoiceProps {
+  /** Names the row for those who cannot see it. */
+  readonly label: string
+  readonly isSelected: boolean
+  readonly isIndeterminate?: boolean
+  readonly onChange: (isSelected: boolean) => void
+}
+
+export const Choice = ({ label, ...props }: ChoiceProps) => (
+  <Checkbox {...props} aria-label={label} className={`${css["choice"]} ${css["alone"]}`}>
+    <span aria-hidden className={css["box"]} />
+  </Checkbox>
 )

@@ -28,7 +28,12 @@ interface TextProps extends Labelled, Omit<TextFieldProps, "className" | "childr
   readonly placeholder?: string
 }
 
-export const TextField = ({ label, help, error, placeholder = "", ...props }: TextProps) => (
+interface LineProps extends TextProps {
+  /** The label is read out, not shown. */
+  readonly compact?: boolean
+}
+
+export const TextField = ({ label, help, error, placeholder = "", compact = false, ...props }: LineProps) => (
   <AriaTextField
     {...props}
     // What the service refused must not keep the next try from being sent.
@@ -36,7 +41,7 @@ export const TextField = ({ label, help, error, placeholder = "", ...props }: Te
     isInvalid={error !== undefined}
     className={css["field"] ?? ""}
   >
-    <Label className={css["label"] ?? ""}>{label}</Label>
+    <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
     <Input className={css["input"] ?? ""} placeholder={placeholder} />
     {help === undefined ? null : (
       <Text slot="description" className={css["help"] ?? ""}>

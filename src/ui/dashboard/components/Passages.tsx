@@ -91,12 +91,13 @@ interface CardProps {
   readonly found: Found | undefined
   readonly citations: ReadonlyArray<Citation>
   readonly isMarked: boolean
+  readonly href: string
 }
 
-const Card = ({ citations, found, isMarked, passage }: CardProps) => {
+const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
   const t = useText(words)
   const { percent } = useFormat()
-  const { heading, index, score, sourceId, sourceName, title, url } = passage
+  const { heading, index, score, sourceName, title, url } = passage
   const text = unwrapped(passage.text)
   const spans = citations.flatMap(({ span }) => {
     const at = span === undefined ? -1 : passage.text.indexOf(span)
@@ -141,7 +142,7 @@ const Card = ({ citations, found, isMarked, passage }: CardProps) => {
         </details>
       )}
       <div className={css["foot"]}>
-        <Link href={`/sources/${sourceId}`}>{sourceName}</Link>
+        <Link href={href}>{sourceName}</Link>
         {/^https?:/u.test(url) ? (
           <a href={url} target="_blank" rel="noopener noreferrer nofollow">
             {t.open}
@@ -158,9 +159,19 @@ interface Props {
   readonly citations?: ReadonlyArray<Citation>
   /** The number of the one that is pointed at. */
   readonly marked?: number | null
+  /** The page that the name of the source leads to; without it, that of the source. */
+  readonly linkOf?: (passage: Passage) => string
 }
 
-export const Passages = ({ citations = [], found = [], marked = null, passages }: Props) => {
+const sourcePage = ({ sourceId }: Passage) => `/sources/${sourceId}`
+
+export const Passages = ({
+  citations = [],
+  found = [],
+  linkOf = sourcePage,
+  marked = null,
+  passages
+}: Props) => {
   const t = useText(words)
   return (
     <ol className={css["cards"]} aria-label={t.passages}>
@@ -171,6 +182,7 @@ export const Passages = ({ citations = [], found = [], marked = null, passages }
           found={found.find(({ id }) => id === passage.chunkId)}
           citations={citations.filter(({ index }) => index === passage.index)}
           isMarked={marked === passage.index}
+          href={linkOf(passage)}
         />
       ))}
     </ol>

@@ -9,6 +9,8 @@ export interface Column<A> {
   readonly end?: boolean
   /** The title is read out, not shown: buttons need none. */
   readonly silent?: boolean
+  /** Stands in place of the title. */
+  readonly head?: ReactNode
   /** Never broken into lines: times, and what a row can be told to do. */
   readonly whole?: boolean
 }
@@ -25,9 +27,9 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
     <table className={css["table"]} aria-label={label}>
       <thead>
         <tr>
-          {columns.map(({ title, end, silent }) => (
+          {columns.map(({ title, end, head, silent }) => (
             <th key={title} scope="col" className={end === true ? css["end"] : ""}>
-              <span className={silent === true ? "visually-hidden" : ""}>{title}</span>
+              {head ?? <span className={silent === true ? "visually-hidden" : ""}>{title}</span>}
             </th>
           ))}
         </tr>

@@ -65,6 +65,8 @@ const actions: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "correction.delete": { en: "Correction deleted", de: "Korrektur gelöscht" },
   "correction.preview": { en: "Correction previewed", de: "Korrektur vorab geprüft" },
   "correction.update": { en: "Correction changed", de: "Korrektur geändert" },
+  "passage.exclude": { en: "Passage excluded from search", de: "Abschnitt von der Suche ausgenommen" },
+  "passage.restore": { en: "Passage taken back into search", de: "Abschnitt wieder in die Suche genommen" },
   "finding.dismiss": { en: "Finding dismissed", de: "Fund verworfen" },
   "finding.restore": { en: "Finding restored", de: "Fund wiederhergestellt" },
   "experiment.cancel": { en: "Experiment cancelled", de: "Experiment abgebrochen" },

@@ -12,7 +12,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { CuratedFields, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
+import { CuratedFields, type CuratedForm, curatedOf, curatedPlaces, emptyCurated } from "./Curated.tsx"
 import { addressOf } from "./addressOf.ts"
 import { CrawlFields, crawlOf, crawlPlaces, emptyCrawl } from "./Crawling.tsx"
 import css from "./AddSource.module.css"
@@ -71,7 +71,26 @@ interface Props {
   readonly onClose: () => void
   /** The selected kind when the form opens. */
   readonly kind?: Kind
+  /** Instead of any source: an answer that is given before a passage is searched for. */
+  readonly correction?: Correction
 }
+
+interface Correction {
+  /** Of the passage: each has a draft of its own. */
+  readonly id: string
+  readonly title: string
+  readonly help: string
+  readonly question: string
+  readonly answer: string
+}
+
+/** Characters of a question and an answer that the service takes. */
+const maxQuestionLength = 500
+const maxAnswerLength = 4_000
+
+const pairsOf = ({ answer, question }: Correction): CuratedForm["pairs"] => [
+  { question: question.slice(0, maxQuestionLength), answer: answer.slice(0, maxAnswerLength) }
+]
 
 /** The form of one kind of source. */
 interface OwnForm {
@@ -90,18 +109,22 @@ const nothing = {
   curated: emptyCurated,
   ...emptyReader
 }
+const storedOf = (kind: Kind, correction: Correction | undefined): typeof nothing =>
+  correction === undefined
+    ? { ...nothing, kind }
+    : { ...nothing, kind: "QA", curated: { ...emptyCurated, pairs: pairsOf(correction) } }
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
-const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {
+const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {
   const t = useText(words)
   const names = useText(shared)
   const everywhereWords = useText(everywhere)
   const queries = useQueryClient()
   const fileId = useId()
   const draft = useDraft({
-    name: `source.${agentId}`,
-    title: names.add,
-    stored: { ...nothing, kind: first },
+    name: correction === undefined ? `source.${agentId}` : `source.${agentId}.${correction.id}`,
+    title: correction?.title ?? names.add,
+    stored: storedOf(first, correction),
     unkept: ["secrets"]
   })
   const { change, value } = draft
@@ -202,15 +225,19 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
   const { errorOf, general } = useIssues<string>(add.error, [...places, ...readerPlaces(reader)])
   return (
     <Fields onSubmit={() => add.mutate()} problem={general}>
-      <Select
-        label={t.kind}
-        options={[
-          ...membersOf(forms).map((one) => [one, forms[one].title] as const),
-          ...registered.map((one) => [`reader:${one.name}` as const, said(one.title)] as const)
-        ]}
-        value={kind}
-        onChange={(chosen) => change({ kind: chosen })}
-      />
+      {correction === undefined ? (
+        <Select
+          label={t.kind}
+          options={[
+            ...membersOf(forms).map((one) => [one, forms[one].title] as const),
+            ...registered.map((one) => [`reader:${one.name}` as const, said(one.title)] as const)
+          ]}
+          value={kind}
+          onChange={(chosen) => change({ kind: chosen })}
+        />
+      ) : (
+        <p>{correction.help}</p>
+      )}
       {isReader(kind) ? null : forms[kind].fields(errorOf)}
       {reader === undefined ? null : (
         <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
@@ -242,7 +269,7 @@ const Form = ({ agentId, kind: first = "URL", onClose }: Omit<Props, "isOpen">) 
 export const AddSource = ({ isOpen, ...props }: Props) => {
   const names = useText(shared)
   return (
-    <Dialog title={names.add} isOpen={isOpen} onClose={props.onClose} wide>
+    <Dialog title={props.correction?.title ?? names.add} isOpen={isOpen} onClose={props.onClose} wide>
       <Form {...props} />
     </Dialog>
   )

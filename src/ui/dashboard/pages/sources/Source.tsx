@@ -40,6 +40,7 @@ import {
   useSaid
 } from "./ReaderFields.tsx"
 import { State } from "./State.tsx"
+import { Documents } from "./contents/Documents.tsx"
 import { Why } from "./Why.tsx"
 import { words as shared } from "./words.ts"
 
@@ -330,6 +331,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
               </p>
             )}
           </Card>
+          <Documents found={found} />
           <Card title={t.made}>
             <Facts found={found} />
           </Card>

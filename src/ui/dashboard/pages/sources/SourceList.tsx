@@ -1,10 +1,20 @@
 /** The sources of one agent, with their progress as it happens. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { type FormEvent, useState } from "react"
 import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
-import { isUntouched, type SourceItem, sources, syncSource } from "../../api/Sources.ts"
+import { membersOf } from "../../api/membersOf.ts"
+import {
+  isUntouched,
+  type SourceItem,
+  sources,
+  type SourceStatus,
+  type SourceType,
+  syncSource
+} from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
+import { Choice } from "../../components/Choices.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Table } from "../../components/Table.tsx"
@@ -12,6 +22,8 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
 import { AddSource } from "./AddSource.tsx"
+import { Bulk } from "./Bulk.tsx"
+import { TestSearch } from "./contents/TestSearch.tsx"
 import { State } from "./State.tsx"
 import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
@@ -35,11 +47,77 @@ const SyncNow = ({ source: { id, name } }: { readonly source: SourceItem }) => {
   )
 }
 
+const types = membersOf<SourceType>({
+  URL: true,
+  SITEMAP: true,
+  FILE: true,
+  IMAGE: true,
+  BULK_UPLOAD: true,
+  TEXT: true,
+  QA: true,
+  CONNECTOR: true
+})
+const statuses = membersOf<SourceStatus>({ PENDING: true, PROCESSING: true, READY: true, FAILED: true })
+
+interface Asked {
+  readonly q: string
+  readonly type: SourceType | "all"
+  readonly status: SourceStatus | "all"
+}
+
+const everything: Asked = { q: "", type: "all", status: "all" }
+
+interface FiltersProps {
+  readonly asked: Asked
+  readonly onChange: (asked: Asked) => void
+}
+
+const Filters = ({ asked, onChange }: FiltersProps) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const [typed, setTyped] = useState(asked.q)
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    onChange({ ...asked, q: typed.trim() })
+  }
+  return (
+    <div className={css["filters"]}>
+      <form role="search" aria-label={t.find} className={css["find"]} onSubmit={submit}>
+        <TextField compact label={t.find} placeholder={t.find} value={typed} onChange={setTyped} />
+        <Button type="submit">{common.search}</Button>
+      </form>
+      <Select
+        compact
+        label={t.type}
+        options={[["all", t.allTypes], ...types.map((type) => [type, t[type]] as const)]}
+        value={asked.type}
+        onChange={(type) => onChange({ ...asked, type })}
+      />
+      <Select
+        compact
+        label={t.status}
+        options={[["all", t.allStates], ...statuses.map((status) => [status, t[status]] as const)]}
+        value={asked.status}
+        onChange={(status) => onChange({ ...asked, status })}
+      />
+    </div>
+  )
+}
+
 export const SourceList = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { ago } = useFormat()
-  const query = useInfiniteQuery(sources(agentId))
+  const [asked, setAsked] = useState(everything)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const isFiltered = asked !== everything
+  const query = useInfiniteQuery(
+    sources(agentId, {
+      q: asked.q,
+      ...(asked.type === "all" ? {} : { type: asked.type }),
+      ...(asked.status === "all" ? {} : { status: asked.status })
+    })
+  )
   const [adding, setAdding] = useState(false)
   const mayChange = atLeast(user.role, "admin")
   const add = mayChange ? (
@@ -47,58 +125,98 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
       {t.add}
     </Button>
   ) : null
+  const choose = (ids: ReadonlyArray<string>, isChosen: boolean) =>
+    setChosen((now) => {
+      const next = new Set(now)
+      for (const id of ids) {
+        if (isChosen) next.add(id)
+        else next.delete(id)
+      }
+      return next
+    })
   return (
     <>
       <AddSource agentId={agentId} isOpen={adding} onClose={() => setAdding(false)} />
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.sources)
-          if (rows.length === 0) {
+          if (rows.length === 0 && !isFiltered) {
             return (
               <Empty title={t.empty} action={add}>
                 {t.emptyLead}
               </Empty>
             )
           }
+          const ids = rows.map(({ id }) => id)
+          const selected = rows.filter(({ id }) => chosen.has(id))
+          const choice = {
+            title: t.choose,
+            silent: true,
+            head: (
+              <Choice
+                label={t.chooseAll}
+                isSelected={rows.length > 0 && selected.length === rows.length}
+                isIndeterminate={selected.length > 0 && selected.length < rows.length}
+                onChange={(all) => choose(ids, all)}
+              />
+            ),
+            cell: ({ id, name }: SourceItem) => (
+              <Choice
+                label={t.chooseOne(name)}
+                isSelected={chosen.has(id)}
+                onChange={(one) => choose([id], one)}
+              />
+            )
+          }
           return (
             <>
-              <div className={css["bar"]}>{add}</div>
-              <Table
-                label={t.title}
-                rows={rows}
-                keyOf={({ id }) => id}
-                columns={[
-                  {
-                    title: common.name,
-                    cell: (row) => (
-                      <span className={css["name"]}>
-                        <Link href={`/sources/${row.id}`}>{row.name}</Link>
-                        {row.lastError === null ? null : (
-                          <span className={css["error"]}>
-                            <Why error={row.lastError} />
-                          </span>
-                        )}
-                      </span>
-                    )
-                  },
-                  { title: t.type, cell: ({ type }) => t[type] },
-                  {
-                    title: t.status,
-                    cell: (row) => (
-                      <span className={css["state"]}>
-                        <State source={row} />
-                        {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
-                      </span>
-                    )
-                  },
-                  {
-                    title: t.synced,
-                    end: true,
-                    whole: true,
-                    cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
-                  }
-                ]}
-              />
+              {atLeast(user.role, "agent") ? <TestSearch agentId={agentId} /> : null}
+              <div className={css["bar"]}>
+                <Filters asked={asked} onChange={setAsked} />
+                {add}
+              </div>
+              <Bulk chosen={selected} onChange={setChosen} />
+              {rows.length === 0 ? (
+                <p className={css["none"]}>{t.noneFound}</p>
+              ) : (
+                <Table
+                  label={t.title}
+                  rows={rows}
+                  keyOf={({ id }) => id}
+                  columns={[
+                    ...(mayChange ? [choice] : []),
+                    {
+                      title: common.name,
+                      cell: (row) => (
+                        <span className={css["name"]}>
+                          <Link href={`/sources/${row.id}`}>{row.name}</Link>
+                          {row.lastError === null ? null : (
+                            <span className={css["error"]}>
+                              <Why error={row.lastError} />
+                            </span>
+                          )}
+                        </span>
+                      )
+                    },
+                    { title: t.type, cell: ({ type }) => t[type] },
+                    {
+                      title: t.status,
+                      cell: (row) => (
+                        <span className={css["state"]}>
+                          <State source={row} />
+                          {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
+                        </span>
+                      )
+                    },
+                    {
+                      title: t.synced,
+                      end: true,
+                      whole: true,
+                      cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
+                    }
+                  ]}
+                />
+              )}
             </>
           )
         }}

@@ -35,7 +35,14 @@ export const words = texts(
     READY: "Ready",
     FAILED: "Failed",
     QUEUED: "Queued",
-    passages: (count: number) => (count === 1 ? "1 passage" : `${count} passages`)
+    passages: (count: number) => (count === 1 ? "1 passage" : `${count} passages`),
+    find: "Find a source by its name",
+    allTypes: "All types",
+    allStates: "All states",
+    noneFound: "No source is like that.",
+    choose: "Select",
+    chooseAll: "Select all that are shown",
+    chooseOne: (name: string) => `Select ${name}`
   },
   {
     title: "Quellen",
@@ -68,7 +75,14 @@ export const words = texts(
     READY: "Bereit",
     FAILED: "Fehlgeschlagen",
     QUEUED: "In der Warteschlange",
-    passages: (count: number) => (count === 1 ? "1 Abschnitt" : `${count} Abschnitte`)
+    passages: (count: number) => (count === 1 ? "1 Abschnitt" : `${count} Abschnitte`),
+    find: "Quelle nach Namen finden",
+    allTypes: "Alle Arten",
+    allStates: "Jeder Stand",
+    noneFound: "Keine Quelle ist so.",
+    choose: "Auswählen",
+    chooseAll: "Alle gezeigten auswählen",
+    chooseOne: (name: string) => `${name} auswählen`
   }
 )
 

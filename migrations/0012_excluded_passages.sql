@@ -1,0 +1,16 @@
+-- Texts that nobody is to find in a source. A sync makes new chunks, which are recognized by their text: whatever its new
+-- chunks say that stands here is not found either.
+create table passage_exclusions (
+  tenant_id text not null,
+  source_id text not null,
+  -- SHA-256 of a chunk's content in UTF-8.
+  text_hash bytea not null,
+  agent_id text not null,
+  created_at timestamptz not null default now(),
+  primary key (tenant_id, source_id, text_hash),
+  foreign key (tenant_id, source_id) references sources (tenant_id, id) on delete cascade
+);
+create index passage_exclusions_agent on passage_exclusions (tenant_id, agent_id);
+
+-- Its text stands there: it keeps no version and no vector, so that no search finds it.
+alter table chunks add column excluded boolean not null default false;

@@ -1,0 +1,104 @@
+/** What was read from sources, for the dashboard: documents, passages, what cited them, and a search that shows its scores. */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as Schema from "effect/Schema"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { AgentId, ChunkId, DocumentId, SourceId } from "../../../domain/Ids.ts"
+import {
+  Citing,
+  FoundPassage,
+  Passage,
+  PassageSearch,
+  SourceDocument
+} from "../../../domain/knowledge/Content.ts"
+import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { trimmed } from "../../../domain/Text.ts"
+import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { failure, success } from "../../Envelope.ts"
+
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+const passagePath = Schema.Struct({ id: SourceId, passage: ChunkId })
+
+export const DocumentPage = Schema.Struct({
+  documents: Schema.Array(SourceDocument),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+/** In the order in which they were read. */
+const documents = HttpApiEndpoint.get("documents", "/sources/:id/documents")
+  .setPath(Schema.Struct({ id: SourceId }))
+  .setUrlParams(
+    Schema.Struct({
+      /** Part of the title or the address. */
+      q: optional(trimmed(200)),
+      limit: limitParam(100),
+      cursor: cursorParam
+    })
+  )
+  .addSuccess(success(DocumentPage))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export const DocumentContent = Schema.Struct({
+  document: SourceDocument,
+  passages: Schema.Array(Passage),
+  nextCursor: Schema.NullOr(Schema.String)
+})
+
+/** The document with its passages in reading order. */
+const document = HttpApiEndpoint.get("document", "/sources/:id/documents/:document")
+  .setPath(Schema.Struct({ id: SourceId, document: DocumentId }))
+  .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
+  .addSuccess(success(DocumentContent))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "viewer")
+
+export const Citations = Schema.Struct({ turns: Schema.Array(Citing) })
+
+/** The newest turns whose replies cite the passage, newest first. */
+const citations = HttpApiEndpoint.get("citations", "/sources/:id/passages/:passage/citations")
+  .setPath(passagePath)
+  .addSuccess(success(Citations))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+export const ExcludedPassage = Schema.Struct({ id: ChunkId, excluded: Schema.Boolean })
+
+/** No search finds it any more, nor an equal text that a later sync of the source reads. */
+const exclude = HttpApiEndpoint.post("exclude", "/sources/:id/passages/:passage/exclude")
+  .setPath(passagePath)
+  .addSuccess(success(ExcludedPassage))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Takes an exclusion back. */
+const restore = HttpApiEndpoint.post("restore", "/sources/:id/passages/:passage/restore")
+  .setPath(passagePath)
+  .addSuccess(success(ExcludedPassage))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+export const FoundPassages = Schema.Struct({
+  /** Best first. */
+  passages: Schema.Array(FoundPassage),
+  /** True when the question could not be compared by its meaning now. */
+  byWordsAlone: Schema.Boolean
+})
+
+/** What a turn's search finds for a question, without an answer. */
+const search = HttpApiEndpoint.post("search", "/agents/:id/passages/search")
+  .setPath(Schema.Struct({ id: AgentId }))
+  .setPayload(PassageSearch)
+  .addSuccess(success(FoundPassages))
+  .addError(failure(ValidationError, NotFound))
+  .annotate(RequiredRole, "agent")
+
+const contents = <const Id extends string>(id: Id) =>
+  HttpApiGroup.make(id).add(documents).add(document).add(citations).add(exclude).add(restore).add(search)
+
+export class ContentsApi extends contents("contents").prefix("/api").middleware(SessionAuth) {}
+
+export class ManagedContentsApi extends contents("managedContents")
+  .prefix("/api/manage/v1")
+  .middleware(ManageAuth)
+  .annotateEndpoints(Managed, "sources") {}

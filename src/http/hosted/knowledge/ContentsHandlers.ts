@@ -1,0 +1,66 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Effect from "effect/Effect"
+import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
+import { Contents } from "../../../usecases/knowledge/Contents.ts"
+import { SourceScopes } from "../../../usecases/knowledge/SourceScopes.ts"
+import { Api, type GroupHandlers } from "../../Api.ts"
+import { CurrentUser } from "../../Auth.ts"
+import * as Cursor from "../../Cursor.ts"
+import { actor } from "../accounts/Actor.ts"
+
+/** What was read from the sources of the tenant's agents. */
+const group = (handlers: GroupHandlers<"contents">) =>
+  Effect.gen(function* () {
+    const contents = yield* Contents
+    const scopes = yield* SourceScopes
+    const audit = yield* AuditTrail
+    return handlers
+      .handle("documents", ({ path: { id }, urlParams: { q, limit = 50, cursor } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          const of = { scope: scope.agentId, route: "/api/sources/:id/documents", filter: { id, q } }
+          const after = yield* Cursor.open(of, cursor)
+          const { rows, next } = yield* contents.documents(scope, id, { text: q, after, limit })
+          return { documents: rows, nextCursor: yield* Cursor.seal(of, next) }
+        })
+      )
+      .handle("document", ({ path: { document, id }, urlParams: { limit = 50, cursor } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          const of = {
+            scope: scope.agentId,
+            route: "/api/sources/:id/documents/:document",
+            filter: { id, document }
+          }
+          const after = Number((yield* Cursor.open(of, cursor)) ?? -1)
+          const { next, ...page } = yield* contents.document(scope, id, document, { after, limit })
+          return { ...page, nextCursor: yield* Cursor.seal(of, next === null ? null : String(next)) }
+        })
+      )
+      .handle("citations", ({ path: { id, passage } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopes.ofSource(yield* CurrentUser, id)
+          return { turns: yield* contents.citing(scope, id, passage) }
+        })
+      )
+      .handle("exclude", ({ path: { id, passage } }) =>
+        Effect.gen(function* () {
+          const change = contents.exclude(yield* scopes.ofSource(yield* CurrentUser, id), id, passage)
+          return yield* audit.change(yield* actor, "passage.exclude", change, () => passage)
+        })
+      )
+      .handle("restore", ({ path: { id, passage } }) =>
+        Effect.gen(function* () {
+          const change = contents.restore(yield* scopes.ofSource(yield* CurrentUser, id), id, passage)
+          return yield* audit.change(yield* actor, "passage.restore", change, () => passage)
+        })
+      )
+      .handle("search", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          return yield* contents.find(yield* scopes.ofAgent(yield* CurrentUser, id), payload)
+        })
+      )
+  })
+
+export const ContentsHandlers = HttpApiBuilder.group(Api, "contents", group)
+export const ManagedContentsHandlers = HttpApiBuilder.group(Api, "managedContents", group)

@@ -1,0 +1,116 @@
+/** The documents of a source, with a search among them. */
+import { useInfiniteQuery } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { Link } from "wouter"
+import { documents } from "../../../api/sources/Contents.ts"
+import type { SourceDetail } from "../../../api/Sources.ts"
+import { Badge } from "../../../components/Badge.tsx"
+import { Button } from "../../../components/Button.tsx"
+import { TextField } from "../../../components/Field.tsx"
+import { Card, Loaded } from "../../../components/Page.tsx"
+import { Table } from "../../../components/Table.tsx"
+import { everywhere } from "../../../text/everywhere.ts"
+import { useFormat } from "../../../text/Format.ts"
+import { texts, useText } from "../../../text/Language.tsx"
+import css from "./Contents.module.css"
+
+const words = texts(
+  {
+    title: "Content",
+    find: "Find a document",
+    findHelp: "Part of its title or its address.",
+    document: "Document",
+    passages: "Passages",
+    read: "Read",
+    excluded: (count: string) => `${count} excluded`,
+    none: "Nothing has been read yet.",
+    noneFound: "No document has that in its title or its address."
+  },
+  {
+    title: "Inhalt",
+    find: "Dokument finden",
+    findHelp: "Teil des Titels oder der Adresse.",
+    document: "Dokument",
+    passages: "Abschnitte",
+    read: "Gelesen",
+    excluded: (count: string) => `${count} ausgenommen`,
+    none: "Noch wurde nichts gelesen.",
+    noneFound: "Kein Dokument hat das in Titel oder Adresse."
+  }
+)
+
+export const Documents = ({ found }: { readonly found: SourceDetail }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { ago, number } = useFormat()
+  const [typed, setTyped] = useState("")
+  const [asked, setAsked] = useState("")
+  const query = useInfiniteQuery(
+    documents(found.id, asked, `${found.latestJob?.id} ${found.latestJob?.status}`)
+  )
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    setAsked(typed.trim())
+  }
+  return (
+    <Card title={t.title}>
+      <Loaded query={query}>
+        {({ pages }) => {
+          const rows = pages.flatMap((page) => page.documents)
+          if (rows.length === 0 && asked === "") return <p className={css["soft"]}>{t.none}</p>
+          return (
+            <>
+              {rows.length < 8 && asked === "" ? null : (
+                <form role="search" className={css["search"]} onSubmit={submit}>
+                  <TextField label={t.find} placeholder={t.findHelp} value={typed} onChange={setTyped} />
+                  <Button type="submit">{common.search}</Button>
+                </form>
+              )}
+              {rows.length === 0 ? (
+                <p className={css["soft"]}>{t.noneFound}</p>
+              ) : (
+                <Table
+                  label={t.title}
+                  rows={rows}
+                  keyOf={({ id }) => id}
+                  columns={[
+                    {
+                      title: t.document,
+                      cell: ({ id, title, uri }) => (
+                        <span className={css["name"]}>
+                          <Link lang="" href={`/sources/${found.id}/documents/${id}`}>
+                            {title === "" ? uri : title}
+                          </Link>
+                          <span className={css["soft"]}>{uri}</span>
+                        </span>
+                      )
+                    },
+                    {
+                      title: t.passages,
+                      end: true,
+                      whole: true,
+                      cell: ({ excluded, passages }) => (
+                        <>
+                          {excluded === 0 ? null : (
+                            <>
+                              <Badge tone="warn">{t.excluded(number(excluded))}</Badge>{" "}
+                            </>
+                          )}
+                          {number(passages)}
+                        </>
+                      )
+                    },
+                    { title: t.read, end: true, whole: true, cell: ({ readAt }) => ago(readAt) }
+                  ]}
+                />
+              )}
+            </>
+          )
+        }}
+      </Loaded>
+      {query.hasNextPage ? (
+        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      ) : null}
+    </Card>
+  )
+}

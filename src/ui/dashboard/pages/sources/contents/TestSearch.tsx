@@ -1,0 +1,78 @@
+/** A question, and the passages that an agent's search finds for it. */
+import { useMutation } from "@tanstack/react-query"
+import { type FormEvent, useState } from "react"
+import { searchPassages } from "../../../api/sources/Contents.ts"
+import { Button } from "../../../components/Button.tsx"
+import { TextField } from "../../../components/Field.tsx"
+import { Card } from "../../../components/Page.tsx"
+import { Passages } from "../../../components/Passages.tsx"
+import { Problem } from "../../../components/Problem.tsx"
+import { texts, useText } from "../../../text/Language.tsx"
+import css from "./Contents.module.css"
+
+const words = texts(
+  {
+    title: "Test the search",
+    question: "Question",
+    placeholder: "As a customer would ask it",
+    find: "Find passages",
+    none: "No passage was found. Add a source that tells, or ask with other words.",
+    byWordsAlone:
+      "The question could not be compared by its meaning just now: these were found by words alone."
+  },
+  {
+    title: "Suche ausprobieren",
+    question: "Frage",
+    placeholder: "So, wie Kunden fragen würden",
+    find: "Abschnitte finden",
+    none: "Kein Abschnitt gefunden. Bitte eine Quelle hinzufügen, die es sagt, oder anders fragen.",
+    byWordsAlone:
+      "Die Frage ließ sich gerade nicht nach ihrem Sinn vergleichen: Diese wurden allein nach Wörtern gefunden."
+  }
+)
+
+/** Passages that are shown. */
+const maxFound = 8
+
+export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
+  const t = useText(words)
+  const [query, setQuery] = useState("")
+  const search = useMutation({
+    mutationFn: () => searchPassages(agentId, { query: query.trim(), topK: maxFound })
+  })
+  const submit = (event: FormEvent) => {
+    event.preventDefault()
+    if (query.trim() !== "") search.mutate()
+  }
+  const found = search.data?.passages ?? []
+  return (
+    <Card title={t.title}>
+      <form className={css["search"]} onSubmit={submit}>
+        <TextField
+          label={t.question}
+          placeholder={t.placeholder}
+          maxLength={1_000}
+          value={query}
+          onChange={setQuery}
+        />
+        <Button type="submit" busy={search.isPending}>
+          {t.find}
+        </Button>
+      </form>
+      {search.error === null ? null : <Problem problem={search.error} />}
+      {search.data === undefined ? null : (
+        <div role="status">
+          {search.data.byWordsAlone ? <p className={css["soft"]}>{t.byWordsAlone}</p> : null}
+          {found.length === 0 ? <p className={css["soft"]}>{t.none}</p> : null}
+        </div>
+      )}
+      {found.length === 0 ? null : (
+        <Passages
+          passages={found.map(({ id, ...passage }, place) => ({ ...passage, index: place + 1, chunkId: id }))}
+          found={found}
+          linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
+        />
+      )}
+    </Card>
+  )
+}

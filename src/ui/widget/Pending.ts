@@ -1,0 +1,31 @@
+/** What became of the message that is on its way, as far as what is stored tells. */
+import type { Message } from "./Client.ts"
+import type { Kept } from "./Memory.ts"
+import type { View } from "./View.ts"
+
+type Pending = NonNullable<Kept["pending"]>
+
+/** The message as it is stored, and what came after it; nothing where it is not stored. */
+export const ofPending = (
+  { after, again, message }: Pending,
+  messages: ReadonlyArray<Message>
+): ReadonlyArray<Message> => {
+  const repeated = messages.findIndex(({ id }) => id === again)
+  if (again !== undefined) return repeated < 0 ? [] : messages.slice(repeated)
+  const fresh = messages.slice(messages.findIndex(({ id }) => id === after) + 1)
+  const mine = fresh.findIndex(({ content, role }) => role === "user" && content === message.trim())
+  return mine < 0 ? [] : fresh.slice(mine)
+}
+
+/** True when what is stored may be shown instead of what is live. */
+export const isSettled = (
+  live: View["live"],
+  pending: Pending | undefined,
+  messages: ReadonlyArray<Message>,
+  state: View["state"]
+): boolean => {
+  if (live === null) return true
+  if (live.phase === "streaming" || pending === undefined) return false
+  const [mine, ...others] = ofPending(pending, messages)
+  return mine !== undefined && (others.length > 0 || state !== "AI_ACTIVE")
+}

@@ -1,0 +1,105 @@
+/** A source as content: its documents and passages, what cited them, and which of them nobody is to find. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { JobQueue } from "../../capabilities/JobQueue.ts"
+import { VectorSearch } from "../../capabilities/VectorSearch.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
+import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
+import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import type { PassageSearch } from "../../domain/knowledge/Content.ts"
+import { SourceStore } from "../../store/knowledge/Sources.ts"
+import { ContentStore, maxExclusions } from "../../store/knowledge/Contents.ts"
+
+const missingDocument = () =>
+  new NotFound({ message: "The source has no such document. A sync may have replaced it." })
+const missingPassage = () =>
+  new NotFound({ message: "The source has no such passage. A sync may have replaced it." })
+const missingSource = () => new NotFound({ message: "The agent has no such source." })
+const full = () =>
+  new Conflict({
+    message: `A source has ${maxExclusions} excluded passages at most. Take some back, or leave their pages out.`
+  })
+
+export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Contents", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const store = yield* ContentStore
+    const sources = yield* SourceStore
+    const queue = yield* JobQueue
+    const { search } = yield* VectorSearch
+
+    /** The document with a page of its passages, in reading order; `next` is the place behind which the next page begins. */
+    const document = Effect.fn("Contents.document")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: DocumentId,
+      { after, limit }: { readonly after: number; readonly limit: number }
+    ) {
+      const found = yield* store.document(scope, sourceId, id)
+      if (Option.isNone(found)) return yield* missingDocument()
+      const rows = yield* store.passages(scope, sourceId, id, { after, limit })
+      const passages = rows.slice(0, limit)
+      const next = rows.length > limit ? (passages.at(-1)?.ordinal ?? null) : null
+      return { document: found.value, passages, next }
+    })
+
+    const citing = Effect.fn("Contents.citing")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: ChunkId
+    ) {
+      if (!(yield* store.has(scope, sourceId, id))) return yield* missingPassage()
+      return yield* store.citing(scope, sourceId, id)
+    })
+
+    /** No search finds the passage from the answer on, nor an equal one of the source that a later sync reads. */
+    const exclude = Effect.fn("Contents.exclude")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: ChunkId
+    ) {
+      const outcome = yield* store.exclude(scope, sourceId, id)
+      if (outcome === "missing") return yield* missingPassage()
+      if (outcome === "full") return yield* full()
+      return { id, excluded: true }
+    })
+
+    /** Found by its words from the answer on, and by its meaning once a job has made its vector. */
+    const restore = Effect.fn("Contents.restore")(function* (
+      scope: AgentScope,
+      sourceId: SourceId,
+      id: ChunkId
+    ) {
+      const { tenantId } = scope
+      yield* Effect.gen(function* () {
+        const outcome = yield* store.restore(scope, sourceId, id)
+        if (outcome === "missing") return yield* missingPassage()
+        if (outcome === "changed")
+          yield* queue.enqueue("embedding", { tenantId, sourceId }, { serialKey: sourceId })
+      }).pipe(
+        sql.withTransaction,
+        Effect.catchTags({
+          SqlError: Effect.die,
+          JobQueueError: () =>
+            new ServiceUnavailable({ message: "The job cannot be queued now. Try again later." })
+        })
+      )
+      return { id, excluded: false }
+    })
+
+    /** What a turn's search finds for the question, with the parts of each score. */
+    const find = Effect.fn("Contents.find")(function* (scope: AgentScope, request: PassageSearch) {
+      const { query: text, sourceId, topK } = request
+      if (sourceId !== undefined && (yield* sources.find(scope, sourceId)) === null)
+        return yield* missingSource()
+      const filter = sourceId === undefined ? undefined : { sourceIds: [sourceId] }
+      const query = { text, topK, minScore: 0, filter }
+      const { chunks, degraded } = yield* search({ ...scope, sourceScope: null }, query)
+      const passages = chunks.map(({ ordinal: _, ...passage }) => passage)
+      return { passages, byWordsAlone: degraded }
+    })
+
+    return { documents: store.documents, document, citing, exclude, restore, find } as const
+  })
+}) {}
