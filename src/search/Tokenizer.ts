@@ -137,7 +137,7 @@ const addPieces = (terms: Array<string>, run: string): void => {
   else if (!isFunctionWord(whole)) {
     const isLatin = latin.test(unaccented(whole))
     const mark = isLatin ? pieceMark : ""
-    // Short words in Latin script often differ only in their accents.
+    // Short words in Latin script keep their accents, because they often differ in nothing else.
     const short = isLatin && Array.from(whole).length <= pieceLength
     const letters = short ? [whole] : Array.from(unaccented(whole))
     if (letters.length <= pieceLength) return void terms.push(mark + letters.join(""))

@@ -44,13 +44,13 @@ const Consent = Schema.Struct({
 
 const look = {
   /**
-   * Color of button and messages. Text on it is black or white, whichever has more contrast. Null uses the widget's
+   * Color of button and messages. Text on it is black or white, whichever is easier to read. Null uses the widget's
    * default.
    */
   color: Schema.NullOr(Color),
   avatar: Schema.NullOr(Avatar),
   position: Schema.Literal("left", "right"),
-  /** Null uses the agent's name or greeting. */
+  /** Null uses the agent's greeting. */
   greeting: Schema.NullOr(trimmed(500)),
   /** Suggested questions, shown until the first message. */
   suggestions: Schema.Array(trimmed(120)).pipe(Schema.maxItems(4)),

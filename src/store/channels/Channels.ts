@@ -1,4 +1,4 @@
-/** Accounts at messaging providers, and the agents behind them. Tokens are sealed before they get here. */
+/** Accounts at messaging providers, and their agents. The caller seals tokens. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -14,7 +14,7 @@ import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** What the provider tells of an account. */
+/** Details of an account from the provider. */
 export const ChannelProfile = Schema.Record({ key: Schema.String, value: Schema.String })
 
 const Row = Schema.Struct({
@@ -25,7 +25,7 @@ const Row = Schema.Struct({
   externalId: Schema.String,
   /** Sealed. */
   accessToken: Schema.String,
-  /** Sealed, as JSON; null without any. */
+  /** Sealed, as JSON; null if there are none. */
   secrets: Schema.NullOr(Schema.String),
   profile: ChannelProfile,
   active: Schema.Boolean,
@@ -56,7 +56,7 @@ const Changes = Schema.Struct({
 })
 export type ChannelChanges = Partial<typeof Changes.Type>
 
-/** Another active configuration has the account: the index decides between concurrent requests. */
+/** Another active configuration has the account. The unique index decides between concurrent requests. */
 const isTaken = (error: unknown) =>
   error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
 
@@ -152,7 +152,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
     })
 
-    /** None when the account has an active configuration already and this would be another. */
+    /** None when the account already has an active configuration and this would be another. */
     const insert = (
       { tenantId, agentId }: AgentScope,
       row: Pick<
@@ -162,8 +162,8 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
 
     /**
-     * Sets what `changes` names; none when it would be the account's second active configuration, is gone, or its version is
-     * not `expected`.
+     * Sets the fields in `changes`. None when it would be the account's second active configuration, does not exist, or
+     * its version is not `expected`.
      */
     const update = (
       { tenantId }: TenantScope,
@@ -185,18 +185,18 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Of the tenant's own. */
+    /** Limited to the tenant's configurations. */
     const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOwn({ tenantId, id }))
 
     /**
-     * For the workers: the configuration that reaches the account of `id` now, which is the tenant's active
-     * configuration, else that one. Its token is sealed for `channel-token`.
+     * For the workers: the tenant's active configuration of the account of `id`, else `id` itself. Its token is sealed
+     * for `channel-token`.
      */
     const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOne({ tenantId, id }))
 
-    /** Every active configuration of a provider's account, of all tenants: routing needs exactly one. */
+    /** Every active configuration of a provider's account, of all tenants. Routing needs exactly one. */
     const byAccount = (
       channel: MessagingChannel,
       externalId: string
@@ -212,11 +212,11 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((found) => pageOf(found, limit))
       )
 
-    /** Of all agents, oldest first. */
+    /** Accounts of all agents, oldest first. */
     const ofTenant = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
       Effect.orDie(selectTenant(tenantId))
 
-    /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
+    /** False when the tenant has no such configuration. Its conversations stay, but can no longer be answered. */
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
       sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
         Effect.orDie,
