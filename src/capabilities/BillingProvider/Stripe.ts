@@ -1,4 +1,4 @@
-/** Stripe's signed webhooks, verified by its own package. Nothing is asked of its servers. */
+/** Stripe's signed webhooks, verified by its own package. It sends no requests to Stripe. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -10,10 +10,13 @@ import * as Json from "../../domain/Json.ts"
 import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
-/** Seconds that a signature may be older or, by the provider's clock, newer than now. */
+/** Maximum difference, in seconds, between the time of a signature and now, in either direction. */
 const tolerance = 300
 
-/** The package takes any signature that is not too old, and reads `t=` leniently: here it is one whole number, and near now. */
+/**
+ * The package accepts signatures from the future, and parses `t=` leniently. Here `t` must be one whole number near
+ * now.
+ */
 const isTimely = (signature: string, now: number): boolean => {
   const [time, ...others] = signature.split(",").filter((item) => item.startsWith("t="))
   const [, seconds] = /^t=(\d{1,12})$/.exec(time ?? "") ?? []
@@ -25,7 +28,7 @@ const unsigned = () =>
 
 const make = (secret: Redacted.Redacted) =>
   Effect.gen(function* () {
-    // A fifth of a second that only those who sell have to wait for.
+    // Loaded on demand, because it takes 0.2 seconds and few installations need it.
     const { Stripe } = yield* Effect.promise(() => import("stripe"))
     const verify = (body: Uint8Array, signature: string, now: number) =>
       Effect.try({
@@ -39,7 +42,7 @@ const make = (secret: Redacted.Redacted) =>
             undefined,
             now
           ) === true,
-        // What it throws holds the body.
+        // The thrown error contains the body.
         catch: unsigned
       })
     return BillingProvider.of({
@@ -50,7 +53,7 @@ const make = (secret: Redacted.Redacted) =>
     })
   })
 
-/** Without the endpoint's secret no event is read: 503 NOT_CONFIGURED. */
+/** Without the endpoint's secret every event fails: 503 NOT_CONFIGURED. */
 export const layerStripe = (secret: Option.Option<Redacted.Redacted>) =>
   Layer.effect(
     BillingProvider,

@@ -12,7 +12,7 @@ const goodbye = "X".charCodeAt(0)
 
 export class EngineSocket extends Duplex {
   readonly #engine: Engine
-  /** Messages of an incomplete request. The engine gets them together. */
+  /** The messages of an incomplete request. The engine gets a whole request at once. */
   #held: Array<Uint8Array> = []
 
   constructor(engine: Engine) {

@@ -12,7 +12,7 @@ const Word = Schema.Union(
   Schema.TaggedStruct("Refused", { message: Schema.String }),
   /** Replaces an answer. */
   Schema.TaggedStruct("Failed", { message: Schema.String }),
-  /** Replaces an answer: the engine has ended by itself. Without a waiting request: it was closed. */
+  /** Replaces an answer: the engine has ended. It ended by itself unless it was told to close. */
   Schema.TaggedStruct("Ended", {})
 )
 export type Word = typeof Word.Type

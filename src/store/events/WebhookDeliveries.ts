@@ -59,7 +59,9 @@ export const Taken = Schema.Struct({
   secrets: Schema.Array(Schema.String),
   /** Number of consecutive failed calls of the endpoint. */
   failures: Schema.Int,
-  /** Milliseconds until the endpoint may be called, if another delivery is trying it or it is paused; else null. */
+  /**
+   * Milliseconds until the endpoint may be called, if it keeps failing and this delivery may not try it now; else null.
+   */
   pausedMs: Schema.NullOr(Schema.Number),
   type: Schema.String,
   agentId: Schema.NullOr(Schema.String),
