@@ -1,4 +1,6 @@
-/** Entry of the recognition's worker thread: one image a message, one answer each. The library adds a thread of its own. */
+/**
+ * Entry of the recognition's worker thread: one message per image, one per answer. The library starts another thread.
+ */
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import { parentPort } from "node:worker_threads"
@@ -7,7 +9,7 @@ import * as Schema from "effect/Schema"
 import Tesseract from "tesseract.js"
 import { type Answer, Job } from "../capabilities/TextRecognition/Messages.ts"
 
-/** The English model comes with a package: nothing is fetched, nothing is written. */
+/** The English model comes with a package. Nothing is downloaded or written. */
 const langPath = path.join(
   path.dirname(createRequire(import.meta.url).resolve("@tesseract.js-data/eng/package.json")),
   "4.0.0_best_int"
