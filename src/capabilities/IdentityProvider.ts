@@ -44,8 +44,8 @@ export class IdentityProvider extends Context.Tag("capabilities/IdentityProvider
   IdentityProvider,
   {
     /**
-     * The address of the provider's page for one sign-in, prefilled with `email`, and the data that {@link
-     * IdentityProvider} `finish` needs.
+     * The address of the provider's page for one sign-in, prefilled with `email`, and the data that
+     * {@link IdentityProvider} `finish` needs.
      */
     readonly begin: (
       client: IdentityClient,

@@ -63,7 +63,7 @@ const kinds: ReadonlyArray<Kind> = [
     account: "Page id",
     channel: messenger,
     normalize: Messenger.normalize,
-    // The API accepts any token for reading a Page, but only the Page's own token is "me".
+    // Any token can read a Page by its id, but `me` is the Page only for the Page's own token.
     self: () => "me"
   }
 ]

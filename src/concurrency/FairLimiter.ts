@@ -10,9 +10,9 @@
  *   else needs them. They are revoked, the oldest first, from the owner that holds most, and within that owner from the
  *   part (such as a visitor of a tenant) that holds most.
  *
- * The class is synchronous, for Node's events, and never yields. {@link FairLimiter.withPermit} and {@link
- * FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner without permits and
- * waiters uses no memory.
+ * The class is synchronous, for Node's events, and never yields. {@link FairLimiter.withPermit} and
+ * {@link FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner without permits
+ * and waiters uses no memory.
  */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"

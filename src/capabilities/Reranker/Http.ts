@@ -1,6 +1,6 @@
 /**
- * Any provider or server with the common `/rerank` API. Request: `{ model, query, documents, top_n }`. Answer: `{
- * results: [{ index, relevance_score }] }`.
+ * Any provider or server with the common `/rerank` API. Request: `{ model, query, documents, top_n }`. Answer:
+ * `{ results: [{ index, relevance_score }] }`.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"

@@ -73,9 +73,9 @@ export interface HybridQuery {
   /** Candidates by meaning come from the index, which may miss some. */
   readonly approximate: boolean
   /**
-   * Number of candidates with the highest possible scores, by their cosine and the maximum score of their words. {@link
-   * isCertain} tells whether another chunk could have been found. If omitted, the best by words and the best by meaning
-   * are candidates.
+   * Number of candidates with the highest possible scores, by their cosine and the maximum score of their words.
+   * {@link isCertain} tells whether another chunk could have been found. If omitted, the best by words and the best by
+   * meaning are candidates.
    */
   readonly bounded?: Bounded
 }

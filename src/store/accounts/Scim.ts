@@ -102,8 +102,8 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     }, Effect.orDie)
 
     /**
-     * Oldest first, with the total count; members only on request. A page ends before its groups have more than {@link
-     * maxMembers} members together.
+     * Oldest first, with the total count; members only on request. A page ends before its groups have more than
+     * {@link maxMembers} members together.
      */
     const groups = Effect.fn("ScimStore.groups")(function* (
       { tenantId }: TenantScope,
