@@ -69,7 +69,7 @@ function* locationsIn(xml: string): Generator<undefined, ReadonlyArray<Location>
   return found
 }
 
-/** The non-empty lines, as far as the limit; one is enough to see that a text is not a list of addresses. */
+/** The first non-empty lines, up to the limit of locations. */
 const linesIn = (text: string): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (let at = 0; at < text.length && lines.length < maxLocations;) {

@@ -1,4 +1,4 @@
-/** Source type URL: a page, and with `maxDepth` the pages that it links to. */
+/** Source type URL: a page, and with `maxDepth` the site around it. */
 import type { UrlConfig } from "../domain/knowledge/Source.ts"
 import { crawl } from "./Crawl.ts"
 import { withoutFragment } from "./Fetch.ts"

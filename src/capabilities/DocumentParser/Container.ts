@@ -29,8 +29,8 @@ export interface Container {
 }
 
 /**
- * The parts of `bytes` that `wanted` selects. The sizes in the directory, whether true or not, limit the bytes read and
- * written. Overlapping parts are refused, because a small file could be unpacked any number of times.
+ * The parts of `bytes` that `wanted` selects. The declared sizes, whether true or not, bound the output. The packed
+ * sizes must fit the file: overlapping parts would let a small file be unpacked any number of times.
  */
 const unpack = (bytes: Uint8Array, wanted: (name: string, size: number) => boolean) => {
   let left = maxBytes

@@ -59,7 +59,7 @@ const broken = new ParseError({
 
 const mebibyte = 1024 * 1024
 const watchInterval = Duration.millis(25)
-/** Growth of the process that is always allowed for a document. */
+/** Growth that is allowed even if the process then exceeds `processMb`. */
 const minGrowthBytes = 96 * mebibyte
 /** Number of bytes read, or characters produced, after which a thread ends to free its memory. */
 const maxThreadBytes = 4 * mebibyte

@@ -26,7 +26,7 @@ interface Seen {
 export interface HotAgentsOptions {
   /** Number of searches per minute from which an agent is held. */
   readonly often: number
-  /** Maximum number of chunks of an agent. */
+  /** Maximum number of chunks of an agent that is held. */
   readonly largest: number
 }
 

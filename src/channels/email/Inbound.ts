@@ -13,7 +13,7 @@ import { spoken } from "./Spoken.ts"
 
 const channel = "email"
 
-/** Maximum length of an address that fits, with the thread, into an alias. */
+/** Maximum length of a sender's address, which becomes part of an alias. */
 const maxAddressLength = 200
 const maxSubjectLength = 500
 /** Maximum length of a mail id that is repeated in a reply. */

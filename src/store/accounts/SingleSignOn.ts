@@ -74,7 +74,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     const find = ({ tenantId }: TenantScope) =>
       select(tenantId).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.find"))
 
-    /** The tenant that has confirmed the domain, while it has a connection. */
+    /** The tenant of a confirmed domain, while it has a connection. */
     const tenantOf = (domain: string) =>
       selectByDomain(domain).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.tenantOf"))
 

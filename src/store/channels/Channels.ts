@@ -185,7 +185,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Limited to the tenant's configurations. */
+    /** The configuration, if it is the tenant's. */
     const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOwn({ tenantId, id }))
 

@@ -51,7 +51,7 @@ type Remedy = readonly [
   remedy: (role: string, named: string, kind: string) => string
 ]
 
-/** The first match is used. `message` may capture a name, and its kind. */
+/** The first entry whose SQLSTATE and message match is used. `message` may capture a name, and its kind. */
 const remedies: ReadonlyArray<Remedy> = [
   [
     /^42501$/u,

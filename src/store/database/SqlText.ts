@@ -25,7 +25,10 @@ export const statementsOf = (text: string): ReadonlyArray<string> => cut(text, "
 /** The parts of a comma-separated list. */
 export const partsOf = (text: string): ReadonlyArray<string> => cut(text, ",")
 
-/** The words of a statement in lower case with single spaces. Quoted names are kept, quoted values are dropped. */
+/**
+ * The words of a statement in lower case with single spaces. Quoted names and texts are kept, dollar-quoted bodies
+ * become empty.
+ */
 export const wordsOf = (statement: string): string => {
   const pieces: Array<string> = []
   for (const [piece] of statement.matchAll(token)) {

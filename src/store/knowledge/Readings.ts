@@ -88,8 +88,8 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           )
 
     /**
-     * Ends step number `steps`. Part of the transaction that writes what it read. False when another worker has
-     * continued meanwhile; the transaction must then be rolled back.
+     * Ends the step that follows `steps` others. Part of the transaction that writes what it read. False when another
+     * worker has continued meanwhile; the transaction must then be rolled back.
      */
     const advance = (
       task: IngestionTask,
