@@ -26,7 +26,7 @@ interface Page extends Node {
   readonly querySelectorAll: (selector: string) => Iterable<Element>
 }
 
-/** The extraction takes about two seconds per megabyte. More markup would exceed the time limit. */
+/** Maximum number of `<`. The extraction takes about two seconds per megabyte, and must end within the time-out. */
 const maxMarks = 400_000
 /** Pages for people are not nested deeper. The extraction's time is quadratic in the depth. */
 const maxDepth = 150

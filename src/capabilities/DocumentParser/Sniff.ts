@@ -132,7 +132,7 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
     : { kind: "text", mediaType: "text/plain", text }
 }
 
-/** Maximum ratio of a document's markup to its text. Beyond it nothing is parsed. */
+/** Maximum length of a document as a multiple of `maxCharacters`, because markup does not count as text. */
 export const maxMarkupRatio = 3
 
 export const tooLong = new ParseError({
