@@ -109,7 +109,7 @@ const noAnswer = () =>
     retryable: false
   })
 
-export const silence = () =>
+const silence = () =>
   new ModelError({
     reason: "TimedOut",
     message: "The provider fell silent in the middle of its answer",
