@@ -29,7 +29,7 @@ export const notifyBy =
   (channel, payload) =>
     Effect.asVoid(client`select pg_notify(${channel}, ${payload})`)
 
-/** Listens on the only session of the embedded database. UNLISTEN runs when the last reader of a channel has gone. */
+/** Listens on the only session of the embedded database. UNLISTEN runs when the last reader of a channel leaves. */
 export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["listen"] => {
   const heard = new EventEmitter<{ readonly [channel: string]: [payload: string] }>().setMaxListeners(0)
   pool.on("connect", (connection) => {
