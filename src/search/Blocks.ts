@@ -225,10 +225,10 @@ const toMarker = (line: string): Marker | undefined => {
   const [found, number] = marker.exec(line) ?? []
   if (found === undefined || isRule(line)) return undefined
   const trimmed = found.trimEnd()
-  const least = indentOf(line) + trimmed.trimStart().length + 1
+  const minOffset = indentOf(line) + trimmed.trimStart().length + 1
   const gap = found.length - trimmed.length
   return {
-    offset: gap > codeIndent ? least : least + Math.max(0, gap - 1),
+    offset: gap > codeIndent ? minOffset : minOffset + Math.max(0, gap - 1),
     mayInterrupt: number === undefined || number === "1"
   }
 }

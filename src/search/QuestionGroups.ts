@@ -28,8 +28,8 @@ const partLength = 4
 /** Weight of the word similarity where meaning is known too. */
 const wordsShare = 0.5
 /** Minimum similarity of a question to the centre of its group: by meaning and words, and by words alone. */
-const leastLikeness = 0.38
-const leastWordLikeness = 0.34
+const minSimilarity = 0.38
+const minWordSimilarity = 0.34
 
 /** A key that ignores case, whitespace and punctuation. */
 const keyOf = (text: string): string =>
@@ -85,8 +85,8 @@ interface Question<A> extends Point {
 const likeness = (one: Point, other: Point): number => {
   const words = dot(one.words, other.words)
   return one.vector === null || other.vector === null
-    ? words / leastWordLikeness
-    : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / leastLikeness
+    ? words / minWordSimilarity
+    : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / minSimilarity
 }
 
 /** The sums of the members' vectors, and the centre computed from them. */

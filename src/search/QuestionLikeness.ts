@@ -7,7 +7,7 @@ import { terms, word } from "./Tokenizer.ts"
 /** Minimum share of common words of two questions with the same meaning. */
 const likenessFloor = 0.8
 /** Minimum number of common terms of questions that are not identical. */
-const leastCommon = 2
+const minCommonTerms = 2
 /** Maximum length, in UTF-16 units, of texts that are compared with curated questions. */
 const maxLength = 1_000
 
@@ -39,5 +39,5 @@ export const likeness = (asked: string, question: string): number => {
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)
-  return common >= leastCommon && share >= likenessFloor ? share : 0
+  return common >= minCommonTerms && share >= likenessFloor ? share : 0
 }

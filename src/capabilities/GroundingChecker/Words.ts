@@ -70,12 +70,12 @@ const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Cl
   const weightOf = (terms: ReadonlyArray<string>) =>
     terms.reduce((sum, term) => sum + evidence.weightOf(term), 0)
   const ranked = clauses.toSorted((one, other) => weightOf(other.terms) - weightOf(one.terms))
-  const least = weightOf(ranked[0]?.terms ?? []) * addedShare
+  const minAddedWeight = weightOf(ranked[0]?.terms ?? []) * addedShare
   const covered = new Set<string>()
   const chosen: Array<Clause> = []
   for (const { sentence, terms, text } of ranked) {
     const added = terms.filter((term) => !covered.has(term))
-    if (added.length === 0 || weightOf(added) < least) continue
+    if (added.length === 0 || weightOf(added) < minAddedWeight) continue
     for (const term of added) covered.add(term)
     chosen.push({ sentence, text })
   }

@@ -19,11 +19,11 @@ const contextWindow = 128_000
 /** Minimum score of a passage that is considered. Words are compared again here. */
 const minScore = 0.16
 /**
- * Below this score a passage must contain {@link leastWords} of the question's words, and the reply says that it is not
- * sure.
+ * Below this score a passage must contain {@link minCommonWords} of the question's words, and the reply says that it is
+ * not sure.
  */
 const unsureBelow = 0.25
-const leastWords = 2
+const minCommonWords = 2
 /** Minimum score at which a passage needs no common word with the question. */
 const sureFrom = 0.35
 
@@ -133,7 +133,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   const answers = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
-    if (score < unsureBelow) return words >= leastWords
+    if (score < unsureBelow) return words >= minCommonWords
     return words > 0 || score >= sureFrom
   }
   const chosen: Array<FoundSection> = []

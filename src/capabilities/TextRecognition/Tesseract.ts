@@ -57,7 +57,7 @@ const tooLarge = (pixels: number) =>
   )
 
 /** Minimum confidence, from 0 to 100. Below it, the image probably contains no text. */
-const leastConfidence = 30
+const minConfidence = 30
 const mebibyte = 1024 * 1024
 /** Maximum number of waiting images. */
 const maxWaiting = 10_000
@@ -172,7 +172,7 @@ const make = (options: TesseractOptions) =>
       const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), exchange).pipe(
         withSharedPermit(places, () => timedOut)
       )
-      return confidence < leastConfidence ? "" : sanitize(text).trim()
+      return confidence < minConfidence ? "" : sanitize(text).trim()
     })
     const mediaType = (bytes: Uint8Array) => {
       const format = imageFormat(bytes)

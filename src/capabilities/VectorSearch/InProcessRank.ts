@@ -33,21 +33,21 @@ export interface Ranking {
   readonly slots: Int32Array
 }
 
-/** Keeps the `size` greatest numbers, to find the least of them. */
+/** Keeps the `size` greatest numbers, and the score that a candidate has to exceed. */
 class Bar {
   readonly #kept: Float64Array
   #count = 0
-  readonly #least: number
+  readonly #minScore: number
 
-  constructor(size: number, least: number) {
+  constructor(size: number, minScore: number) {
     this.#kept = new Float64Array(size)
-    this.#least = least
+    this.#minScore = minScore
   }
 
   /** The score that a new candidate has to exceed. */
   get height(): number {
     const full = this.#count === this.#kept.length
-    return full ? Math.max(this.#least, this.#kept[this.#count - 1] ?? 0) : this.#least
+    return full ? Math.max(this.#minScore, this.#kept[this.#count - 1] ?? 0) : this.#minScore
   }
 
   offer(value: number): void {
@@ -148,10 +148,10 @@ const promising = (
   }
   flush()
   // The minimum that all others have to reach.
-  const least = bounds.bar.height - slack
+  const minEstimate = bounds.bar.height - slack
   for (let place = 0; place < slots.length; place++) {
     const score = scores[place] ?? 0
-    if (score < edge && score >= least) take(slots[place] ?? 0)
+    if (score < edge && score >= minEstimate) take(slots[place] ?? 0)
   }
   flush()
   return bounds.left()

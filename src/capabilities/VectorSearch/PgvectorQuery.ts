@@ -128,8 +128,8 @@ export const nearest = ({ topK }: Pick<HybridQuery, "topK">): number =>
 
 /** Number of candidates that the index keeps during its search. A larger graph needs more for the same recall. */
 const breadth = (query: HybridQuery): number => {
-  const [, least] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
-  return Math.max(least, nearest(query))
+  const [, minBreadth] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
+  return Math.max(minBreadth, nearest(query))
 }
 
 const literal = (vector: Float32Array): string => `[${vector.join(",")}]`

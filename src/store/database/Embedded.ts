@@ -33,7 +33,7 @@ const unavailable = (what: string) => (cause: unknown) => {
 const doesNotOpen = unavailable("The embedded database does not open")
 
 /** Minimum free bytes: for the log, and for files written at the start. */
-const leastRoom = 32 * 1_048_576
+const minFreeBytes = 32 * 1_048_576
 
 /** For a full disk, the engine reports only that it did not start. */
 const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
@@ -41,7 +41,7 @@ const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
     Effect.match({
       onFailure: () => error,
       onSuccess: ({ bavail, bsize }) =>
-        bavail * bsize >= leastRoom
+        bavail * bsize >= minFreeBytes
           ? error
           : new DatabaseUnavailable({
               message: `${error.message}. Only ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free on the disk of ${directory}: make room, and start again.`
