@@ -1,6 +1,6 @@
 /**
- * The typed HTTP client, for browsers and Node alike: `import { makeClient } from "spoke/client"`. Its types come from the
- * declarations that the server is made of; no server code comes with it.
+ * The typed HTTP client for browsers and Node: `import { makeClient } from "spoke/client"`. Its types are derived from
+ * the server's API declarations. It contains no server code.
  */
 import * as AgentClient from "./client/AgentClient.ts"
 import * as Transport from "./client/Transport.ts"
@@ -28,17 +28,17 @@ export type { StreamPart } from "./domain/chat/StreamPart.ts"
 export type { CallOptions } from "./client/Transport.ts"
 
 export interface ClientSettings {
-  /** Address of the server, such as `https://spoke.example.com`; with `/v1` behind it or without. */
+  /** Address of the server, such as `https://spoke.example.com`, with or without `/v1`. */
   readonly baseUrl: string
-  /** Key of the agent that is talked to. One that a browser gets to see should be restricted to its origin. */
+  /** API key of the agent. A key that is used in a browser should be restricted to its origin. */
   readonly apiKey: string
-  /** Instead of the global one. */
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** On every request. */
+  /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** Talks to the agent of `apiKey`. Nothing is sent before a method is called. */
+/** A client of the agent of `apiKey`. Nothing is sent before a method is called. */
 export const makeClient = ({
   apiKey,
   baseUrl,

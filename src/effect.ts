@@ -1,11 +1,11 @@
 /**
- * The service in Effect's own terms: `import { … } from "spoke/effect"`. The tag and the layers of every capability, to
- * replace any of them, the layer that composes them all, and the use-cases that a host would call.
+ * The service as Effect layers: `import { … } from "spoke/effect"`. It exports the tags and layers of every capability,
+ * so that any can be replaced, the layer that composes the service, and the use-cases that a host may call.
  */
 export * as Config from "./app/config/Config.ts"
 /** The composed service: `Spoke.layer(settings, { replace })`. */
 export * as Spoke from "./app/library/Embedded.ts"
-/** The library with capabilities of the host's own. */
+/** The library with replaced capabilities. */
 export { createSpoke, type Replacements } from "./app/library/Library.ts"
 export { SpokeError } from "./client/Failure.ts"
 export type { Replaceable } from "./app/library/Replaceable.ts"

@@ -1,4 +1,4 @@
-/** `import { spoke } from "spoke/fastify"`: the API of an instance in this process as a plugin of Fastify. */
+/** `import { spoke } from "spoke/fastify"`: the API of an instance in this process as a Fastify plugin. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { answer } from "./app/mount/NodeRequests.ts"
 import { type Mounted, mountedInstance } from "./app/mount/MountedInstance.ts"
@@ -10,7 +10,7 @@ interface Reply {
   readonly hijack: () => unknown
 }
 
-/** What of Fastify is used: its version is the host's. */
+/** The used members of Fastify, so that any version of the host works. */
 interface Application {
   readonly prefix: string
   readonly removeAllContentTypeParsers: () => unknown
@@ -25,7 +25,10 @@ interface Application {
   readonly addHook: (name: "onClose", hook: () => Promise<void>) => unknown
 }
 
-/** `app.register(spoke({ dataDir }), { prefix })`; bodies stay unread for the routes below it, and it ends with the application. */
+/**
+ * `app.register(spoke({ dataDir }), { prefix })`. Bodies are not parsed for the routes below the prefix. The instance
+ * closes with the application.
+ */
 export const spoke = (mounted: Mounted = {}) => {
   const { close, open } = mountedInstance(mounted)
   return async (app: Application): Promise<void> => {

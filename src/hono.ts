@@ -1,9 +1,9 @@
-/** `import { spoke } from "spoke/hono"`: the API of an instance in this process as a handler of Hono. */
+/** `import { spoke } from "spoke/hono"`: the API of an instance in this process as a Hono handler. */
 import { type Mounted, mountedInstance } from "./app/mount/MountedInstance.ts"
 
 export type { Mounted } from "./app/mount/MountedInstance.ts"
 
-/** `app.all("*", spoke({ dataDir }))`, behind the host's own routes. */
+/** `app.all("*", spoke({ dataDir }))`, after the host's own routes. */
 export const spoke = (mounted: Mounted = {}) => {
   const { close, open } = mountedInstance(mounted)
   const handler = async (context: { readonly req: { readonly raw: Request } }) =>

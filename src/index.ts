@@ -1,6 +1,6 @@
 /**
- * The embedded library: `import { createSpoke } from "spoke"`. The whole service in the process of its host, which acts as
- * the owner of the tenant; nothing listens, nothing is printed, no signal is caught.
+ * The embedded library: `import { createSpoke } from "spoke"`. It runs the whole service in the process of its host,
+ * which acts as the owner of the tenant. It opens no port, prints nothing and handles no signals.
  */
 import * as Library from "./app/library/Library.ts"
 import type { Spoke, SpokeSettings } from "./client/Spoke.ts"
@@ -64,5 +64,5 @@ export type { CallOptions } from "./client/Transport.ts"
 export type { AiSdkModel } from "./domain/chat/AiSdkModel.ts"
 export type { AgentChat, LogEntry, Spoke, SpokeAgent, SpokeSettings } from "./client/Spoke.ts"
 
-/** Opens the service, which makes or migrates its database; rejects with a `SpokeError`. */
+/** Opens the service, and creates or migrates its database. Rejects with a `SpokeError`. */
 export const createSpoke = (settings: SpokeSettings = {}): Promise<Spoke> => Library.createSpoke(settings)

@@ -1,4 +1,4 @@
-/** The command `spoke`: parses, runs, and says why it failed. */
+/** The command `spoke`: parses the arguments, runs the command, and reports failures. */
 import * as V8 from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Cause from "effect/Cause"
@@ -10,8 +10,8 @@ import { exitCode, heed } from "./app/cli/Signals.ts"
 import { failureCode } from "./app/cli/Words.ts"
 
 /**
- * Garbage is looked for when the heap is twice what the last look left; by itself V8 lets a small one grow to four times
- * that. For this process and its threads: a host of the library decides for itself.
+ * Garbage is collected when the heap is twice its size after the last collection. By default V8 lets a small heap grow
+ * to four times that. This applies to this process and its threads, not to hosts of the library.
  */
 V8.setFlagsFromString("--heap-growing-percent=100")
 

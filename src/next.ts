@@ -1,13 +1,17 @@
-/** `import { spoke } from "spoke/next"`: the API of an instance in this process as the handlers of a route file of Next.js. */
+/**
+ * `import { spoke } from "spoke/next"`: the API of an instance in this process as the handlers of a Next.js route file.
+ */
 import { type Mounted, type MountedInstance, mountedInstance } from "./app/mount/MountedInstance.ts"
 
 export type { Mounted } from "./app/mount/MountedInstance.ts"
 
-/** A development server loads a route file again with each change, and a data directory belongs to one instance. */
+/** A development server reloads a route file after each change, but a data directory belongs to one instance. */
 const kept = Symbol.for("spoke/next")
 const instances: typeof globalThis & { [kept]?: Map<string, MountedInstance> } = globalThis
 
-/** `export const { GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD } = spoke({ dataDir })` of `app/[[...path]]/route.ts`. */
+/**
+ * `export const { GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD } = spoke({ dataDir })` in `app/[[...path]]/route.ts`.
+ */
 export const spoke = (mounted: Mounted = {}) => {
   const all = (instances[kept] ??= new Map())
   const name = typeof mounted === "function" ? "" : (mounted.databaseUrl ?? mounted.dataDir ?? ".spoke")

@@ -9,41 +9,41 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ArtifactRef } from "../domain/knowledge/Source.ts"
 
-/** `message` is for the operator: what could not be done, never a path or a content. */
+/** `message` is for the operator. It says what failed, without a path or content. */
 export class ArtifactStoreError extends Schema.TaggedError<ArtifactStoreError>()("ArtifactStoreError", {
   message: Schema.String
 }) {}
 
-/** Bytes that have all come and are not yet kept under their address. */
+/** Bytes that were received completely and are not stored yet. */
 export interface Staged {
   readonly ref: ArtifactRef
   /** Bytes. */
   readonly size: number
-  /** Keeps them, durably when it returns. What is not kept goes with the scope of the staging. */
+  /** Stores the bytes, durably when it returns. Staged bytes that were not stored are removed with the scope. */
   readonly store: Effect.Effect<void, ArtifactStoreError>
 }
 
 export class ArtifactStore extends Context.Tag("capabilities/ArtifactStore")<
   ArtifactStore,
   {
-    /** Durable when it returns; storing the same bytes again changes nothing. */
+    /** Stores bytes, durably when it returns. Storing the same bytes again changes nothing. */
     readonly put: (bytes: Uint8Array) => Effect.Effect<ArtifactRef, ArtifactStoreError>
-    /** Takes bytes in as they come, holding a few of them in memory at a time; nothing is kept until `store`. */
+    /** Receives a stream of bytes with little memory. Nothing is stored until `store`. */
     readonly stage: <E, R>(
       bytes: Stream.Stream<Uint8Array, E, R>
     ) => Effect.Effect<Staged, E | ArtifactStoreError, R | Scope.Scope>
-    /** Exactly the bytes that were stored, or none; fails when what is kept is damaged. */
+    /** The stored bytes, or none. Fails when the stored content is damaged. */
     readonly get: (ref: ArtifactRef) => Effect.Effect<Option.Option<Uint8Array>, ArtifactStoreError>
-    /** Removing what is not there is a success. */
+    /** Succeeds also if the artifact does not exist. */
     readonly remove: (ref: ArtifactRef) => Effect.Effect<void, ArtifactStoreError>
   }
 >() {}
 
-/** The address of some bytes. */
+/** The address of the bytes. */
 export const refOf = (bytes: Uint8Array): ArtifactRef =>
   ArtifactRef.make(`sha256:${createHash("sha256").update(bytes).digest("hex")}`)
 
-/** Keeps everything in this process, for as long as it runs. */
+/** Stores everything in the memory of this process. */
 export const layerMemory: Layer.Layer<ArtifactStore> = Layer.sync(ArtifactStore, () => {
   const kept = new Map<ArtifactRef, Uint8Array>()
   const keep = (ref: ArtifactRef, bytes: Uint8Array) => Effect.sync(() => void kept.set(ref, bytes))

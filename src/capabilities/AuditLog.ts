@@ -1,4 +1,4 @@
-/** The audit trail: actor, action and time. An entry is written before the action's result is shown. */
+/** The audit trail: actor, action and time. An entry is written before the action's result is returned. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -8,12 +8,12 @@ import type { Page } from "../domain/Page.ts"
 
 export { Actor, AuditEntry }
 
-/** An entry as it is recorded; the log gives it its id and its time. */
+/** An entry to record. The log adds its id and its time. */
 export interface AuditRecord extends Omit<AuditEntry, "id" | "at"> {
   readonly tenantId: TenantId
 }
 
-/** The entry could not be written: what it tells of must not happen. */
+/** The entry could not be written. The recorded action must not happen then. */
 export class AuditUnavailable extends Schema.TaggedError<AuditUnavailable>()("AuditUnavailable", {
   cause: Schema.Defect
 }) {}
@@ -23,7 +23,7 @@ export class AuditLog extends Context.Tag("capabilities/AuditLog")<
   {
     /** Durable once it returns. */
     readonly record: (entry: AuditRecord) => Effect.Effect<void, AuditUnavailable>
-    /** Newest first; `after` is the id of the last entry of the page before. */
+    /** Newest first; `after` is the id of the last entry of the previous page. */
     readonly list: (
       tenantId: TenantId,
       page: { readonly limit: number; readonly after?: string | undefined }

@@ -9,8 +9,8 @@ export class BillingProvider extends Context.Tag("capabilities/BillingProvider")
   BillingProvider,
   {
     /**
-     * The event of a webhook's raw body; none when it is of a type that changes nothing here, or says nothing that can
-     * be used. Nothing of the body is looked at before its signature holds.
+     * Decodes the event in a webhook's raw body. None for event types that change nothing here and for unusable events.
+     * The body is parsed only after its signature was verified.
      */
     readonly read: (
       body: Uint8Array,

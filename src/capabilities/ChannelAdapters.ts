@@ -1,7 +1,7 @@
 /**
- * The channels that customers write through. An adapter knows one provider: it verifies what the provider delivers, reads it
- * as our events, and sends. What holds for every channel (exactly one reply, order, receipts, who answers) is kept by the
- * use-cases: an adapter keeps no state.
+ * Messaging channels. An adapter knows one provider: it verifies the provider's deliveries, converts them to our
+ * events, and sends messages. The use-cases implement what holds for every channel (exactly one reply, order, receipts,
+ * who answers). An adapter keeps no state.
  */
 import * as Context from "effect/Context"
 import type * as DateTime from "effect/DateTime"
@@ -21,8 +21,9 @@ import type { OutboxId } from "../domain/Ids.ts"
 import type { OutboundHttp } from "./OutboundHttp.ts"
 
 /**
- * `Refused`: the provider has surely not taken it; `retryable` says whether it may by itself, at the earliest after
- * `retryAfter`. `Unknown`: the answer was lost, and it may have been taken. `message` names neither secret nor content.
+ * `Refused`: the provider has certainly not accepted it; `retryable` says whether a retry may succeed, at the earliest
+ * after `retryAfter`. `Unknown`: the answer was lost, and it may have been accepted. `message` contains neither secrets
+ * nor content.
  */
 export class ChannelError extends Schema.TaggedError<ChannelError>()("ChannelError", {
   reason: Schema.Literal("Refused", "Unknown"),
@@ -31,45 +32,45 @@ export class ChannelError extends Schema.TaggedError<ChannelError>()("ChannelErr
   retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
-/** What is made of one delivery: events to be queued, statuses to be applied, and how many items were neither. */
+/** The content of one delivery: events to queue, statuses to apply, and the number of ignored items. */
 export interface Normalized {
   readonly arrivals: ReadonlyArray<Arrival>
   readonly statuses: ReadonlyArray<DeliveryStatus>
   readonly ignored: number
 }
 
-/** An account at the provider, and what is needed to speak for it. */
+/** An account at the provider, with its credentials. */
 export interface ChannelAccess {
   readonly externalId: string
   readonly accessToken: Redacted.Redacted
-  /** Those that {@link ChannelForm.secrets} asks for, by name. */
+  /** The secrets of {@link ChannelForm.secrets}, by name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-  /** The settings of {@link ChannelForm.settings}, and the provider's data of the account, read at its activation. */
+  /** The settings of {@link ChannelForm.settings}, and the provider's data of the account, read at activation. */
   readonly profile: Readonly<Record<string, string>>
 }
 
-/** What {@link ChannelAdapter.prove} has learnt of an account. */
+/** The account data that {@link ChannelAdapter.prove} returns. */
 export type ProvenAccount = Pick<ChannelAccess, "externalId" | "profile">
 
-/** What a person is asked for to connect an account, besides its access token. */
+/** Inputs for connecting an account, besides its access token. */
 export interface ChannelForm {
-  /** The name of the account's id; null where the provider derives it from the token. */
+  /** The label of the account's id; null if the provider derives it from the token. */
   readonly account: string | null
-  /** Further secrets: sealed, and never shown again. */
+  /** Further secrets. They are sealed, and never returned. */
   readonly secrets: ReadonlyArray<{ readonly name: string; readonly label: string }>
-  /** What is no secret: shown to whoever sees the channel. */
+  /** Settings that are not secret. They are visible with the channel. */
   readonly settings?: ReadonlyArray<ChannelSetting & { readonly name: string }>
 }
 
-/** A delivery as it came. */
+/** A delivery as received. */
 export interface ChannelRequest {
-  /** Undefined for a header that is missing. */
+  /** Undefined for a missing header. */
   readonly header: (name: string) => string | undefined
   readonly body: Uint8Array
   readonly now: DateTime.Utc
 }
 
-/** How the channel shows a type of file, and the most bytes that it takes of it. */
+/** How the channel sends a type of file, and its maximum size in bytes. */
 export interface CarriedFile {
   readonly as: "image" | "document"
   readonly maxBytes: number
@@ -85,21 +86,21 @@ export interface ChannelFile {
 }
 
 export interface ChannelRecipient extends ChannelAccess {
-  /** Of the contact, the newest of a kind first. */
+  /** Aliases of the contact, the newest of each kind first. */
   readonly aliases: ReadonlyArray<ContactAlias>
-  /** What the adapter has said of the contact's last message; empty without any. */
+  /** The adapter's context of the contact's last message; empty if there is none. */
   readonly context: MessageContext
 }
 
 export interface ChannelMessage {
   readonly body: string
   readonly author: "agent" | "human" | "system"
-  /** Comes back in statuses and echoes, where the provider brings something back. */
+  /** Returned in statuses and echoes, if the provider supports it. */
   readonly outboxId: OutboxId
   readonly file: ChannelFile | null
 }
 
-/** Where a file that came with a message is read. */
+/** Where a file of a message can be fetched. */
 export interface LocatedFile {
   readonly url: string
   readonly mime_type?: string | null | undefined
@@ -108,59 +109,59 @@ export interface LocatedFile {
 }
 
 export interface ChannelAdapter {
-  /** Lower-case letters, digits and `-`: the channel's name in the interface and in addresses. */
+  /** Lower-case letters, digits and `-`: the channel's name in the API and in addresses. */
   readonly name: string
   /** The channel's name for people. */
   readonly title: string
   readonly form: ChannelForm
   /**
-   * `app`: one address for all accounts, `/api/webhooks/{name}`, and the events name theirs. `account`: each account has
-   * an address of its own, `/api/webhooks/{name}/{externalId}`.
+   * `app`: one address for all accounts, `/api/webhooks/{name}`; events name their account. `account`: each account has
+   * its own address, `/api/webhooks/{name}/{externalId}`.
    */
   readonly webhook: "app" | "account"
-  /** Time after the contact's last message in which the provider accepts replies; null without a limit. */
+  /** Time after the contact's last message in which the provider accepts replies; null for no limit. */
   readonly replyWindow: Duration.Duration | null
 
-  /** Verifies that the provider sent it, before anything is decoded or parsed. `access` is null for `app`. */
+  /** Verifies that the provider sent it. Called before anything is decoded or parsed. `access` is null for `app`. */
   readonly verify: (
     request: ChannelRequest,
     access: ChannelAccess | null
   ) => Either.Either<void, NotConfigured | Unauthorized>
-  /** Decodes a verified body in time linear in its length; without it the body is JSON. */
+  /** Decodes a verified body in time linear in its length. Default: JSON. */
   readonly decode?: (request: ChannelRequest) => Effect.Effect<unknown, ValidationError>
   /** The answer to a verified body that only checks our address. */
   readonly challenge?: (body: unknown) => Option.Option<string>
-  /** Reads a verified body of any form; never throws. `now` stands in for missing timestamps. */
+  /** Converts a verified body of any form; never throws. `now` replaces missing timestamps. */
   readonly normalize: (body: unknown, now: DateTime.Utc, access: ChannelAccess | null) => Normalized
 
-  /** Asks the provider whether the token is the account's. An account that is not the token's is `Refused`. */
+  /** Checks with the provider that the token belongs to the account. Otherwise it fails with `Refused`. */
   readonly prove: (access: ChannelAccess) => Effect.Effect<ProvenAccount, ChannelError>
-  /** Tells the provider where to deliver; absent where a person has to. */
+  /** Registers our address at the provider. Absent if a person has to do it. */
   readonly connect?: (access: ChannelAccess, webhookUrl: string) => Effect.Effect<void, ChannelError>
 
-  /** How many messages of one `sender` are answered; more are stored. No limit of its own without. */
+  /** Rate limit for answers to one `sender`; further messages are only stored. Default: no limit. */
   readonly senderLimit?: RateLimit
 
-  /** Longest text of one message, in UTF-16 units. */
+  /** Maximum text length of one message, in UTF-16 units. */
   readonly maxTextLength: number
-  /** Longest text beside a file, in UTF-16 units; 0 where there is none. */
+  /** Maximum caption length of a file, in UTF-16 units; 0 if captions are not supported. */
   readonly maxCaptionLength: number
-  /** A model's Markdown as the channel shows it. */
+  /** Converts a model's Markdown to the channel's format. */
   readonly shown: (text: string) => string
-  /** Types that are missing are not taken by the provider. */
+  /** File types that the provider accepts. */
   readonly carries: Partial<Record<AttachmentType, CarriedFile>>
-  /** Gives the provider a file that a message names afterwards; absent where the message brings it. */
+  /** Uploads a file to the provider, for use in a message. Absent if the message itself contains the file. */
   readonly upload?: (
     access: ChannelAccess,
     file: Omit<ChannelFile, "uploaded">
   ) => Effect.Effect<string, ChannelError>
-  /** The provider's id of the message. */
+  /** Sends a message and returns the provider's id of it. */
   readonly send: (to: ChannelRecipient, message: ChannelMessage) => Effect.Effect<string, ChannelError>
-  /** Marks the contact's last message as read, and shows that an answer is being written. */
+  /** Marks the contact's last message as read, and shows a typing indicator. */
   readonly seen: (to: ChannelRecipient, messageId: string) => Effect.Effect<void, ChannelError>
 
   readonly locate: (access: ChannelAccess, id: string) => Effect.Effect<LocatedFile, ChannelError>
-  /** The bytes of a file that the provider itself keeps; none for one that is elsewhere. */
+  /** The bytes of a file at the provider; none for a file elsewhere. */
   readonly read: (
     access: ChannelAccess,
     url: string,
@@ -171,7 +172,7 @@ export interface ChannelAdapter {
 export class ChannelAdapters extends Context.Tag("capabilities/ChannelAdapters")<
   ChannelAdapters,
   {
-    /** In the order of their registration. */
+    /** In the order of registration. */
     readonly all: ReadonlyArray<ChannelAdapter>
     /** Null for a channel without a registered adapter. */
     readonly named: (name: string) => ChannelAdapter | null
@@ -179,20 +180,20 @@ export class ChannelAdapters extends Context.Tag("capabilities/ChannelAdapters")
 >() {}
 
 /**
- * Channels that come beside ours; one of the same name takes the place of ours. Each is made when the service opens, and may
- * use the guarded client.
+ * Additional channels. One with the name of a built-in channel replaces it. Each is created when the service opens, and
+ * may use the guarded HTTP client.
  */
 export class OtherChannels extends Context.Reference<OtherChannels>()("capabilities/OtherChannels", {
   defaultValue: (): ReadonlyArray<Effect.Effect<ChannelAdapter, never, OutboundHttp>> => []
 }) {}
 
 const validName = /^[a-z][a-z0-9-]{0,31}$/
-/** Names of conversations that come in otherwise. */
+/** Names that other origins of conversations use. */
 const reserved = new Set(["api", "widget", "test", "billing"])
 
 export const isChannelName = (name: string): boolean => validName.test(name) && !reserved.has(name)
 
-/** Of these registrations; a name that is invalid, reserved or taken is a defect. */
+/** The adapters of these registrations. An invalid, reserved or duplicate name is a defect. */
 export const layerChannels = (all: ReadonlyArray<ChannelAdapter>): Layer.Layer<ChannelAdapters> =>
   Layer.effect(
     ChannelAdapters,

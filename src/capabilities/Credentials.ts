@@ -1,11 +1,11 @@
-/** Secrets we make, passwords people choose, and passkeys: making, fingerprinting, hashing, verifying. */
+/** Generated secrets, passwords and passkeys: creation, fingerprints, hashes, verification. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { MadeCredential, PasskeySite, SignedCredential } from "../domain/accounts/Passkey.ts"
 
-/** More passwords wait to be hashed than this process takes on, and no owner has more of them waiting than `owner`. */
+/** The queue for password hashing is full. `owner` has at least as many requests in it as any other owner. */
 export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
 
 export class Credentials extends Context.Tag("capabilities/Credentials")<
@@ -13,17 +13,17 @@ export class Credentials extends Context.Tag("capabilities/Credentials")<
   {
     /** 256 fresh random bits as 43 base64url characters. */
     readonly token: Effect.Effect<string>
-    /** The stored form of a secret from {@link token}: its SHA-256. Too weak for a password. */
+    /** The stored form of a secret from {@link token}: its SHA-256. Not suitable for passwords. */
     readonly fingerprint: (secret: Redacted.Redacted) => Effect.Effect<Uint8Array>
     /**
-     * A slow, salted hash that names its own parameters. `owner` is whom the work is done for, a client or a tenant: it
-     * takes turns with all others, and never all of the process's share of hashing.
+     * A slow, salted hash that contains its parameters. `owner` is the client or tenant of the request. Owners take
+     * turns, and one never gets all of the process's hashing capacity.
      */
     readonly hashPassword: (
       password: Redacted.Redacted,
       owner: string
     ) => Effect.Effect<string, CredentialsBusy>
-    /** Compares in constant time; with `null` (no such user) it takes just as long and is false. */
+    /** Compares in constant time. With `null` (no such user) it takes as long and returns false. */
     readonly verifyPassword: (
       password: Redacted.Redacted,
       hash: string | null,
@@ -32,14 +32,14 @@ export class Credentials extends Context.Tag("capabilities/Credentials")<
   }
 >() {}
 
-/** What an authenticator answered is not what it was asked. `message` is for the log. */
+/** An authenticator's answer does not match the request. `message` is for the log. */
 export class PasskeyRejected extends Schema.TaggedError<PasskeyRejected>()("PasskeyRejected", {
   message: Schema.String
 }) {}
 
-/** What an answer has to be about. */
+/** Expected values of an answer. */
 interface PasskeyExpected extends PasskeySite {
-  /** Base64url, of 256 random bits. */
+  /** 256 random bits, in base64url. */
   readonly challenge: string
 }
 
@@ -48,17 +48,17 @@ interface PasskeyState {
   readonly backedUp: boolean
 }
 
-/** What of a passkey is kept to know it again. */
+/** The stored data of a passkey, for later sign-ins. */
 interface PasskeyProof extends PasskeyState {
   readonly credentialId: string
   readonly publicKey: Uint8Array
 }
 
-/** Answers of authenticators. Each is refused unless the person was present and verified. */
+/** Verifies answers of authenticators. An answer is refused unless the person was present and verified. */
 export class PasskeyProofs extends Context.Tag("capabilities/Credentials/PasskeyProofs")<
   PasskeyProofs,
   {
-    /** Of COSE, the most wanted first. */
+    /** COSE algorithm ids, in order of preference. */
     readonly algorithms: ReadonlyArray<number>
     readonly made: (
       credential: MadeCredential,

@@ -1,4 +1,4 @@
-/** Keys that can be claimed once within their time, by the first process that asks. */
+/** Keys that can be claimed once within a time to live, by the first caller. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -12,11 +12,11 @@ export class DedupeStoreError extends Schema.TaggedError<DedupeStoreError>()("De
 export class DedupeStore extends Context.Tag("capabilities/DedupeStore")<
   DedupeStore,
   {
-    /** True for the first claim of `key` within `ttl`, false for every repeat. A repeat does not prolong it. */
+    /** True for the first claim of `key` within `ttl`, false for every repeat. A repeat does not extend the time. */
     readonly claim: (key: string, ttl: Duration.DurationInput) => Effect.Effect<boolean, DedupeStoreError>
     /** True while the key is claimed and has not expired. */
     readonly held: (key: string) => Effect.Effect<boolean, DedupeStoreError>
-    /** Gives the key back, so that the next claim wins: for work that did not happen after all. */
+    /** Releases the key, so that the next claim succeeds. For work that was not done. */
     readonly release: (key: string) => Effect.Effect<void, DedupeStoreError>
   }
 >() {}

@@ -1,6 +1,6 @@
 /**
- * From the bytes of a document to readable text. The type is taken from the bytes,
- * not from the name; a hostile file fails its own parse and nothing else.
+ * Converts the bytes of a document to text. The type is detected from the bytes, not from the name. A malicious file
+ * fails only its own parse.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -8,13 +8,13 @@ import * as Schema from "effect/Schema"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** One document; the three hints help where the bytes alone leave a choice. */
+/** One document. The three hints are used where the bytes are ambiguous. */
 export const ParseRequest = Schema.Struct({
   bytes: Schema.Uint8ArrayFromSelf,
   fileName: optional(Schema.String),
-  /** The `content-type` it was sent with, its `charset` included. */
+  /** The `content-type` it was sent with, including `charset`. */
   contentType: optional(Schema.String),
-  /** The address of the document, against which relative links are resolved. */
+  /** The address of the document, the base of relative links. */
   url: optional(Schema.String)
 })
 export type ParseRequest = typeof ParseRequest.Type
@@ -27,7 +27,7 @@ export const ParsedDocument = Schema.Struct({
   mediaType: Schema.String,
   /** The page's canonical address (`rel=canonical`), absolute. */
   canonicalUrl: optional(Schema.String),
-  /** Absolute http and https URLs without fragments, each once, in the order of the page; bounded. */
+  /** Absolute http and https URLs without fragments, each once, in the order of the page; their number is bounded. */
   links: optional(Schema.Array(Schema.String))
 })
 export type ParsedDocument = typeof ParsedDocument.Type
@@ -45,16 +45,16 @@ export const ParseErrorCode = Schema.Literal(
 )
 export type ParseErrorCode = typeof ParseErrorCode.Type
 
-/** `message` is for the customer: what is wrong with the document and what to do about it. */
+/** `message` is for the customer: what is wrong with the document and how to fix it. */
 export class ParseError extends Schema.TaggedError<ParseError>()("ParseError", {
   code: ParseErrorCode,
   message: Schema.String
 }) {}
 
-/** What one document may take; everything past it is a {@link ParseError}. */
+/** Limits of one document. Exceeding one is a {@link ParseError}. */
 export const ParseLimits = Schema.Struct({
   maxPages: Schema.Int,
-  /** Of the resulting text. */
+  /** Maximum length of the resulting text. */
   maxCharacters: Schema.Int
 })
 export type ParseLimits = typeof ParseLimits.Type
@@ -62,7 +62,7 @@ export type ParseLimits = typeof ParseLimits.Type
 export class DocumentParser extends Context.Tag("capabilities/DocumentParser")<
   DocumentParser,
   {
-    /** One document at a time; interruption stops the work at once. */
+    /** Parses one document. Interruption stops the work at once. */
     readonly parse: (request: ParseRequest) => Effect.Effect<ParsedDocument, ParseError>
   }
 >() {}

@@ -1,11 +1,11 @@
-/** Text to unit vectors (the offline model reads about the first 500 characters of a text). */
+/** Converts text to unit vectors. The offline model reads about the first 500 characters of a text. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
-/** `retryAfter` is set when the provider asked for a pause. */
+/** `retryAfter` is set when the provider requested a pause. */
 export class EmbedderError extends Schema.TaggedError<EmbedderError>()("EmbedderError", {
   message: Schema.String,
   retryable: Schema.Boolean,
@@ -15,22 +15,25 @@ export class EmbedderError extends Schema.TaggedError<EmbedderError>()("Embedder
 export class Embedder extends Context.Tag("capabilities/Embedder")<
   Embedder,
   {
-    /** Names model and dimensions; stored beside every vector, so that vectors of two models never meet. */
+    /**
+     * Identifies model and dimensions. It is stored with every vector, so that vectors of two models are never
+     * compared.
+     */
     readonly profile: string
     readonly dimensions: number
-    /** True for a model that knows no other language: it is not asked about texts and queries of others. */
+    /** True for a model that supports English only. It does not get texts and queries in other languages. */
     readonly englishOnly?: boolean
-    /** Weight of words against meaning in the hybrid score, 0..1: high for a weak model. */
+    /** Weight of the lexical score in the hybrid score, 0..1: high for a weak model. */
     readonly lexicalWeight: number
-    /** Recommended cut of the hybrid score for a chat turn, 0..1. */
+    /** Recommended minimum of the hybrid score for a chat turn, 0..1. */
     readonly minScore: number
-    /** Largest batch `embedAll` takes. */
+    /** Maximum batch size of `embedAll`. */
     readonly maxBatch: number
-    /** Recommended limit for one query; past it retrieval falls back to words alone. */
+    /** Recommended time-out for one query. After it, retrieval uses words only. */
     readonly queryTimeout: Duration.DurationInput
     /** A unit vector of `dimensions` floats. */
     readonly embedQuery: (text: string) => Effect.Effect<Float32Array, EmbedderError>
-    /** Unit vectors in the order of `texts`; at most `maxBatch` texts. */
+    /** Unit vectors in the order of `texts`, which may have at most `maxBatch` texts. */
     readonly embedAll: (
       texts: ReadonlyArray<string>
     ) => Effect.Effect<ReadonlyArray<Float32Array>, EmbedderError>
@@ -40,17 +43,17 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
 export type EmbedderService = Context.Tag.Service<typeof Embedder>
 
 /**
- * Embedders beside the current one, by profile: while an agent moves to another model, its queries are embedded with the
- * model of the vectors it still answers with. None by default.
+ * Embedders of other profiles. While an agent moves to another model, its queries are embedded with the model of its
+ * live vectors. Default: none.
  */
 export class OtherEmbedders extends Context.Reference<OtherEmbedders>()("capabilities/OtherEmbedders", {
   defaultValue: () => ({
-    /** None when nothing in this configuration makes vectors of `profile`. */
+    /** None when this configuration has no embedder for `profile`. */
     of: (_profile: string): Effect.Effect<Option.Option<EmbedderService>> => Effect.succeedNone
   })
 }) {}
 
-/** What makes vectors of a profile: the current embedder or another that is at hand. */
+/** Finds the embedder of a profile: the current embedder or another one. */
 export const embedderOf = Effect.gen(function* () {
   const current = yield* Embedder
   const others = yield* OtherEmbedders

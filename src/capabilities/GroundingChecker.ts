@@ -20,7 +20,7 @@ export interface Claim {
 }
 
 export interface Verdict {
-  /** Null where the check is not possible, for example when claim and sources have different languages. */
+  /** Null if the check is not possible, for example when claim and sources have different languages. */
   readonly supported: Supported | null
   /** Verbatim quotes that support the claim, at most one per passage. */
   readonly spans: ReadonlyArray<{ readonly index: number; readonly text: string }>
@@ -31,7 +31,7 @@ export interface Verdict {
 export interface Checked {
   /** One for each claim, in order. */
   readonly verdicts: ReadonlyArray<Verdict>
-  /** Tokens of a model that checked; else 0. */
+  /** Tokens used by a model for the check; else 0. */
   readonly inputTokens: number
   readonly outputTokens: number
   /** Costs of the models that checked. */
@@ -43,7 +43,7 @@ export class GroundingChecker extends Context.Tag("capabilities/GroundingChecker
   {
     /** For the trace. */
     readonly name: string
-    /** Has a time limit and never fails: the word overlap stands in for a model or service that does not answer. */
+    /** Has a time-out and never fails: if a model or service does not answer, word overlap is used instead. */
     readonly check: (claims: ReadonlyArray<Claim>) => Effect.Effect<Checked>
   }
 >() {}

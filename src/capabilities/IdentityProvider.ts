@@ -1,10 +1,10 @@
-/** Sign-in at a provider that a tenant has chosen: where the browser is sent, and who came back. */
+/** Sign-in at a provider chosen by a tenant: starts a sign-in, and returns the person. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
-/** How we are known to a provider. */
+/** Our registration at a provider. */
 export interface IdentityClient {
   readonly issuer: string
   readonly clientId: string
@@ -15,14 +15,14 @@ export interface IdentityClient {
   readonly groupsClaim: string | null
 }
 
-/** What one sign-in is checked against when the browser comes back. Kept from everybody but that browser. */
+/** Data for checking the answer to one sign-in. Only the browser of that sign-in has it. */
 export interface IdentityFlow {
   readonly state: string
   readonly nonce: string
   readonly verifier: string
 }
 
-/** The person who signed in, as the provider describes them. */
+/** The person who signed in, with the claims of the provider. */
 export interface IdentityClaims {
   readonly subject: string
   readonly email: string | null
@@ -31,8 +31,9 @@ export interface IdentityClaims {
 }
 
 /**
- * `Denied`: the provider or the person said no. `Unavailable`: it may pass by itself. `Invalid`: what came is not what a sign-in
- * that we began answers with. `message` is for the person who configured the connection: it holds no token, code or secret.
+ * `Denied`: the provider or the person refused. `Unavailable`: transient. `Invalid`: the answer does not belong to a
+ * sign-in that we started. `message` is for the person who configured the connection. It contains no token, code or
+ * secret.
  */
 export class IdentityProviderError extends Schema.TaggedError<IdentityProviderError>()(
   "IdentityProviderError",
@@ -42,12 +43,15 @@ export class IdentityProviderError extends Schema.TaggedError<IdentityProviderEr
 export class IdentityProvider extends Context.Tag("capabilities/IdentityProvider")<
   IdentityProvider,
   {
-    /** The provider's page for one sign-in, filled in with `email`, and what {@link IdentityProvider} `finish` needs afterwards. */
+    /**
+     * The address of the provider's page for one sign-in, prefilled with `email`, and the data that
+     * {@link IdentityProvider} `finish` needs.
+     */
     readonly begin: (
       client: IdentityClient,
       email: string
     ) => Effect.Effect<{ readonly url: string; readonly flow: IdentityFlow }, IdentityProviderError>
-    /** The person of `answer`, the parameters of the redirect. Each flow is good for one answer. */
+    /** The person in `answer`, the parameters of the redirect. Each flow is valid for one answer. */
     readonly finish: (
       client: IdentityClient,
       flow: IdentityFlow,

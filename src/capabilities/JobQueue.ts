@@ -1,4 +1,6 @@
-/** Durable background work: enqueued in the caller's transaction, leased to one worker, retried, kept by count. */
+/**
+ * Durable background jobs: enqueued in the caller's transaction, leased to one worker, retried, and pruned by count.
+ */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
@@ -10,29 +12,29 @@ import type { JsonObject } from "../domain/Text.ts"
 
 export interface QueuePolicy {
   readonly attempts: number
-  /** Before the second attempt; doubled for each one after it. */
+  /** Delay before the second attempt, doubled for each further one. */
   readonly backoff: Duration.DurationInput
-  /** No longer than this; without it there is no bound. */
+  /** Maximum delay; unbounded by default. */
   readonly maxBackoff?: Duration.DurationInput
   readonly keepCompleted: number
   readonly keepFailed: number
   /**
-   * A worker that does not renew within this loses the job to another. It renews every third of it for as long as the job
-   * takes, so this is how long a job of a dead worker waits, however long jobs take.
+   * A worker that does not renew within this time loses the job to another. It renews at a third of it while the job
+   * runs. So this is how long a job of a dead worker waits, regardless of its duration.
    */
   readonly lease: Duration.DurationInput
   /**
-   * How long a running job may take when its worker stops, before it is interrupted and given back. What goes on where it
-   * was given back need not be waited for; a job that has begun to answer or to send is brought to its end.
+   * How long a running job may continue when its worker stops, before it is interrupted and released. It can be short
+   * for resumable jobs. A job that has begun to answer or to send should finish.
    */
   readonly drain: Duration.DurationInput
-  /** The part of a worker's places that the jobs of one owner may take, one at least; all of them by default. */
+  /** Maximum share of a worker's slots for one owner, at least one slot. Default: all. */
   readonly ownerShare?: number
   /** The part that the owners of one group may take together: those whose names begin alike, up to a slash. All by default. */
   readonly groupShare?: number
 }
 
-/** How often each queue tries, how it stops, and how much of a worker one owner may have. */
+/** Retries, shutdown and owner share of each queue. */
 export const policies = {
   ingestion: {
     attempts: 3,
@@ -80,7 +82,7 @@ export const policies = {
     drain: "30 seconds",
     ownerShare: 2 / 3
   },
-  // The handler says when the next attempt is due, and gives up by time.
+  // The handler determines the time of the next attempt, and gives up after some time.
   "webhook-outbound": {
     attempts: 1_000_000,
     backoff: "1 second",
@@ -92,7 +94,7 @@ export const policies = {
     ownerShare: 1 / 8,
     groupShare: 1 / 4
   },
-  // It goes on behind the last question that was answered.
+  // It resumes behind the last answered question.
   experiments: {
     attempts: 10,
     backoff: "2 seconds",
@@ -105,13 +107,13 @@ export const policies = {
   }
 } as const satisfies Record<QueueName, QueuePolicy>
 
-/** The queue itself could not be reached. */
+/** The queue itself is not available. */
 export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueueError", {
   message: Schema.String
 }) {}
 
 /**
- * What a handler fails with: `message` is kept as the attempt's error, `fatal` ends the job without another attempt, and
+ * Failure of a handler. `message` is stored as the attempt's error, `fatal` ends the job without another attempt, and
  * the next attempt comes no sooner than `retryAfter`.
  */
 export class JobFailure extends Schema.TaggedError<JobFailure>()("JobFailure", {
@@ -133,62 +135,65 @@ export interface QueueJob {
 }
 
 export interface EnqueueOptions {
-  /** Not before this long from now. */
+  /** Delay from now. */
   readonly delay?: Duration.DurationInput
   /** Jobs of one queue with the same key run one at a time, in order. */
   readonly serialKey?: string
-  /** The owner of the job; owners are served in turns. By default the owner of the enqueuing fiber. */
+  /** The owner of the job. Owners take turns. Default: the owner of the enqueuing fiber. */
   readonly owner?: string
 }
 
-/** One of the jobs that are enqueued together. */
+/** One of several jobs that are enqueued together. */
 export interface JobRequest {
   readonly payload: JsonObject
   readonly options?: EnqueueOptions
 }
 
-/** Jobs as a statement of the caller's puts them into `queue_jobs` itself, in one with what they are about. */
+/** Jobs that the caller's own statement inserts into `queue_jobs`. */
 export interface PreparedJobs {
   /** In the order of the requests. */
   readonly ids: ReadonlyArray<QueueJobId>
   readonly maxAttempts: number
-  /** The notification that the statement sends when it inserts any of them. */
+  /** The notification that the statement must send when it inserts any of them. */
   readonly notification: { readonly channel: string; readonly text: string }
-  /** To be run after the statement. */
+  /** Must run after the statement. */
   readonly inserted: Effect.Effect<void>
 }
 
 export interface JobListing {
   readonly state?: JobState | undefined
   readonly limit: number
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   readonly before?: string | undefined
 }
 
 export class JobQueue extends Context.Tag("capabilities/JobQueue")<
   JobQueue,
   {
-    /** Joins the transaction of the caller: the job exists exactly when that commits. */
+    /** Joins the caller's transaction: the job exists exactly when that commits. */
     readonly enqueue: (
       queue: QueueName,
       payload: JsonObject,
       options?: EnqueueOptions
     ) => Effect.Effect<QueueJobId, JobQueueError>
-    /** {@link enqueue} for many jobs in one statement, all of them or none; they run, and their ids come, in this order. */
+    /**
+     * {@link enqueue} for many jobs in one statement, all of them or none. Their order, and that of the returned ids,
+     * is the order of the requests.
+     */
     readonly enqueueAll: (
       queue: QueueName,
       jobs: ReadonlyArray<JobRequest>
     ) => Effect.Effect<ReadonlyArray<QueueJobId>, JobQueueError>
-    /** `count` jobs without a delay, for a statement of the caller's, in the transaction that it is called in, if in any. */
+    /** `count` jobs without a delay, for a statement of the caller, in the caller's transaction if there is one. */
     readonly prepare: (queue: QueueName, count: number) => Effect.Effect<PreparedJobs>
     /**
-     * Claims and runs jobs, those of their owners in turns and at most `concurrency` at once, until the scope closes; then takes no more and waits for the
-     * running ones, as long as the policy allows. What still runs after that is interrupted and goes back to the queue
-     * without losing an attempt. A defect of the handler counts as a failed attempt.
+     * Claims and runs jobs, at most `concurrency` at once, owners in turns, until the scope closes. Then it claims no
+     * more and waits for the running ones, as long as the policy allows. Jobs that still run after that are interrupted
+     * and return to the queue without losing an attempt. A defect of the handler counts as a failed attempt.
      *
      * A job runs at least once: it is repeated when its worker died, and its handler is interrupted when its lease was
-     * lost. When the worker of the last attempt died, no handler is left to say so: then `onDead` runs (again, if need
-     * be) before the job fails with the reason "worker died".
+     * lost. When the worker of the last attempt died, `onDead` runs (again, if necessary) before the job fails with the
+     * reason "worker died".
      */
     readonly work: <R>(
       queue: QueueName,
@@ -196,9 +201,9 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       handler: (job: QueueJob) => Effect.Effect<void, JobFailure, R>,
       onDead?: (job: QueueJob) => Effect.Effect<void, never, R>
     ) => Effect.Effect<void, never, R | Scope.Scope>
-    /** One row for each queue, none left out. `waiting` jobs are due, `delayed` ones are not yet. */
+    /** One row for each queue. `waiting` jobs are due; `delayed` jobs are due later. */
     readonly counts: Effect.Effect<ReadonlyArray<QueueCounts>, JobQueueError>
-    /** Jobs of a queue, newest first; `next` continues the list and is null at its end. */
+    /** Jobs of a queue, newest first. `next` continues the list and is null at its end. */
     readonly list: (
       queue: QueueName,
       listing: JobListing
@@ -207,8 +212,8 @@ export class JobQueue extends Context.Tag("capabilities/JobQueue")<
       JobQueueError
     >
     /**
-     * Has a failed job run again, with all its attempts; the errors of the earlier ones are kept. Any other is left as it
-     * is (`retried` false); null when the queue has no such job.
+     * Runs a failed job again, with all its attempts. Errors of earlier attempts are kept. Any other job is not changed
+     * (`retried` false). Null when the queue has no such job.
      */
     readonly retry: (
       queue: QueueName,

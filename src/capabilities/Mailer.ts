@@ -1,4 +1,4 @@
-/** Mails to people: the service's own, and those that go out at the mail servers of customers. */
+/** Mails to people: the service's own, and those sent through mail servers of customers. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
@@ -10,7 +10,7 @@ export interface Mail {
   readonly text: string
 }
 
-/** The mail server did not take the mail. `message` names neither address nor secret. */
+/** The mail server did not accept the mail. `message` contains neither address nor secret. */
 export class MailerError extends Schema.TaggedError<MailerError>()("MailerError", {
   message: Schema.String
 }) {}
@@ -18,18 +18,18 @@ export class MailerError extends Schema.TaggedError<MailerError>()("MailerError"
 export class Mailer extends Context.Tag("capabilities/Mailer")<
   Mailer,
   {
-    /** False where no mail server is configured: `send` fails then. */
+    /** False if no mail server is configured. `send` fails then. */
     readonly configured: boolean
-    /** Hands the mail over and answers the id by which the server names it. Bounded in time. */
+    /** Sends the mail and returns the id that the server uses for it. Has a time-out. */
     readonly send: (mail: Mail) => Effect.Effect<{ readonly messageId: string }, MailerError>
   }
 >() {}
 
-/** A login at a mail server that a customer chose. */
+/** Credentials at a mail server chosen by a customer. */
 export interface MailLogin {
   readonly host: string
   readonly port: number
-  /** TLS from the first byte; otherwise STARTTLS, without which nothing is said. */
+  /** TLS from the first byte. Otherwise STARTTLS is required before anything else is sent. */
   readonly secure: boolean
   readonly user: string
   readonly password: Redacted.Redacted
@@ -51,8 +51,8 @@ export interface SubmittedMail {
 }
 
 /**
- * `Refused`: the server has surely not taken the mail; `retryable` says whether it may by itself. `Unknown`: the mail was on
- * its way when the connection broke. `message` names neither address nor secret.
+ * `Refused`: the server has certainly not accepted the mail; `retryable` says whether a retry may succeed. `Unknown`:
+ * the connection was lost while the mail was being sent. `message` contains neither address nor secret.
  */
 export class SubmissionError extends Schema.TaggedError<SubmissionError>()("SubmissionError", {
   reason: Schema.Literal("Refused", "Unknown"),
@@ -60,11 +60,11 @@ export class SubmissionError extends Schema.TaggedError<SubmissionError>()("Subm
   retryable: Schema.Boolean
 }) {}
 
-/** Bounded in time; reaches what `OutboundAddresses` allows. */
+/** Has a time-out, and connects only to addresses that `OutboundAddresses` allows. */
 export class MailSubmission extends Context.Tag("capabilities/MailSubmission")<
   MailSubmission,
   {
-    /** Whether the server lets the user in; sends nothing. */
+    /** Checks that the server accepts the login. Sends nothing. */
     readonly verify: (login: MailLogin) => Effect.Effect<void, SubmissionError>
     readonly submit: (login: MailLogin, mail: SubmittedMail) => Effect.Effect<void, SubmissionError>
   }

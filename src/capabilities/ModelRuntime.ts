@@ -1,6 +1,6 @@
 /**
- * One round with a language model, as a stream of its parts. A reply that ends without `Finish` has failed;
- * interruption aborts the provider's request.
+ * One round with a language model, as a stream of its parts. A reply that ends without `Finish` has failed.
+ * Interruption aborts the provider's request.
  */
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Context from "effect/Context"
@@ -11,21 +11,21 @@ import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { Bill } from "../domain/billing/Cost.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
-/** A tool as the model is told of it; `parameters` is JSON Schema known only at run time. */
+/** A tool as declared to the model. `parameters` is a JSON Schema known only at run time. */
 export interface ToolDeclaration {
   readonly name: string
   readonly description: string
   readonly parameters: JsonObject
 }
 
-/** A retrieved passage, for runtimes that answer from the passages themselves. */
+/** A retrieved passage, for runtimes that build their reply from the passages. */
 export interface Passage {
   readonly index: number
   readonly title: string
   readonly text: string
   readonly score: number
   readonly documentId: string
-  /** Place among the chunks of its document. */
+  /** Index among the chunks of its document. */
   readonly ordinal: number
   /** True for a curated answer to this question. */
   readonly curated?: boolean
@@ -34,27 +34,27 @@ export interface Passage {
 export interface ModelRequest {
   /** The agent's model, or null for the configured one. */
   readonly model: string | null
-  /** System instructions, history, the user's message with what was looked up for it, earlier steps. */
+  /** System instructions, history, the user's message with retrieved passages, and earlier steps. */
   readonly prompt: Prompt.Prompt
   readonly tools: ReadonlyArray<ToolDeclaration>
-  /** The user's message as it was sent. */
+  /** The user's message as received. */
   readonly question: string
   readonly passages: ReadonlyArray<Passage>
-  /** JSON Schema, of type `object` and without references, that the reply is to fit; the prompt says so too. */
+  /** JSON Schema that the reply has to fit, of type `object` and without references. The prompt contains it too. */
   readonly responseSchema?: JsonObject | undefined
 }
 
 export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "other"
 
 export type ModelPart =
-  /** Before anything else, where another model answers than the one that was asked for: `provider/model`. */
+  /** Comes first if another model answers than the requested one: `provider/model`. */
   | { readonly _tag: "Answering"; readonly model: string }
   | { readonly _tag: "TextDelta"; readonly delta: string }
-  /** What the model thinks before it replies; no part of the reply. */
+  /** The model's reasoning, which is not part of the reply. */
   | { readonly _tag: "ReasoningDelta"; readonly delta: string }
-  /** A thought that has ended, as the provider wants it back beside the calls of tools that follow. */
+  /** A completed reasoning block, which the provider expects back with the following tool calls. */
   | { readonly _tag: "Reasoning"; readonly text: string; readonly options: Prompt.ProviderOptions }
-  /** `input` is the parsed argument object, or null when the model sent something else (`rawInput` then says what). */
+  /** `input` is the parsed argument object, or null when the model sent something else (`rawInput` has the text). */
   | {
       readonly _tag: "ToolCall"
       readonly id: string
@@ -65,23 +65,23 @@ export type ModelPart =
   | {
       readonly _tag: "Finish"
       readonly reason: FinishReason
-      /** Cached ones included. */
+      /** Including cached ones. */
       readonly inputTokens: number
-      /** Those of the input that the provider had read before and bills for less. */
+      /** Input tokens from the provider's cache, which cost less. */
       readonly cachedInputTokens?: number
       readonly outputTokens: number
-      /** Those of the output that were thought, where the provider counts them. */
+      /** Output tokens used for reasoning, if the provider reports them. */
       readonly reasoningTokens?: number
-      /** True where the provider did not count the tokens. */
+      /** True if the provider did not report the tokens. */
       readonly isEstimated?: boolean
-      /** The cost of the call, where the runtime knows it. */
+      /** The cost of the call, if the runtime knows it. */
       readonly bill?: Bill
     }
 
-/** Never carries a key, a body or a header of the provider: `message` is for our log alone. */
+/** Never contains a key, a body or a header of the provider. `message` is only for our log. */
 export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   reason: Schema.Literal("Unreachable", "TimedOut", "Rejected", "RateLimited", "Malformed", "Truncated"),
-  /** A message for the operator, where {@link problemOf} would have less detail. */
+  /** A problem for the operator, where {@link problemOf} would be less specific. */
   problem: Schema.optionalWith(ProviderProblem, { exact: true }),
   message: Schema.String,
   /** True when nothing of the answer had arrived, so that the same request may be sent again. */
@@ -98,27 +98,29 @@ const problems: Record<ModelError["reason"], ProviderProblem> = {
   Truncated: "answer_broken"
 }
 
-/** What an operator is told of `error`. */
+/** The problem of `error`, for operators. */
 export const problemOf = ({ problem, reason }: ModelError): ProviderProblem => problem ?? problems[reason]
 
 export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
   ModelRuntime,
   {
-    /** The model used when an agent names none. */
+    /** The model of agents that name none. */
     readonly defaultModel: string
-    /** Tokens of prompt and reply together that fit the model. */
+    /** Maximum number of tokens of prompt and reply together. */
     readonly contextWindow: number
-    /** True when its replies are quotations of `passages` as they were found, and of nothing else in the prompt. */
+    /** True if its replies quote only `passages`, verbatim, and nothing else in the prompt. */
     readonly readsPassages: boolean
-    /** Least score of a passage for a runtime that judges passages by itself; the embedder's recommendation otherwise. */
+    /**
+     * Minimum score of a passage, for a runtime that judges passages itself. Default: the embedder's recommendation.
+     */
     readonly minScore?: number
-    /** True when a prompt may carry images; whether the model sees them is known only from its answer. */
+    /** True when a prompt may contain images. Only the answer shows whether the model can read them. */
     readonly acceptsImages: boolean
-    /** Files that a prompt for this model (null: the default one) may carry; none for a model known to read text alone. */
+    /** Files that a prompt for this model (null: the default one) may contain; none for a text-only model. */
     readonly readable: (model: string | null) => ReadonlyArray<AttachmentType>
-    /** The name under which calls of the model (null: the default one) are counted; its own where this is left out. */
+    /** The name under which calls of the model (null: the default one) are counted; default: its own name. */
     readonly billedAs?: (model: string | null) => string
-    /** The parts of the reply, in order. Parts that came together are one chunk. */
+    /** The parts of the reply, in order. Parts that arrived together are one chunk. */
     readonly reply: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
   }
 >() {}

@@ -1,6 +1,6 @@
 /**
- * The only way out for requests whose address a customer chose: crawling, files, tools.
- * Addresses are checked after DNS resolution and on every redirect, and the connection goes to the checked address.
+ * The HTTP client for addresses chosen by customers: crawling, files, tools. Addresses are checked after DNS resolution
+ * and on every redirect, and the connection goes to the checked address.
  */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
@@ -13,17 +13,17 @@ export interface OutboundRequest {
   /** GET (the default), HEAD, OPTIONS, POST, PUT, PATCH or DELETE. */
   readonly method?: string
   /**
-   * `host`, `accept-encoding`, lengths and what concerns the connection alone are left out. A redirect to another origin
-   * keeps `accept`, `accept-language` and `user-agent`; the same host moved from http to https counts as the same.
+   * `host`, `accept-encoding`, lengths and connection headers are dropped. A redirect to another origin keeps only
+   * `accept`, `accept-language` and `user-agent`. A change from http to https of the same host is not another origin.
    */
   readonly headers?: Readonly<Record<string, string>>
-  /** Never handed to another origin by a redirect. */
+  /** Never sent to another origin by a redirect. */
   readonly body?: Uint8Array | string
-  /** Largest accepted body after decompression, in bytes; default 50 MiB. */
+  /** Maximum body size after decompression, in bytes; default: 50 MiB. */
   readonly maxBytes?: number
-  /** For the whole exchange, redirects included; default 30 seconds. */
+  /** Time-out of the whole exchange, including redirects; default: 30 seconds. */
   readonly timeout?: Duration.DurationInput
-  /** Most redirects to follow; default 5. */
+  /** Maximum number of redirects; default: 5. */
   readonly maxRedirects?: number
 }
 
@@ -31,14 +31,17 @@ export interface OutboundResponse {
   /** The address after redirects. */
   readonly url: string
   readonly status: number
-  /** Lower-case names; repeated headers are joined by `, `. `content-encoding` is gone when `body` was decompressed. */
+  /**
+   * Lower-case names. Repeated headers are joined by `, `. `content-encoding` is removed if `body` was decompressed.
+   */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
 /**
- * `message` is for the customer: it names the host and the rule, never a path, a header or the private address of a name.
- * `Unresolved`, `Unreachable` and `TimedOut` may pass by themselves; the others stay until a setting or the site changes.
+ * `message` is for the customer. It names the host and the rule, never a path, a header or the private address of a
+ * name. `Unresolved`, `Unreachable` and `TimedOut` may be transient; the others stay until a setting or the site
+ * changes.
  */
 export class OutboundHttpError extends Schema.TaggedError<OutboundHttpError>()("OutboundHttpError", {
   reason: Schema.Literal(
@@ -56,11 +59,11 @@ export class OutboundHttpError extends Schema.TaggedError<OutboundHttpError>()("
 export interface AllowedAddresses {
   /** Not empty. Connect to one of these, never to the name. */
   readonly addresses: ReadonlyArray<string>
-  /** True when one of them is not routed globally: it is reached because the operator allows it. */
+  /** True if one of them is not routed globally. The operator has allowed it. */
   readonly internal: boolean
 }
 
-/** The same rules for what is no HTTP: the addresses that a host may be connected to at, looked up once. */
+/** The same rules for protocols other than HTTP: resolves a host once to the addresses that may be connected to. */
 export class OutboundAddresses extends Context.Tag("capabilities/OutboundAddresses")<
   OutboundAddresses,
   {
@@ -71,7 +74,7 @@ export class OutboundAddresses extends Context.Tag("capabilities/OutboundAddress
 export class OutboundHttp extends Context.Tag("capabilities/OutboundHttp")<
   OutboundHttp,
   {
-    /** One exchange; any HTTP status is a response, not an error. Interruption closes the connection. */
+    /** One exchange. Any HTTP status is a response, not an error. Interruption closes the connection. */
     readonly fetch: (request: OutboundRequest) => Effect.Effect<OutboundResponse, OutboundHttpError>
   }
 >() {}

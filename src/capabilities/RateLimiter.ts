@@ -1,48 +1,48 @@
 /**
- * Requests counted in windows that slide. A window is looked at in {@link parts} and the one that has just begun, and a
- * request counts until its whole part has left the window: never more than the limit in any window, wherever it begins,
- * and each request is given back at most a sixtieth of the window later than it might be.
+ * Sliding-window rate limits. A window is divided into {@link parts}, and a request counts until its whole part has
+ * left the window. So no window has more requests than the limit, wherever it begins, and a request is released at most
+ * a sixtieth of the window late.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { RateLimit } from "../domain/accounts/RateLimit.ts"
 
-/** The store of the counts could not be reached. */
+/** The store of the counters is not available. */
 export class RateLimiterError extends Schema.TaggedError<RateLimiterError>()("RateLimiterError", {
   message: Schema.String
 }) {}
 
 export interface Taken {
-  /** A refused request uses nothing up. */
+  /** A refused request does not count. */
   readonly granted: boolean
-  /** Requests that could follow at once. */
+  /** Number of requests that would be granted now. */
   readonly remaining: number
-  /** Milliseconds until the first of the used ones is given back. */
+  /** Milliseconds until the oldest counted requests are released. */
   readonly reset: number
 }
 
 export class RateLimiter extends Context.Tag("capabilities/RateLimiter")<
   RateLimiter,
   {
-    /** Uses up one request of `name`, if one is left. Exact among all who share the backend. */
+    /** Counts one request of `name`, if the limit allows it. Exact across all processes that share the backend. */
     readonly take: (name: string, limit: RateLimit) => Effect.Effect<Taken, RateLimiterError>
   }
 >() {}
 
-/** Of a window. */
+/** Number of parts of a window. */
 export const parts = 60
 
-/** Milliseconds of a window. */
+/** Length of a window in milliseconds. */
 export const windowOf = ({ window }: RateLimit): number => window * 1_000
 
-/** The part that a moment lies in. Multiplied first: a part need not be a whole number of milliseconds. */
+/** The part of a time. Multiplied first, because a part need not be a whole number of milliseconds. */
 export const partAt = (limit: RateLimit, now: number): number => Math.floor((now * parts) / windowOf(limit))
 
-/** The counter of `name`: each window length has a counter of its own. */
+/** The counter of `name`, one for each window length. */
 export const counterOf = (name: string, { window }: RateLimit): string => `${name}:${window}`
 
-/** What is told of a count: `used` after the request, whose oldest part `oldest` is given back first. */
+/** The result for a counter: `used` includes the request, and its oldest part `oldest` is released first. */
 export const taken = (
   limit: RateLimit,
   { granted, now, oldest, used }: { granted: boolean; now: number; oldest: number; used: number }

@@ -1,4 +1,7 @@
-/** Word between processes that something happened in a conversation. The database says what: no signal carries text. */
+/**
+ * Signals between processes about changes of a conversation. They carry no text: readers get the changes from the
+ * database.
+ */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Queue from "effect/Queue"
@@ -7,12 +10,12 @@ import type * as Scope from "effect/Scope"
 import { Writer } from "../domain/conversations/RealtimeFrame.ts"
 import { ConversationId, RunId } from "../domain/Ids.ts"
 
-/** The conversation's messages, its state or the events of `runId` are not what they were. */
+/** The conversation's messages, its state or the events of `runId` have changed. */
 const Changed = Schema.TaggedStruct("Changed", {
   conversationId: ConversationId,
   runId: Schema.NullOr(RunId)
 })
-/** Somebody writes: the agent, unless `by` says who else. */
+/** Somebody is typing: the agent, or `by`. */
 const Typing = Schema.TaggedStruct("Typing", {
   conversationId: ConversationId,
   by: Schema.optionalWith(Writer, { exact: true })
@@ -25,13 +28,13 @@ export class Realtime extends Context.Tag("capabilities/Realtime")<
   Realtime,
   {
     /**
-     * Tells the subscribers of every process. Returns at once and never fails; a signal may be lost under pressure or when
-     * the connection between processes is, so a reader that must not miss anything polls the database from time to time.
+     * Notifies the subscribers of every process. Returns at once and never fails. A signal may be lost under load or
+     * when a connection is lost, so a reader that must not miss anything also polls the database.
      */
     readonly publish: (signal: Signal) => Effect.Effect<void>
     /**
-     * Subscribed once this returns, until the scope closes. A slow reader loses its oldest signals. When others may have
-     * been lost on the way, a `Changed` without a run comes.
+     * Subscribed when this returns, until the scope closes. A slow reader loses its oldest signals. A `Changed` without
+     * a run means that other signals may have been lost.
      */
     readonly subscribe: (
       conversationId: ConversationId

@@ -1,12 +1,12 @@
 /**
- * A second opinion on what search found: a model that reads query and passage together. It orders the candidates and
- * nothing else: `score` and `minScore` stay what VectorSearch says they are, with a reranker and without.
+ * Reorders search results with a model that reads query and passage together. It changes only the order: `score` and
+ * `minScore` have the same meaning with and without a reranker.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** `message` is written for the operator and holds nothing of query, passages or key. */
+/** `message` is for the operator and contains nothing of query, passages or key. */
 export class RerankerError extends Schema.TaggedError<RerankerError>()("RerankerError", {
   message: Schema.String
 }) {}
@@ -14,9 +14,9 @@ export class RerankerError extends Schema.TaggedError<RerankerError>()("Reranker
 export class Reranker extends Context.Tag("capabilities/Reranker")<
   Reranker,
   {
-    /** Candidates it is given for each one that is wanted; 1 for one that keeps their order. */
+    /** Number of candidates per requested result; 1 for a reranker that keeps their order. */
     readonly widen: number
-    /** The relevance of each passage to the query, 0..1, in the order of the passages. Has a time limit. */
+    /** The relevance of each passage to the query, 0..1, in the order of the passages. Has a time-out. */
     readonly rerank: (
       query: string,
       passages: ReadonlyArray<string>

@@ -1,9 +1,9 @@
-/** Signing and sealing with keys derived from the master secret, one key for each purpose. */
+/** Signing and sealing with keys derived from the master secret, one key per purpose. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 
-/** A key of its own is derived for each. */
+/** Each purpose has its own derived key. */
 export type Purpose =
   | "cursor"
   | "realtime"
@@ -25,9 +25,9 @@ export class SecretBox extends Context.Tag("capabilities/SecretBox")<
     readonly sign: (purpose: Purpose, text: string) => Effect.Effect<string>
     /** The signed text, or none when the tag does not match (compared in constant time). */
     readonly verify: (purpose: Purpose, signed: string) => Effect.Effect<Option.Option<string>>
-    /** AES-256-GCM under a fresh nonce; the result names its key's version, so that the master secret can be rotated. */
+    /** AES-256-GCM with a fresh nonce. The result contains the key's id, so that the master secret can be rotated. */
     readonly seal: (purpose: Purpose, text: string) => Effect.Effect<string>
-    /** The sealed text, or none when it was tampered with or its key is gone. */
+    /** The sealed text, or none when it was changed or its key is not available. */
     readonly open: (purpose: Purpose, sealed: string) => Effect.Effect<Option.Option<string>>
   }
 >() {}

@@ -1,6 +1,6 @@
 /**
- * Readers of other systems, by name: a source of type CONNECTOR names one. A reader reads step by step. Its documents and the
- * place where its next step begins are stored together after each step, so that a reading goes on where it stopped.
+ * Readers of other systems, by name. A source of type CONNECTOR names one. A reader works in steps. The documents of a
+ * step and the position of the next step are stored together, so that an interrupted reading continues there.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,61 +18,61 @@ export class ReaderError extends Schema.TaggedError<ReaderError>()("ReaderError"
   message: Schema.String,
   /** True when the same attempt may succeed later. */
   retryable: Schema.Boolean,
-  /** The pause that the site asked for. */
+  /** The pause that the site requested. */
   retryAfter: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
 export interface SteppedDocument {
-  /** Names the document within its source; its address where it has one. */
+  /** Identifies the document within its source; its address if it has one. */
   readonly uri: string
   readonly title: string
   readonly format: "markdown" | "text"
   readonly content: string
-  /** Changes whenever the document does: `known` answers it at the next pass. */
+  /** Must change whenever the document does. `known` returns it in the next pass. */
   readonly revision?: string
   /**
-   * The labels that may read it, where access is limited. It is taken only into a source all of whose labels are among these; elsewhere
-   * it is left out.
+   * The labels that may read it, if access is limited. It is added only to a source all of whose labels are among
+   * these, and skipped otherwise.
    */
   readonly labels?: ReadonlyArray<string>
 }
 
-/** What one step has read. */
+/** The result of one step. */
 export interface ReadStep<Cursor, Position> {
   readonly documents: ReadonlyArray<SteppedDocument>
-  /** Documents that are there as `known` has them. */
+  /** Documents that exist and have the revision of `known`. */
   readonly unchanged?: ReadonlyArray<string>
-  /** Documents that are gone, where the system says so. */
+  /** Deleted documents, if the system reports them. */
   readonly removed?: ReadonlyArray<string>
-  /** Documents that were skipped, each with a reason of one word. */
+  /** Skipped documents, each with a reason of one word. */
   readonly skipped?: ReadonlyArray<{ readonly uri: string; readonly reason: string }>
   /**
-   * `more` is where the next step begins. `done` ends the pass and is the cursor of the next one. Documents that a `complete`
-   * pass did not name are gone; otherwise they stay.
+   * `more` is the position of the next step. `done` ends the pass and is the cursor of the next one. Documents that a
+   * `complete` pass did not name are deleted; otherwise they stay.
    */
   readonly next: { readonly more: Position } | { readonly done: Cursor; readonly complete: boolean }
 }
 
-/** What a step goes by. */
+/** The input of a step. */
 export interface ReadingState<Cursor, Position> {
-  /** The state that the last finished pass returned; null for the first pass and for a full one. */
+  /** The cursor that the last finished pass returned; null for the first pass and for a full one. */
   readonly cursor: Cursor | null
   /** The position at which the step begins; null at the first one of a pass. */
   readonly position: Position | null
-  /** The revision of a document that answers now. */
+  /** The revision of the live document. */
   readonly known: (uri: string) => string | undefined
 }
 
 export type ReaderStepServices = OutboundHttp | DocumentParser
 
 export interface SourceReader extends ReaderForm {
-  /** Settings that the source's secrets are sent to: with another one, secrets have to be given again. */
+  /** Settings with addresses that the source's secrets are sent to. If one changes, secrets must be given again. */
   readonly addresses: ReadonlyArray<string>
-  /** The settings as they are stored, or what is wrong with them. */
+  /** The settings to store, or what is wrong with them. */
   readonly checked: (
     given: unknown
   ) => Effect.Effect<Readonly<Record<string, unknown>>, ParseResult.ParseError>
-  /** A stored cursor or position that the reader no longer understands counts as none. */
+  /** A stored cursor or position that the reader no longer understands is treated as missing. */
   readonly step: (
     settings: unknown,
     state: ReadingState<unknown, unknown>
@@ -88,13 +88,13 @@ interface FieldNote {
 
 const noteId = Symbol.for("spoke/SourceReaders/FieldNote")
 
-/** Annotations of a setting: how a form asks for it, and whether it is a secret or the address that secrets are sent to. */
+/** Annotates a setting: how a form asks for it, and whether it is a secret or an address that secrets are sent to. */
 export const setting = (note: FieldNote) => ({ [noteId]: note })
 
 const noteOf = (ast: AST.AST): FieldNote | undefined =>
   Option.getOrUndefined(AST.getAnnotation<FieldNote>(ast, noteId))
 
-/** What is written for it. */
+/** The encoded side of a schema. */
 const written = (ast: AST.AST): AST.AST =>
   AST.isRefinement(ast) || AST.isTransformation(ast) ? written(ast.from) : ast
 
@@ -138,8 +138,8 @@ const invalid = () =>
   })
 
 /**
- * A reader of its parts. `settings` is a struct of JSON values whose fields are annotated by {@link setting}; `cursor` and
- * `position` are what it stores between passes and between steps.
+ * Creates a reader. `settings` is a struct of JSON values whose fields are annotated by {@link setting}. `cursor` and
+ * `position` are stored between passes and between steps.
  */
 export const sourceReader = <
   Settings,
@@ -191,7 +191,7 @@ export const sourceReader = <
   }
 }
 
-/** By name, as a source's config says it. */
+/** By name, as used in a source's config. */
 export const registered = (readers: Iterable<SourceReader>): ReadonlyMap<string, SourceReader> =>
   new Map(Array.from(readers, (reader) => [reader.name, reader] as const))
 

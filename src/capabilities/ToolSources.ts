@@ -1,6 +1,7 @@
 /**
- * Where the tools of agents come from. A source knows one way to call a tool. What holds for every tool (time, parallelism,
- * the check of arguments, redaction, the trace, hand-over) is kept by the turn, which knows sources only by this interface.
+ * Sources of agents' tools. A source implements one way to call a tool. The turn implements what holds for every tool
+ * (time-outs, parallelism, validation of arguments, redaction, the trace, handoff), and uses sources only through this
+ * interface.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -13,7 +14,7 @@ import type { JsonObject, JsonValue } from "../domain/Text.ts"
 import type { ToolDeclaration } from "./ModelRuntime.ts"
 import type { OutboundHttp } from "./OutboundHttp.ts"
 
-/** The turn that a tool is called in. */
+/** The turn of a tool call. */
 export interface CallingTurn {
   readonly scope: AgentScope
   readonly runId: RunId
@@ -21,34 +22,34 @@ export interface CallingTurn {
   readonly endUserId: EndUserId | null
 }
 
-/** A value of the request's `toolContext`, and its place in the request of the tool. */
+/** A value of the request's `toolContext`, and the place in the tool's request that it goes to. */
 export interface BoundValue {
   readonly to: Binding["to"]
   readonly value: JsonValue
 }
 
-/** A tool that is set up with an address, with what the turn brings for it. */
+/** A tool with an address, with the turn's data for it. */
 export interface ConfiguredTool {
   readonly id: ToolId
   readonly name: string
-  /** Raised by each change of the definition or the secret. */
+  /** Increases with each change of the definition or the secret. */
   readonly version: number
   readonly definition: ToolDefinition
-  /** Empty for a tool without one. A missing credential is the failure of what needs it. */
+  /** Empty for a tool without a credential. If it is missing, only a call that needs it fails. */
   readonly credential: Either.Either<string, ToolFailure>
   readonly bound: Either.Either<ReadonlyArray<BoundValue>, ToolFailure>
 }
 
-/** A tool of an agent: one of the process, which the agent names, or one that is set up with an address. */
+/** A tool of an agent: one of the process, by name, or one with an address. */
 export type AgentTool =
   { readonly _tag: "Named"; readonly name: string } | ({ readonly _tag: "Configured" } & ConfiguredTool)
 
-/** Tells those who follow the turn how far a call has come. */
+/** Reports the progress of a call to clients that follow the turn. */
 export type Progress = (text: string) => Effect.Effect<void>
 
 export interface SourcedTool {
   readonly declaration: ToolDeclaration
-  /** Milliseconds that one call may take; the turn interrupts it then, and when the turn is cancelled. */
+  /** Time-out of one call, in milliseconds. The turn interrupts the call then, and when the turn is cancelled. */
   readonly timeoutMillis: number
   /** Its answer is bounded in size. `input` fits the declared parameters. */
   readonly call: (input: JsonObject, progress: Progress) => Effect.Effect<JsonValue, ToolFailure>
@@ -60,8 +61,9 @@ export interface ToolSource {
   readonly offered: ReadonlySet<string>
   readonly has: (tool: AgentTool) => boolean
   /**
-   * The functions of a tool that it {@link has}, for one turn. Names may hold anything, descriptions are of any length: the
-   * turn makes them fit for models. Fails when nothing of the tool can be offered, within seconds: the turn waits for it.
+   * The functions of a tool for which {@link has} is true, for one turn. Names may contain any characters, and
+   * descriptions may have any length: the turn adapts them for models. It must return within seconds, because the turn
+   * waits for it. Fails when no function can be offered.
    */
   readonly open: (
     tool: AgentTool,
@@ -69,19 +71,19 @@ export interface ToolSource {
   ) => Effect.Effect<ReadonlyArray<SourcedTool>, ToolFailure>
 }
 
-/** A tool belongs to the first source that has it; none without a registration. */
+/** A tool belongs to the first source that has it. Default: no sources. */
 export class ToolSources extends Context.Reference<ToolSources>()("capabilities/ToolSources", {
   defaultValue: (): ReadonlyArray<ToolSource> => []
 }) {}
 
 /**
- * Sources that come beside ours; one of the same name takes the place of ours. Each is made when the service opens, and may
- * use the guarded client.
+ * Additional sources. One with the name of a built-in source replaces it. Each is created when the service opens, and
+ * may use the guarded HTTP client.
  */
 export class OtherToolSources extends Context.Reference<OtherToolSources>()("capabilities/OtherToolSources", {
   defaultValue: (): ReadonlyArray<Effect.Effect<ToolSource, never, OutboundHttp>> => []
 }) {}
 
-/** Names that agents may switch on. */
+/** Names of tools that agents may use. */
 export const offeredNames = (sources: ReadonlyArray<ToolSource>): ReadonlySet<string> =>
   new Set(sources.flatMap(({ offered }) => [...offered]))

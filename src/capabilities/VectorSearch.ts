@@ -1,7 +1,7 @@
 /**
- * Hybrid retrieval: `score = w · lexical + (1 − w) · semantic`, both absolute in 0..1. Every layer reads the
- * rows of `chunks` and `chunk_embeddings`, ranks alike, and returns only chunks of the scope's agent and of live sources that
- * the scope makes visible: the statement that reads the texts says so.
+ * Hybrid retrieval: `score = w · lexical + (1 − w) · semantic`, both absolute in 0..1. Every backend reads the rows of
+ * `chunks` and `chunk_embeddings`, ranks alike, and returns only chunks of the scope's agent and of live sources
+ * visible in the scope, which the statement that reads the texts enforces.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -12,11 +12,11 @@ import type { ChunkId, DocumentId, SourceId } from "../domain/Ids.ts"
 export interface SearchQuery {
   readonly text: string
   readonly topK: number
-  /** 0..1; chunks below it are left out. A chunk that scores 0 is never a hit. */
+  /** 0..1. Chunks with a lower score are left out. A chunk with score 0 is never a hit. */
   readonly minScore: number
   /**
-   * Only chunks of sources that meet it, of those that the scope makes visible. Scores are those of the same search without
-   * it: a filter leaves chunks out, and what words are worth is measured over the whole agent.
+   * Only chunks of visible sources that meet it. Scores are those of the same search without it: a filter leaves chunks
+   * out, and term weights are those of the whole agent.
    */
   readonly filter?: RetrieveFilter | undefined
 }
@@ -28,13 +28,13 @@ export interface FoundChunk {
   readonly sourceName: string
   readonly title: string
   readonly heading: string
-  /** Place among the chunks of its document. */
+  /** Index among the chunks of its document. */
   readonly ordinal: number
   readonly text: string
   readonly url: string
-  /** 0..1, orders the result; equal to `lexical` when the query or the chunk has no vector. */
+  /** 0..1; results are sorted by it. Equals `lexical` when the query or the chunk has no vector. */
   readonly score: number
-  /** BM25 as a share of what the query could reach, 0..1. */
+  /** BM25 as a share of the query's maximum, 0..1. */
   readonly lexical: number
   /** The cosine of query and chunk, 0..1; 0 without a vector. */
   readonly semantic: number
@@ -44,8 +44,8 @@ export interface SearchResult {
   /** Best first; ties by id. */
   readonly chunks: ReadonlyArray<FoundChunk>
   /**
-   * True when words alone decided, because the query could not be embedded or the agent's vectors are still being read; such a
-   * result has no error.
+   * True when words alone decided, because the query could not be embedded or the agent's vectors are still being
+   * loaded. It is not an error.
    */
   readonly degraded: boolean
 }
@@ -53,11 +53,11 @@ export interface SearchResult {
 export class VectorSearch extends Context.Tag("capabilities/VectorSearch")<
   VectorSearch,
   {
-    /** Sees everything that was committed before it began. A database that fails is a defect. */
+    /** Sees everything that was committed before it began. A failing database is a defect. */
     readonly search: (scope: ReadScope, query: SearchQuery) => Effect.Effect<SearchResult>
     /**
-     * True once the indexes of the busiest agents are loaded, or the time for loading them is over, so that nothing waits for it any
-     * longer. False for some time after a start at most.
+     * True once the indexes of the busiest agents are loaded, or the time for loading is over. It can be false only for
+     * some time after a start.
      */
     readonly warm: Effect.Effect<boolean>
   }

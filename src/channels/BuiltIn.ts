@@ -1,4 +1,4 @@
-/** The channels that this service comes with. */
+/** The built-in channels. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -21,11 +21,11 @@ import { telegramAdapter } from "./telegram/Adapter.ts"
 interface Options {
   /** The secret with which WhatsApp and Messenger sign deliveries. */
   readonly appSecret: Redacted.Redacted | null
-  /** Registered after ours, or instead of those of their names. */
+  /** Registered after the built-in ones; one with the same name replaces the built-in one. */
   readonly others?: ReadonlyArray<ChannelAdapter>
 }
 
-/** Over the providers' clients of the context. */
+/** Uses the providers' clients of the context. */
 export const layerOver = ({ appSecret, others = [] }: Options) =>
   Layer.unwrapEffect(
     Effect.gen(function* () {
@@ -35,7 +35,7 @@ export const layerOver = ({ appSecret, others = [] }: Options) =>
     })
   )
 
-/** Over HTTP, at the configured addresses, and by SMTP. */
+/** Uses HTTP, at the configured addresses, and SMTP. */
 export const layerHttp = ({
   graphUrl,
   others = [],

@@ -1,6 +1,6 @@
 /**
- * One exchange with a provider of channels: bounded in time and size. Errors are words from fixed lists: an answer may hold
- * what was sent, and a client's error holds the token.
+ * One exchange with a provider of channels, with limits on time and size. Errors are words from fixed lists, because an
+ * answer may contain parts of the request, and a client's error contains the token.
  */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import type * as HttpClientError from "@effect/platform/HttpClientError"
@@ -18,22 +18,22 @@ import { collect } from "../concurrency/Collect.ts"
 import * as Json from "../domain/Json.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
 
-/** Answers are an id or the words of a refusal. */
+/** Maximum size of an answer in bytes. Answers are ids or error messages. */
 const maxAnswerBytes = 1_048_576
 
 type AnswerHeaders = Readonly<Record<string, string | undefined>>
 
-/** What an answer outside 2xx means; `now` is in milliseconds since 1970. */
+/** Converts an answer outside 2xx; `now` is in milliseconds since 1970. */
 export type Refusal = (status: number, headers: AnswerHeaders, body: string, now: number) => ChannelError
 
-/** How long the provider asks to wait, by `retry-after`. */
+/** The pause that the provider requests with `retry-after`. */
 export const waitOf = (headers: AnswerHeaders, now: number): { readonly retryAfter?: Duration.Duration } =>
   Option.match(retryAfter(headers, now), {
     onNone: () => ({}),
     onSome: (wait) => ({ retryAfter: wait })
   })
 
-/** Failures before a byte of the request can have arrived. */
+/** Errors that occur before any byte of the request was sent. */
 const unconnected = new Set([
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -60,7 +60,7 @@ const fromTransport = (error: HttpClientError.HttpClientError): ChannelError =>
 const silence = () =>
   new ChannelError({ reason: "Unknown", message: "The provider did not answer in time.", retryable: true })
 
-/** A 2xx that does not say what became of the message. */
+/** For a 2xx without a usable result. */
 export const unreadable = () =>
   new ChannelError({ reason: "Unknown", message: "The provider's answer cannot be read.", retryable: true })
 
@@ -74,7 +74,7 @@ const read = (response: HttpClientResponse.HttpClientResponse, refusal: Refusal)
     return yield* Either.mapLeft(Json.parse(body), unreadable)
   })
 
-/** Over within `timeout`; the answer is the JSON that came with a 2xx. */
+/** Fails after `timeout`. Returns the JSON of a 2xx answer. */
 export const exchange = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,
@@ -94,11 +94,11 @@ export interface NewFile {
   readonly bytes: Uint8Array
 }
 
-/** Encoded here: a form that the client is to encode broke its connection. */
+/** Encoded here, because a form that the client encodes broke its connection. */
 export const withForm = (fields: Readonly<Record<string, string>>, file: NewFile) => {
   const form = new FormData()
   for (const [key, value] of Object.entries(fields)) form.append(key, value)
-  // A copy: a view of shared memory is no part of a form.
+  // A copy, because a Blob cannot be made from shared memory.
   form.append(file.field, new Blob([Uint8Array.from(file.bytes)], { type: file.mimeType }), file.name)
   const response = new Response(form)
   return Effect.map(
@@ -111,7 +111,7 @@ export const withForm = (fields: Readonly<Record<string, string>>, file: NewFile
 const tooLarge = () =>
   new ChannelError({ reason: "Refused", message: "The file is too large.", retryable: false })
 
-/** The bytes that are answered with 200. */
+/** The bytes of a 200 answer. */
 export const download = (
   http: HttpClient.HttpClient,
   request: HttpClientRequest.HttpClientRequest,

@@ -1,4 +1,4 @@
-/** Calls of the providers' Graph interface, at the configured address. */
+/** Calls of Meta's Graph API, at the configured address. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Context from "effect/Context"
@@ -14,7 +14,7 @@ import * as Json from "../domain/Json.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { exchange, type Refusal, waitOf } from "./Exchange.ts"
 
-/** One call has to be over by then. */
+/** Time-out of one call. */
 const callTimeout = Duration.seconds(10)
 
 export class Graph extends Context.Tag("channels/Graph")<
@@ -22,7 +22,7 @@ export class Graph extends Context.Tag("channels/Graph")<
   {
     /** GETs `{base}/{path}` with the token. */
     readonly get: (path: string, token: Redacted.Redacted) => Effect.Effect<unknown, ChannelError>
-    /** POSTs to `{base}/{path}` with the token; the answer is the JSON that came with a 2xx. */
+    /** POSTs to `{base}/{path}` with the token. Returns the JSON of a 2xx answer. */
     readonly post: (
       path: string,
       token: Redacted.Redacted,
@@ -40,14 +40,14 @@ const Failure = Schema.Struct({
 })
 const decodeFailure = Schema.decodeUnknownOption(Failure)
 
-/** Codes of the provider that say more than its status. */
+/** Error codes for a closed reply window. */
 const windowClosed = new Set([470, 131047])
 const noRecipient = new Set([551, 131021, 131026, 131030])
 const noAccess = new Set([3, 10, 102, 190, 131005, 131031])
 const transient = new Set([
   1, 2, 4, 17, 32, 341, 613, 1200, 80007, 130429, 131000, 131016, 131048, 131056, 133004
 ])
-/** Of Messenger: outside of the window, and a person that is not there. */
+/** Messenger's subcode for a closed reply window and for an unknown person. */
 const windowSubcode = 2018278
 const recipientSubcode = 2018001
 
@@ -59,7 +59,10 @@ const wordsFor = (code: number, subcode: unknown): string | null => {
   return null
 }
 
-/** What an answer outside 2xx means. A gateway's page in place of the provider's own words says nothing about the message. */
+/**
+ * Converts an answer outside 2xx. An answer of a gateway instead of the provider does not tell whether the message was
+ * sent.
+ */
 export const refusal: Refusal = (status, headers, body, now) => {
   const after = waitOf(headers, now)
   const failure = Option.getOrNull(Option.flatMap(Either.getRight(Json.parse(body)), decodeFailure))

@@ -1,4 +1,4 @@
-/** Files at the providers: where one is, what it holds, and new ones for messages to name. Errors are those of {@link Graph}. */
+/** Files at the providers: locate, download and upload. Errors are those of {@link Graph}. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Context from "effect/Context"
@@ -29,15 +29,15 @@ const decode = Schema.decodeUnknown(Located)
 export class GraphFiles extends Context.Tag("channels/GraphFiles")<
   GraphFiles,
   {
-    /** The address of a file that came with a message. */
+    /** The address of a file in a message. */
     readonly locate: (id: string, token: Redacted.Redacted) => Effect.Effect<Located, ChannelError>
-    /** The bytes of a file at the configured address; none for one that is kept elsewhere. */
+    /** The bytes of a file at the configured address; none for a file elsewhere. */
     readonly read: (
       url: string,
       token: Redacted.Redacted,
       maxBytes: number
     ) => Effect.Effect<Option.Option<Uint8Array>, ChannelError>
-    /** POSTs a form with the file to `{base}/{path}`; the answer is the JSON that came with a 2xx. */
+    /** POSTs a form with the file to `{base}/{path}`. Returns the JSON of a 2xx answer. */
     readonly upload: (
       path: string,
       token: Redacted.Redacted,
@@ -47,7 +47,7 @@ export class GraphFiles extends Context.Tag("channels/GraphFiles")<
   }
 >() {}
 
-/** Null for what is no address. */
+/** Null for an invalid address. */
 const originOf = (url: string) => urlOf(url)?.origin ?? null
 
 /** `base` is the configured address. */

@@ -43,7 +43,7 @@ const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess)
   secrets: Record.map(secrets, Redacted.value)
 })
 
-/** What surely has not been sent is refused; whatever else is thrown leaves the outcome open. */
+/** A refusal was certainly not sent. Any other thrown error leaves the outcome unknown. */
 const thrownOf = (thrown: unknown): ChannelError => {
   if (thrown instanceof ChannelError) return thrown
   if (!(thrown instanceof OutboundHttpError))
@@ -104,7 +104,7 @@ const formOf = ({ account, secrets = {}, settings = {} }: HostChannel): ChannelF
   settings: Object.entries(settings).map(([name, setting]) => ({ name, ...setting }))
 })
 
-/** What the host read of a delivery, as leniently as of any provider. */
+/** Reads the host's result of a delivery, leniently, as from any provider. */
 const normalized = (channel: string, accountId: string, given: unknown, now: DateTime.Utc) => {
   const { messages, statuses } = fieldsOf(given)
   const arrivals = itemsOf(messages).map((item) => {
@@ -156,7 +156,7 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
 
 const deliveries = ["sent", "delivered", "read", "failed"] as const
 
-/** `name` is the channel's in the interface and in addresses. */
+/** `name` is the channel's name in the API and in addresses. */
 export const hostChannel = (
   name: string,
   given: HostChannel
@@ -177,7 +177,7 @@ export const hostChannel = (
         }),
         Effect.withSpan("HostChannel.call", { attributes: { channel: name } })
       )
-    /** What the host throws while it reads is no proof, and no message. */
+    /** An error of the host while it verifies or reads counts as `otherwise`. */
     const attempt = <A>(run: () => A, otherwise: A): A =>
       Either.getOrElse(Either.try({ try: run, catch: () => null }), () => otherwise)
     return {

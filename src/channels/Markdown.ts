@@ -1,9 +1,9 @@
 /**
- * What a model writes, as a messenger shows it: links written out, headings and emphasis as far as the channel has them.
- * Marks of citations go: a contact has no list of sources to look them up in.
+ * Converts a model's Markdown to a messenger's format: links are written out, headings and emphasis as far as the
+ * channel supports them. Citation marks are removed, because a contact has no list of sources.
  */
 
-/** How a channel shows what stands out. */
+/** The marks of a channel for emphasis and code. */
 export interface Marks {
   readonly strong: string
   readonly emphasis: string
@@ -12,14 +12,14 @@ export interface Marks {
 }
 
 const citations = / ?\[\d{1,3}\](?:\[\d{1,3}\])*(?!\(|:)/g
-// No part is longer than people write it: where every opening is looked at to the end of the line, a long line takes its
-// square.
+// Lengths are bounded. Otherwise each opening bracket would be searched to the end of its line, which takes quadratic
+// time.
 const link = /!?\[([^\]\n]{0,500})\]\((\S{1,2048}?)(?:\s{1,8}"[^"\n]{0,300}")?\)/g
 const strong = /(?:\*\*|__)(?=\S)(.{1,1000}?)(?<=\S)(?:\*\*|__)/g
 const written = (_: string, label: string, url: string) =>
   label.trim() === "" || label === url ? url : `${label} (${url})`
 
-/** One of the private use, which stands for a strong mark until emphasis has been told apart from it. */
+/** A private-use character that replaces a strong mark until emphasis has been processed. */
 const placeholder = "\ue000"
 
 const inline = (line: string, marks: Marks): string =>
@@ -31,7 +31,7 @@ const inline = (line: string, marks: Marks): string =>
     .replaceAll(placeholder, marks.strong)
     .replace(/`([^`\n]+)`/g, `${marks.code}$1${marks.code}`)
 
-/** The words of a heading, without the marks that may close it; undefined for any other line. */
+/** The text of a heading, without closing marks; undefined for any other line. */
 const headingOf = (text: string): string | undefined => {
   const mark = /^#{1,6}\s+(?=\S)/.exec(text)?.[0]
   if (mark === undefined) return undefined
@@ -49,7 +49,7 @@ const line = (text: string, marks: Marks): string => {
   return inline(text.replace(/^(\s*)[-*+]\s+/, "$1• "), marks)
 }
 
-/** Code between fences is left as it is. */
+/** Fenced code is not changed. */
 export const shownAs =
   (marks: Marks) =>
   (text: string): string => {

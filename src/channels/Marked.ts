@@ -1,10 +1,10 @@
 /**
- * Texts whose formatting is told beside them, by where it begins and ends. Until a part is sent, marks of the private use stand
- * for it: they survive the cutting into parts, and what a person typed has none.
+ * Texts with separate formatting ranges. Until a part is sent, private-use characters mark the ranges: they survive
+ * splitting into parts, and user input does not contain them.
  */
 import { type Marks, shownAs } from "./Markdown.ts"
 
-/** None of them is the one that `Markdown` uses while it works. */
+/** None of them may be the placeholder of `Markdown`. */
 const marks: Marks = { strong: "\ue001", emphasis: "\ue002", code: "\ue003", fence: "\ue004" }
 
 const kinds: ReadonlyMap<string, MarkedSpan["kind"]> = new Map([
@@ -24,17 +24,17 @@ export interface MarkedSpan {
 
 const marked = shownAs(marks)
 
-/** A model's Markdown with marks. */
+/** Converts a model's Markdown to text with marks. */
 export const withMarks = (text: string): string => marked(text.replace(anyMark, ""))
 
-/** The text without its marks, and what they stood for. One that is not closed within the text stands for nothing. */
+/** The text without marks, and the marked ranges. A mark that is not closed within the text has no range. */
 export const unmarked = (
   given: string
 ): { readonly text: string; readonly spans: ReadonlyArray<MarkedSpan> } => {
   let text = ""
   const open = new Map<MarkedSpan["kind"], number>()
   const spans: Array<MarkedSpan> = []
-  // A fence stands on a line of its own, which is not part of the text.
+  // A fence is on its own line, which is not part of the text.
   for (const character of given.replace(/\ue004\n?/g, "\ue004")) {
     const kind = kinds.get(character)
     if (kind === undefined) {

@@ -1,4 +1,4 @@
-/** WhatsApp and Messenger as channels: one app for all accounts, one interface for both. */
+/** WhatsApp and Messenger as channels: one app for all accounts, one API for both. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -19,7 +19,7 @@ import { isSigned } from "./Signature.ts"
 import * as Whatsapp from "./whatsapp/Inbound.ts"
 import { whatsapp } from "./whatsapp/Send.ts"
 
-/** The provider takes free texts for a day after what the customer wrote last. */
+/** The provider accepts free text for a day after the customer's last message. */
 const replyWindow = Duration.hours(24)
 
 const unverifiable = () =>
@@ -63,12 +63,12 @@ const kinds: ReadonlyArray<Kind> = [
     account: "Page id",
     channel: messenger,
     normalize: Messenger.normalize,
-    // Any token reads a Page; a Page's own token is the Page.
+    // Any token can read a Page by its id, but `me` is the Page only for the Page's own token.
     self: () => "me"
   }
 ]
 
-/** `appSecret`: what deliveries are signed with; null where none is accepted. */
+/** `appSecret` verifies deliveries. If it is null, none is accepted. */
 export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
   Effect.gen(function* () {
     const graph = yield* Graph

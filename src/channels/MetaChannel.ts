@@ -1,4 +1,6 @@
-/** Differences between WhatsApp and Messenger in sending: bodies for `POST {base}/{externalId}/messages`, and their answers. */
+/**
+ * Differences between WhatsApp and Messenger in sending: bodies for `POST {base}/{externalId}/messages`, and answers.
+ */
 import type * as Option from "effect/Option"
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 import type { ContactAlias } from "../domain/channels/Channel.ts"
@@ -6,27 +8,27 @@ import type { OutboxId } from "../domain/Ids.ts"
 import type { JsonObject } from "../domain/Text.ts"
 
 export interface Outgoing {
-  /** Of the contact, the newest of a kind first. */
+  /** Aliases of the contact, the newest of each kind first. */
   readonly aliases: ReadonlyArray<ContactAlias>
   readonly body: string
-  /** Comes back in statuses and echoes. */
+  /** Returned in statuses and echoes. */
   readonly outboxId: OutboxId
 }
 
 export interface OutgoingFile extends Outgoing {
   readonly as: "image" | "document"
-  /** Of the uploaded file, at the provider. */
+  /** The provider's id of the uploaded file. */
   readonly fileId: string
   readonly name: string
 }
 
-/** How the channel shows a type of file, and the most bytes that it takes of it. */
+/** How the channel sends a type of file, and its maximum size in bytes. */
 export interface Carried {
   readonly as: "image" | "document"
   readonly maxBytes: number
 }
 
-/** The form by which the provider is given a file: `POST {base}/{externalId}/{path}`. */
+/** The form for uploading a file: `POST {base}/{externalId}/{path}`. */
 export interface UploadForm {
   readonly path: string
   readonly fields: Readonly<Record<string, string>>
@@ -34,23 +36,23 @@ export interface UploadForm {
 }
 
 export interface MetaChannel {
-  /** Longest text of one message, in UTF-16 units. */
+  /** Maximum text length of one message, in UTF-16 units. */
   readonly limit: number
-  /** A model's Markdown as the channel shows it. */
+  /** Converts a model's Markdown to the channel's format. */
   readonly shown: (text: string) => string
-  /** Null when none of the aliases can be written to. */
+  /** Null when the channel cannot send to any of the aliases. */
   readonly text: (outgoing: Outgoing) => JsonObject | null
-  /** Types that are missing are not taken by the provider. */
+  /** File types that the provider accepts. */
   readonly carries: Partial<Record<AttachmentType, Carried>>
-  /** Longest text beside a file, in UTF-16 units; 0 where there is none. */
+  /** Maximum caption length of a file, in UTF-16 units; 0 if captions are not supported. */
   readonly captionLimit: number
   readonly upload: (as: Carried["as"], mimeType: string) => UploadForm
-  /** The id that messages name the uploaded file by; none in an answer that has none. */
+  /** The id of the uploaded file; none if the answer has none. */
   readonly uploaded: (answer: unknown) => Option.Option<string>
-  /** Null when none of the aliases can be written to. */
+  /** Null when the channel cannot send to any of the aliases. */
   readonly file: (outgoing: OutgoingFile) => JsonObject | null
-  /** The provider's id of the message; none in an answer that does not say that it was taken. */
+  /** The provider's id of the message; none if the answer does not confirm it. */
   readonly accepted: (answer: unknown) => Option.Option<string>
-  /** Marks the contact's last message as read, and shows that an answer is being written. */
+  /** Marks the contact's last message as read, and shows a typing indicator. */
   readonly seen: (aliases: ReadonlyArray<ContactAlias>, messageId: string) => ReadonlyArray<JsonObject>
 }

@@ -2,18 +2,18 @@
 import type * as DateTime from "effect/DateTime"
 import type { Arrival, DeliveryStatus } from "../domain/channels/Channel.ts"
 
-/** Messages, echoes and new names to be queued, statuses to be applied, and how many items were neither. */
+/** Messages, echoes and new names to queue, statuses to apply, and the number of ignored items. */
 export interface Normalized {
   readonly arrivals: ReadonlyArray<Arrival>
   readonly statuses: ReadonlyArray<DeliveryStatus>
   readonly ignored: number
 }
 
-/** Reads a parsed body of any form; never throws. `now` stands in for missing timestamps. */
+/** Reads a parsed body of any form; never throws. `now` replaces missing timestamps. */
 export type Normalizer = (body: unknown, now: DateTime.Utc) => Normalized
 
 export const nothing: Normalized = { arrivals: [], statuses: [], ignored: 0 }
-/** An item of which nothing is made. */
+/** The result of an ignored item. */
 export const ignored: Normalized = { ...nothing, ignored: 1 }
 
 export const arrived = (arrival: Arrival | undefined): Normalized =>
@@ -22,7 +22,7 @@ export const arrived = (arrival: Arrival | undefined): Normalized =>
 export const told = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
   statuses.length === 0 ? ignored : { ...nothing, statuses }
 
-/** In their order. */
+/** Combines results in order. */
 export const together = (parts: ReadonlyArray<Normalized>): Normalized => ({
   arrivals: parts.flatMap(({ arrivals }) => arrivals),
   statuses: parts.flatMap(({ statuses }) => statuses),

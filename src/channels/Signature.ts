@@ -1,4 +1,4 @@
-/** The signature of a webhook: the HMAC of its bytes, keyed with the app's secret. */
+/** Verifies the signature of a webhook: the HMAC of its bytes, keyed with the app's secret. */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Redacted from "effect/Redacted"
 
@@ -6,7 +6,7 @@ const form = /^sha256=([0-9a-f]{64})$/
 
 /**
  * True when `header`, the value of `x-hub-signature-256`, is `sha256=` and the lower-case hex HMAC-SHA-256 of `body`.
- * Compared in constant time; a header of any other form is wrong without a look at the body.
+ * Compared in constant time. A header of any other form is refused without hashing the body.
  */
 export const isSigned = (
   secret: Redacted.Redacted,

@@ -1,10 +1,12 @@
-/** Long replies in several messages: cut where a paragraph, a sentence or a word ends, never inside a grapheme. */
+/**
+ * Splits long replies into several messages: at the end of a paragraph, a sentence or a word, never inside a grapheme.
+ */
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
-/** How far behind the limit is looked for the end of the grapheme that crosses it. */
+/** Number of UTF-16 units behind the limit that are searched for the end of the grapheme that crosses it. */
 const margin = 256
 
-/** Best first; each match ends where a part may end. */
+/** In order of preference. A part may end at the end of a match. */
 const ends = [/\n\s*\n/g, /[.!?…][)"'”’\]*_]*(?=\s)|[。！？]/g, /\n/g, /\s/g]
 
 const boundaries = (text: string, limit: number): ReadonlySet<number> => {
@@ -15,7 +17,7 @@ const boundaries = (text: string, limit: number): ReadonlySet<number> => {
   return found
 }
 
-/** A grapheme longer than a whole message has to be cut: then at least not in a surrogate pair. */
+/** A grapheme longer than a whole message must be cut, but not within a surrogate pair. */
 const forced = (text: string, limit: number): number => {
   const before = text.charCodeAt(limit - 1)
   return before >= 0xd800 && before <= 0xdbff ? limit - 1 : limit
@@ -34,7 +36,9 @@ const cutOf = (text: string, limit: number): number => {
   return allowed.size === 0 ? forced(text, limit) : Math.max(...allowed)
 }
 
-/** Parts of at most `limit` UTF-16 units (at least 2), in order, without white space around them; none for blank text. */
+/**
+ * Parts of at most `limit` UTF-16 units (at least 2), in order, without surrounding white space; none for blank text.
+ */
 export const split = (text: string, limit: number): ReadonlyArray<string> => {
   const parts: Array<string> = []
   let rest = text.trim()

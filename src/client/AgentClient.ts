@@ -38,9 +38,9 @@ export type SourceInput = typeof CreateSource.Encoded
 export type SourceView = typeof SourceDetail.Encoded
 
 export interface PageOptions {
-  /** 1 to 100; 20 when left out. */
+  /** 1 to 100; default: 20. */
   readonly limit?: number | undefined
-  /** `nextCursor` of the page before. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string | undefined
 }
 
@@ -48,19 +48,19 @@ const idempotent = ({ idempotencyKey }: Chat.IdempotentOptions = {}) => ({
   "idempotency-key": idempotencyKey
 })
 
-/** A document as bytes or as a `Blob`. Its type is taken from its contents. */
+/** A document as bytes or as a `Blob`. Its type is detected from its contents. */
 export interface Upload {
   readonly file: Blob | Uint8Array<ArrayBuffer> | string
-  /** With its extension, such as `guide.md`; a `File` brings its own. */
+  /** With its extension, such as `guide.md`. A `File` has its own name. */
   readonly fileName?: string | undefined
-  /** Of the source; the file's name by default. */
+  /** Name of the source; default: the file's name. */
   readonly name?: string | undefined
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Called with 0 to 100 whenever it changes. */
+  /** Called with 0 to 100 whenever the progress changes. */
   readonly onProgress?: ((progress: number) => void) | undefined
-  /** Milliseconds between two looks; 250 by default. */
+  /** Polling interval in milliseconds; default: 250. */
   readonly every?: number | undefined
 }
 
@@ -89,7 +89,10 @@ const sourcesOf = ({ call }: Transport) => {
   const get = (id: string, options?: CallOptions) =>
     call<SourceView>(routes.sources.get, { path: { id } }, options)
 
-  /** Resolves once the source is `READY` and no job of it waits or runs; rejects with `SOURCE_FAILED` when it is `FAILED`. */
+  /**
+   * Resolves once the source is `READY` and has no waiting or running job. Rejects with `SOURCE_FAILED` when it is
+   * `FAILED`.
+   */
   const awaitReady = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
     let told = -1
     for (;;) {
@@ -115,28 +118,28 @@ const sourcesOf = ({ call }: Transport) => {
       } = {},
       options?: CallOptions
     ) => call<typeof SourcePage.Encoded>(routes.sources.list, { query: { ...query } }, options),
-    /** Queues the reading of it: `ready` waits for its end. */
+    /** Creates a source and queues its first job. `ready` waits for the end of the job. */
     create: (source: SourceInput, options?: Chat.IdempotentOptions) =>
       call<typeof SourceCreation.Encoded>(
         routes.sources.create,
         { json: source, headers: idempotent(options) },
         options
       ),
-    /** One document, up to 50 MiB. */
+    /** Uploads one document of up to 50 MiB. */
     upload: (upload: Upload, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
     get,
     ready: awaitReady,
-    /** Number of its chunks that have vectors. */
+    /** Number of its chunks, and of those with a vector. */
     embedding: (id: string, options?: CallOptions) =>
       call<typeof EmbeddingState.Encoded>(routes.sources.embedding, { path: { id } }, options),
-    /** A new `config` acts at the next sync. */
+    /** A new `config` applies from the next sync. */
     update: (id: string, changes: typeof PatchSource.Encoded, options?: CallOptions) =>
       call<typeof ChangedSource.Encoded>(routes.sources.patch, { path: { id }, json: changes }, options),
-    /** With its documents and chunks. */
+    /** Deletes the source with its documents and chunks. */
     delete: (id: string, options?: CallOptions) =>
       call<typeof DeletedSource.Encoded>(routes.sources.remove, { path: { id } }, options),
-    /** Queues another reading; `force` reads and embeds what has not changed, too. */
+    /** Queues another job. `force` also reads and embeds unchanged documents. */
     sync: (id: string, { force, ...options }: CallOptions & { readonly force?: boolean } = {}) =>
       call<typeof SyncedSource.Encoded>(
         routes.sources.sync,
@@ -157,10 +160,10 @@ const sourcesOf = ({ call }: Transport) => {
 }
 
 const conversationsOf = ({ call }: Transport) => ({
-  /** Those that came in over the API, newest first. */
+  /** Conversations created through the API, newest first. */
   list: (query: PageOptions & { readonly endUserId?: string | undefined } = {}, options?: CallOptions) =>
     call<typeof ConversationPage.Encoded>(routes.conversations.list, { query: { ...query } }, options),
-  /** With all its messages, oldest first. */
+  /** The conversation with all its messages, oldest first. */
   get: (id: string, options?: CallOptions) =>
     call<typeof ConversationDetail.Encoded>(routes.conversations.get, { path: { id } }, options),
   /** One page of its messages, oldest first. */
@@ -180,19 +183,19 @@ const runsOf = ({ call, stream }: Transport) => ({
     options?: CallOptions
   ) =>
     call<typeof RunTrace.Encoded>(routes.agentRuns.trace, { path: { runId }, query: { ...query } }, options),
-  /** Ends a running turn and keeps what it has said. */
+  /** Stops a running turn and keeps the text so far. */
   stop: (runId: string, options?: CallOptions) =>
     call<{ readonly id: string; readonly status: (typeof RunTrace.Encoded)["status"] }>(
       routes.agentRuns.stop,
       { path: { runId } },
       options
     ),
-  /** The stream of a turn again, without its first `after` parts. */
+  /** Streams a turn again, without its first `after` parts. */
   follow: (runId: string, { after, ...options }: CallOptions & { readonly after?: number } = {}) =>
     stream(routes.agentRuns.follow, { path: { runId }, query: { after } }, options)
 })
 
-/** The methods over `transport`. */
+/** The client's methods over `transport`. */
 export const make = (transport: Transport) => {
   const { call, stream } = transport
   return {
@@ -200,10 +203,10 @@ export const make = (transport: Transport) => {
     chat: Chat.make((request, options) =>
       call<Chat.ChatResult>(routes.chat.complete, { json: request, headers: idempotent(options) }, options)
     ),
-    /** The same turn part by part. What is refused before it begins rejects; a later failure is an `error` part. */
+    /** The same turn as a stream. An error before it begins rejects; a later failure is an `error` part. */
     stream: (request: ChatStreamRequest, options?: Chat.IdempotentOptions): AsyncIterable<StreamPart> =>
       stream(routes.chat.stream, { json: request, headers: idempotent(options) }, options),
-    /** Search of the sources without generation. */
+    /** Searches the sources without generating a reply. */
     retrieve: (request: typeof RetrieveRequest.Encoded, options?: CallOptions) =>
       call<{ readonly chunks: ReadonlyArray<typeof Chunk.Encoded> }>(
         routes.retrieve.retrieve,

@@ -1,4 +1,4 @@
-/** Channels of the host that customers write through. */
+/** Channels provided by the host. */
 import type {
   ChannelAccount,
   ChannelCall,
@@ -15,7 +15,7 @@ import { SpokeError } from "./Failure.ts"
 type Settings = Readonly<Record<string, ChannelSetting>>
 type Secrets = Readonly<Record<string, { readonly label: string }>>
 
-/** What the functions of a channel get of an account: settings that are `optional` may be missing. */
+/** The account that the functions of a channel receive. Settings that are `optional` may be missing. */
 export type ChannelAccountOf<S extends Settings, K extends Secrets> = ChannelAccount<
   {
     readonly [N in keyof S]: S[N] extends { readonly optional: true } ? string | undefined : string
@@ -24,28 +24,31 @@ export type ChannelAccountOf<S extends Settings, K extends Secrets> = ChannelAcc
 >
 
 export interface ChannelOptions<S extends Settings, K extends Secrets> {
-  /** What people call it. */
+  /** The channel's name for people. */
   readonly title: string
-  /** What an account's id is called, where a person gives it; without, `prove` tells it. */
+  /** Label of the account's id, where a person enters it. Without it, `prove` returns the id. */
   readonly account?: string
-  /** What an account is asked for besides its access token, by name. */
+  /** Settings of an account besides its access token, by name. */
   readonly settings?: S
-  /** Further secrets: sealed, and never shown again. */
+  /** Further secrets. They are sealed, and never returned. */
   readonly secrets?: K
-  /** Longest text of one message, in UTF-16 units; longer replies go out in parts. 4,000 by default. */
+  /** Maximum text length of one message, in UTF-16 units; longer replies are split. Default: 4,000. */
   readonly maxTextLength?: number
-  /** Whether the provider has sent it. What it throws counts as false. */
+  /** Whether the provider has sent it. A thrown error counts as false. */
   readonly verify: (delivery: ChannelDelivery, account: ChannelAccountOf<S, K>) => boolean
   /** Reads the JSON of a verified delivery. */
   readonly receive: (body: unknown, account: ChannelAccountOf<S, K>) => Received
-  /** Asks the provider whose the token is, before an account becomes active. The id: letters, digits, `_`, `.` and `-`. */
+  /**
+   * Asks the provider for the token's account, before it becomes active. Returns its id: letters, digits, `_`, `.` and
+   * `-`.
+   */
   readonly prove: (
     account: ChannelAccountOf<S, K>,
     call: ChannelCall
   ) => Promise<{ readonly account: string } | ChannelRefusal>
   /**
-   * Sends one message and answers the provider's id of it. Return `refused` for what was surely not taken: whatever is thrown
-   * leaves open whether it was, and it is sent once more and marked.
+   * Sends one message and returns the provider's id of it. Return `refused` if it was certainly not accepted. After a
+   * thrown error the outcome is unknown: the message is sent once more and marked.
    */
   readonly send: (
     account: ChannelAccountOf<S, K>,
@@ -54,7 +57,7 @@ export interface ChannelOptions<S extends Settings, K extends Secrets> {
   ) => Promise<{ readonly id: string } | ChannelRefusal>
 }
 
-/** For `createSpoke({ channels })`; made by {@link channel}. */
+/** For `createSpoke({ channels })`; created by {@link channel}. */
 export type Channel = HostChannel
 
 const fieldName = /^[A-Za-z][A-Za-z0-9]{0,31}$/u
@@ -63,7 +66,7 @@ const maxFields = 8
 const misnamed = (fields: Readonly<Record<string, unknown>>) =>
   Object.keys(fields).length > maxFields || Object.keys(fields).some((name) => !fieldName.test(name))
 
-/** Functions of the host as a channel: an agent's channels name it. Throws a `SpokeError`. */
+/** Creates a channel from functions of the host. An agent's channels name it. Throws a `SpokeError`. */
 export const channel = <
   const S extends Settings = Readonly<Record<never, ChannelSetting>>,
   const K extends Secrets = Readonly<Record<never, { readonly label: string }>>
@@ -78,7 +81,7 @@ export const channel = <
         "A channel has at most 8 settings and 8 secrets, each named by a letter, then up to 31 letters or digits."
     })
   }
-  // What is stored was checked against them.
+  // Stored accounts were validated against these.
   const isFitting = (account: HostAccount): account is ChannelAccountOf<S, K> & HostAccount =>
     Object.entries(settings ?? {}).every(
       ([name, { optional }]) => optional === true || account.settings[name] !== undefined

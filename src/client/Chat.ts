@@ -1,4 +1,4 @@
-/** A turn with its complete reply, which may have to be an object of the caller's schema. */
+/** A turn with its complete reply, optionally as an object of the caller's schema. */
 import type { CompleteTurnRequest, CompleteTurnResult } from "../domain/chat/ChatTurn.ts"
 import { SpokeError } from "./Failure.ts"
 import { placed, type StandardInput, target } from "./StandardSchema.ts"
@@ -8,17 +8,17 @@ export type ChatRequest = typeof CompleteTurnRequest.Encoded
 export type ChatResult = typeof CompleteTurnResult.Encoded
 
 export interface IdempotentOptions extends CallOptions {
-  /** 1 to 255 visible ASCII characters: a repeat with the same one has no second effect for 24 hours. */
+  /** 1 to 255 visible ASCII characters. A request with the same key has no second effect for 24 hours. */
   readonly idempotencyKey?: string | undefined
 }
 
-/** A turn whose reply has to fit a schema of zod, valibot or another library of Standard Schema. */
+/** A turn whose reply has to fit a schema of zod, valibot or another library with Standard Schema. */
 export type StructuredRequest<S> = Omit<ChatRequest, "responseSchema"> & { readonly responseSchema: S }
 
-/** `object` is what the schema makes of the reply. */
+/** `object` is the schema's output for the reply. */
 export type StructuredResult<A> = Omit<ChatResult, "object"> & { readonly object: A }
 
-/** A turn with its complete reply: with a schema as `responseSchema`, its `object` is of the schema's type. */
+/** A turn with its complete reply. With a schema as `responseSchema`, its `object` has the schema's type. */
 export interface Chat {
   <A>(request: StructuredRequest<StandardInput<A>>, options?: IdempotentOptions): Promise<StructuredResult<A>>
   /** `responseSchema` may be a JSON Schema. */
@@ -33,14 +33,14 @@ const isStandard = <A>(
 const isText = (value: unknown): value is Readonly<Record<string, never>> =>
   typeof value === "object" && value !== null
 
-/** The schema as JSON Schema. */
+/** Converts the schema to JSON Schema. */
 const written = <A>(schema: StandardInput<A>): Readonly<Record<string, never>> => {
   const { jsonSchema, vendor } = schema["~standard"]
   try {
     const plain: unknown = JSON.parse(JSON.stringify(jsonSchema?.input({ target })))
     if (isText(plain)) return plain
   } catch {
-    // Told below.
+    // The error is reported below.
   }
   throw new SpokeError({
     code: "INVALID_CONFIG",
@@ -48,7 +48,7 @@ const written = <A>(schema: StandardInput<A>): Readonly<Record<string, never>> =
   })
 }
 
-/** {@link Chat} over `send`, which takes JSON Schemas alone. */
+/** {@link Chat} over `send`, which accepts only JSON Schemas. */
 export const make = (
   send: (request: ChatRequest, options?: IdempotentOptions) => Promise<ChatResult>
 ): Chat => {

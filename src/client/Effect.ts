@@ -9,12 +9,12 @@ import { originOf } from "./Transport.ts"
 export { PublicApi }
 
 export interface ClientSettings {
-  /** Address of the server; with `/v1` behind it or without. */
+  /** Address of the server, with or without `/v1`. */
   readonly baseUrl: string
   readonly apiKey: Redacted.Redacted
 }
 
-/** Over the `HttpClient` of the context: values are decoded, errors are the tagged ones that each route declares. */
+/** Uses the `HttpClient` of the context. Values are decoded, errors are the tagged ones that each route declares. */
 export const makeClient = ({ apiKey, baseUrl }: ClientSettings) =>
   HttpApiClient.make(PublicApi, {
     baseUrl: originOf(baseUrl),

@@ -1,12 +1,13 @@
-/** The rejection of calls of the library and of the HTTP client. */
+/** The error of failed calls of the library and of the HTTP client. */
 import type { ErrorCode } from "../domain/Errors.ts"
 
 /**
- * Beside the documented codes of the API:
- * - `UNREACHABLE`: no answer came, or it stopped before its end.
- * - `INVALID_RESPONSE`: what answered is not Spoke, or a reply's object does not fit the whole of its schema.
+ * Codes beside the documented ones of the API:
+ * - `UNREACHABLE`: no answer, or it was interrupted.
+ * - `INVALID_RESPONSE`: the answer is not from Spoke, or a reply's object does not fit its whole schema.
  * - `SOURCE_FAILED`: a source that was waited for could not be read; the message says why.
- * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not open.
+ * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not
+ *   open.
  * - `CLOSED`: the library was closed.
  */
 export type ClientCode =
@@ -30,16 +31,16 @@ export interface Failure {
   readonly cause?: unknown
 }
 
-/** A call that was refused or failed. An aborted call is rejected with the reason of its signal instead. */
+/** A refused or failed call. An aborted call is rejected with the reason of its signal instead. */
 export class SpokeError extends Error {
   override readonly name = "SpokeError"
-  /** A documented code; which one it is decides what to do. */
+  /** A documented code. Programs should decide by it. */
   readonly code: SpokeErrorCode
   /** As documented for the code: `issues` of a `VALIDATION_ERROR`, `retryAfterSeconds` of a `RATE_LIMITED`. */
   readonly details: Readonly<Record<string, unknown>> | undefined
-  /** Of the HTTP answer, where there was one. */
+  /** Status of the HTTP answer, if there was one. */
   readonly status: number | undefined
-  /** Names the request in the server's log. */
+  /** Identifies the request in the server's log. */
   readonly requestId: string | undefined
 
   constructor({ cause, code, details, message, requestId, status }: Failure) {

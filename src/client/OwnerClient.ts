@@ -1,4 +1,4 @@
-/** Operations of the tenant's owner beyond those of agents: create agents, keys and channels for them. */
+/** Operations of the tenant's owner: manage agents, their keys and channels. */
 import type { Agent, CreateAgent, PatchAgent } from "../domain/agents/Agent.ts"
 import type { ApiKey, CreateAgentKey, PatchKey } from "../domain/accounts/ApiKey.ts"
 import type {
@@ -52,10 +52,10 @@ const agentsOf = ({ call }: Transport) => ({
   list: (query: PageOptions = {}, options?: CallOptions) =>
     call<typeof AgentPage.Encoded>(agents.list, { query: { ...query } }, options),
   get: (id: string, options?: CallOptions) => one(call(agents.get, { path: { id } }, options)),
-  /** Absent fields stay; `null` clears a field. */
+  /** Omitted fields stay; `null` clears a field. */
   update: (id: string, changes: typeof PatchAgent.Encoded, options?: CallOptions) =>
     one(call(agents.patch, { path: { id }, json: changes }, options)),
-  /** With everything that is the agent's own. */
+  /** Deletes the agent with everything that belongs to it. */
   delete: (id: string, options?: CallOptions) =>
     call<{ readonly id: string; readonly deleted: true }>(agents.remove, { path: { id } }, options)
 })
@@ -63,12 +63,12 @@ const agentsOf = ({ call }: Transport) => ({
 const keysOf =
   ({ call }: Transport) =>
   (agentId: string) => ({
-    /** The secret is told this once. */
+    /** The secret is returned only here. */
     create: (key: KeyInput, options?: CallOptions) =>
       call<typeof MadeKey.Encoded>(keys.create, { path: { id: agentId }, json: key }, options),
     list: (query: PageOptions = {}, options?: CallOptions) =>
       call<typeof KeyPage.Encoded>(keys.list, { path: { id: agentId }, query: { ...query } }, options),
-    /** `active: false` stops it until it is `true` again. */
+    /** `active: false` disables the key until it is `true` again. */
     update: async (id: string, changes: typeof PatchKey.Encoded, options?: CallOptions): Promise<KeyView> => {
       const { key } = await call<{ readonly key: KeyView }>(
         keys.patch,
@@ -77,7 +77,7 @@ const keysOf =
       )
       return key
     },
-    /** For good, in every process within a second. */
+    /** Permanent. It takes effect in every process within a second. */
     revoke: (id: string, options?: CallOptions) =>
       call<{ readonly id: string; readonly deleted: true }>(keys.remove, { path: { id } }, options)
   })
@@ -89,7 +89,7 @@ interface OneChannel {
 const channelsOf =
   ({ call }: Transport) =>
   (agentId: string) => ({
-    /** Its provider is asked whether the token is the account's. */
+    /** Checks with the provider that the token belongs to the account. */
     create: async (channel: ChannelInput, options?: CallOptions): Promise<ChannelView> => {
       const path = { id: agentId }
       return (await call<OneChannel>(channels.create, { path, json: channel }, options)).channel
@@ -101,14 +101,14 @@ const channelsOf =
         { path: { id: agentId }, query: { ...query } },
         options
       ),
-    /** What is left out stays. */
+    /** Omitted fields stay. */
     update: async (
       id: string,
       changes: typeof PatchChannel.Encoded,
       options?: CallOptions
     ): Promise<ChannelView> =>
       (await call<OneChannel>(channels.patch, { path: { id }, json: changes }, options)).channel,
-    /** Its conversations stay. */
+    /** Its conversations are kept. */
     delete: (id: string, options?: CallOptions) =>
       call<{ readonly id: string; readonly deleted: true }>(channels.remove, { path: { id } }, options)
   })

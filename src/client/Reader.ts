@@ -1,4 +1,4 @@
-/** Functions of the host that read other systems. */
+/** Readers provided by the host, which read other systems. */
 import type {
   HostReader,
   ReaderContext,
@@ -16,7 +16,7 @@ type Value<S extends ReaderSetting> = S extends { readonly kind: "number" }
       ? ReadonlyArray<string>
       : string
 
-/** What `read` gets of the settings: those that are `optional` may be missing. */
+/** The settings that `read` receives. Those that are `optional` may be missing. */
 export type ReaderSettings<S extends Readonly<Record<string, ReaderSetting>>> = {
   readonly [K in keyof S]: S[K] extends { readonly optional: true } ? Value<S[K]> | undefined : Value<S[K]>
 }
@@ -27,16 +27,16 @@ export interface ReaderOptions<S extends Readonly<Record<string, ReaderSetting>>
   readonly description: ReaderWords
   /** By name, in the order of the form. */
   readonly settings: S
-  /** Reads one step of a pass. What it throws fails the attempt; the next one begins with the same step. */
+  /** Reads one step of a pass. A thrown error fails the attempt. The next attempt begins with the same step. */
   readonly read: (context: ReaderContext<ReaderSettings<S>>) => Promise<ReaderStep>
 }
 
-/** For `createSpoke({ readers })`; made by {@link reader}. */
+/** For `createSpoke({ readers })`; created by {@link reader}. */
 export type Reader = HostReader
 
 const settingName = /^[A-Za-z][A-Za-z0-9_]{0,63}$/u
 
-/** A function of the host as a reader: sources of type `CONNECTOR` name it. Throws a `SpokeError`. */
+/** Creates a reader from a function of the host. Sources of type `CONNECTOR` name it. Throws a `SpokeError`. */
 export const reader = <const S extends Readonly<Record<string, ReaderSetting>>>(
   options: ReaderOptions<S>
 ): Reader => {
@@ -48,7 +48,7 @@ export const reader = <const S extends Readonly<Record<string, ReaderSetting>>>(
     })
   }
   const { description, read, settings, title } = options
-  // What is stored was checked against `settings`.
+  // Stored settings were validated against `settings`.
   const isFitting = (given: Readonly<Record<string, unknown>>): given is ReaderSettings<S> =>
     Object.entries(settings).every(([name, { optional }]) => optional === true || given[name] !== undefined)
   return {

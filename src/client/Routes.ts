@@ -1,6 +1,6 @@
 /**
- * Method and path of every declared public route, so that the client carries no schemas with it. The compiler checks that
- * none is missing and none is invented; test/library/Client.test.ts checks each against its declaration.
+ * Method and path of every declared public route, so that the client needs no schemas. The compiler checks that the
+ * list is complete; test/library/Client.test.ts checks each route against its declaration.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"

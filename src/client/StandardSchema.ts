@@ -1,4 +1,4 @@
-/** Schemas of zod, valibot and others, as Standard Schema describes them; see https://standardschema.dev. */
+/** Schemas of zod, valibot and others, in the form of Standard Schema; see https://standardschema.dev. */
 
 interface StandardIssue {
   readonly message: string
@@ -8,7 +8,7 @@ interface StandardIssue {
 type StandardResult<Output> =
   { readonly value: Output; readonly issues?: undefined } | { readonly issues: ReadonlyArray<StandardIssue> }
 
-/** What of Standard Schema is asked. */
+/** The used members of Standard Schema. */
 export interface StandardInput<Output> {
   readonly "~standard": {
     readonly version: 1
@@ -21,11 +21,11 @@ export interface StandardInput<Output> {
   }
 }
 
-/** Where and what, in words. */
+/** An issue with its path, in words. */
 export const placed = ({ message, path = [] }: StandardIssue): string => {
   const place = path.map((part) => String(typeof part === "object" ? part.key : part)).join(".")
   return place === "" ? message : `${place}: ${message}`
 }
 
-/** The version of JSON Schema that schemas are written in. */
+/** The version of JSON Schema to which schemas are converted. */
 export const target = "draft-2020-12"

@@ -1,4 +1,4 @@
-/** Functions of the host that its agents may call. */
+/** Tools provided by the host. */
 import * as JSONSchema from "effect/JSONSchema"
 import * as Schema from "effect/Schema"
 import type { HostTool, ToolCallContext } from "../domain/agents/HostTool.ts"
@@ -6,7 +6,7 @@ import { JsonObject } from "../domain/Text.ts"
 import { SpokeError } from "./Failure.ts"
 import { placed, type StandardInput, target } from "./StandardSchema.ts"
 
-/** What of an Effect Schema is asked. */
+/** The used members of an Effect Schema. */
 export interface EffectInput<Output> {
   readonly Type: Output
   readonly Encoded: unknown
@@ -19,20 +19,20 @@ type Input<A> = EffectInput<A> | StandardInput<A>
 export interface ToolOptions<A> {
   /** Tells the model what the tool does and when to call it. */
   readonly description: string
-  /** An Effect Schema, or a schema of zod, valibot or another library of Standard Schema. */
+  /** An Effect Schema, or a schema of zod, valibot or another library with Standard Schema. */
   readonly input: EffectInput<A> | StandardInput<A>
   /**
-   * Answers the model with anything that can be written as JSON, up to 256 KiB. What it throws is told to the model by its
-   * message, and the turn goes on.
+   * Returns a value that can be written as JSON, up to 256 KiB. If it throws, the model gets the error's message, and
+   * the turn continues.
    */
   readonly execute: (input: A, context: ToolCallContext) => unknown
-  /** JSON Schema of the input, for libraries whose schemas cannot be written as one. */
+  /** JSON Schema of the input, for schemas that cannot be converted to one. */
   readonly jsonSchema?: Readonly<Record<string, unknown>> | undefined
-  /** Seconds that one call may take, 1 to 30; 15 by default. */
+  /** Time-out of one call in seconds, 1 to 30; default: 15. */
   readonly timeout?: number | undefined
 }
 
-/** For `createSpoke({ tools })`; made by {@link tool}. */
+/** For `createSpoke({ tools })`; created by {@link tool}. */
 export type Tool = HostTool
 
 const refused = (message: string) => new SpokeError({ code: "INVALID_CONFIG", message })
@@ -42,7 +42,7 @@ const notConvertible = (why: string) =>
     `The input schema of a tool cannot be written as JSON Schema (${why}): pass its JSON Schema as jsonSchema.`
   )
 
-/** A schema that needs services does not type-check as an input. */
+/** The types exclude schemas that need services. */
 const isEffect = <A>(input: Input<A>): input is Input<A> & Schema.Schema<A, unknown> => Schema.isSchema(input)
 
 const isStandard = <A>(input: Input<A>): input is StandardInput<A> => "~standard" in input
@@ -70,7 +70,7 @@ const converted = <A>(input: Input<A>): unknown => {
   return attempt(() => jsonSchema.input({ target }), `${vendor} has no JSON form for some of it`)
 }
 
-/** Of type `object`, as providers take it. */
+/** The schema of `parameters`, which providers require to be of type `object`. */
 const parametersOf = (given: unknown): JsonObject => {
   const plain: unknown = attempt(() => JSON.parse(JSON.stringify(given)), "it is no JSON")
   if (!isJsonObject(plain) || plain["type"] !== "object") {
@@ -80,7 +80,9 @@ const parametersOf = (given: unknown): JsonObject => {
   return parameters
 }
 
-/** A function of the host as a tool: agents that have it among their `tools` may call it. Throws a `SpokeError`. */
+/**
+ * Creates a tool from a function of the host. Agents with its name in their `tools` may call it. Throws a `SpokeError`.
+ */
 export const tool = <A>({ description, execute, input, jsonSchema, timeout = 15 }: ToolOptions<A>): Tool => {
   if (typeof description !== "string" || description.length > 4_000) {
     throw refused("The description of a tool must be a text of at most 4,000 characters.")
@@ -103,7 +105,7 @@ export const tool = <A>({ description, execute, input, jsonSchema, timeout = 15 
   }
 }
 
-/** An Effect Schema as other libraries offer theirs, with its JSON Schema. */
+/** An Effect Schema in the form of Standard Schema, with its JSON Schema. */
 export const standard = <A>(schema: EffectInput<A> | StandardInput<A>): StandardInput<A> => {
   if (!isEffect(schema)) return standardOf(schema)
   const { "~standard": described } = Schema.standardSchemaV1(schema)

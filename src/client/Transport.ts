@@ -1,14 +1,14 @@
-/** Requests and their answers: the envelope taken off, errors by code, streams part by part. */
+/** Requests and answers: unwraps the envelope, converts errors by code, and reads streams part by part. */
 import type { FailureBody } from "../http/Envelope.ts"
 import { SpokeError } from "./Failure.ts"
 import type { Route } from "./Routes.ts"
 import type { StreamPart } from "../domain/chat/StreamPart.ts"
 
-/** Of each call. */
+/** Options of every call. */
 export interface CallOptions {
   /**
-   * To abort is to go away: the call, or the next part of its stream, is rejected with the signal's reason. A turn that has
-   * begun and is stored settles all the same; `runs.stop` ends one.
+   * Aborts the call, or the next part of its stream, with the signal's reason. A stored turn that has begun still
+   * settles; `runs.stop` ends it.
    */
   readonly signal?: AbortSignal | undefined
 }
@@ -22,17 +22,17 @@ export interface Given {
   readonly form?: FormData
 }
 
-/** Answers a request, as `fetch` does. */
+/** Handles a request, like `fetch`. */
 export type Send = (request: Request) => Promise<Response>
 
 export interface Transport {
   /** The `data` of the answer. */
   readonly call: <A>(route: Route, given?: Given, options?: CallOptions) => Promise<A>
-  /** Begins when it is iterated; to break off the iteration closes the connection. */
+  /** Begins when it is iterated. Ending the iteration closes the connection. */
   readonly stream: (route: Route, given?: Given, options?: CallOptions) => AsyncIterable<StreamPart>
 }
 
-/** Without the `/v1` that the public base address ends in. */
+/** Removes the `/v1` at the end of the public base address. */
 export const originOf = (baseUrl: string) => baseUrl.replace(/\/+$/u, "").replace(/\/v1$/u, "")
 
 const filled = (path: string, values: Readonly<Record<string, string>> = {}) =>
@@ -59,7 +59,7 @@ const unreadable = (status: number) =>
 
 const unreachable = (message: string) => new SpokeError({ code: "UNREACHABLE", message })
 
-/** What an answer outside 2xx stands for. */
+/** The error of an answer outside 2xx. */
 const refusal = async (response: Response) => {
   const body: unknown = await response.json().catch(() => undefined)
   if (!isFailure(body)) return unreadable(response.status)
@@ -69,14 +69,14 @@ const refusal = async (response: Response) => {
 
 const ending = "[DONE]"
 
-/** The payloads of Server-Sent Events, as they come; none after `signal` is aborted. */
+/** The payloads of Server-Sent Events as they arrive; none after `signal` is aborted. */
 async function* events(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal | undefined
 ): AsyncGenerator<string, void, undefined> {
   const reader = body.getReader()
   const leave = () => void reader.cancel(signal?.reason).catch(() => undefined)
-  // A body of Node's own fetch that has come to its end hears of no abort, and who reads it waits for ever.
+  // A finished body of Node's fetch does not react to an abort, and its reader would wait for ever.
   if (signal?.aborted === true) leave()
   else signal?.addEventListener("abort", leave, { once: true })
   const decoder = new TextDecoder()
@@ -131,7 +131,7 @@ export const make = (
 
   const call = async <A>(route: Route, given: Given = {}, options: CallOptions = {}): Promise<A> => {
     const response = await request(route, given, options)
-    // The server has checked what it sends against the same declarations that the types come from.
+    // The server has validated the answer against the declarations from which the types are derived.
     try {
       const body: { readonly data: A } = JSON.parse(await response.text())
       return body.data

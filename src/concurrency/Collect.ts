@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
-/** All bytes of `stream`; fails with `tooLarge` as soon as there are more than `maxBytes`, and reads no further. */
+/** All bytes of `stream`. Fails with `tooLarge`, and stops reading, as soon as there are more than `maxBytes`. */
 export const collect = <E, R, E2>(
   stream: Stream.Stream<Uint8Array, E, R>,
   maxBytes: number,

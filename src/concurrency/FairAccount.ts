@@ -1,6 +1,6 @@
 import { Heap } from "./FairQueue.ts"
 
-/** What the account knows of a permit. */
+/** The data of a permit that the account needs. */
 interface Holding {
   readonly part: string
   readonly amount: number
@@ -9,16 +9,16 @@ interface Holding {
 interface Part<A> {
   permits: number
   held: number
-  /** Those that may be taken back, oldest first. */
+  /** Revocable permits, oldest first. */
   readonly revocable: Set<A>
 }
 
-/** What one owner holds, by its parts. */
+/** The permits of one owner, by part. */
 export class FairAccount<A extends Holding> {
   held = 0
   #permits = 0
   readonly #parts = new Map<string, Part<A>>()
-  /** Parts with permits that may be taken back; the one that holds most is on top. */
+  /** Parts with revocable permits; the one that holds most is on top. */
   readonly #heaviest = new Heap<Part<A>>(({ held }) => held)
 
   get isEmpty(): boolean {
@@ -29,12 +29,12 @@ export class FairAccount<A extends Holding> {
     return this.#parts.get(part)?.held ?? 0
   }
 
-  /** Number of permits of the largest part among those with revocable permits; 0 without one. */
+  /** Number of permits of the largest part among those with revocable permits; 0 if there is none. */
   get heaviestPart(): number {
     return this.#heaviest.top?.held ?? 0
   }
 
-  /** The permit to take back first: the oldest one of the part that holds most. */
+  /** The permit to revoke first: the oldest one of the part that holds most. */
   get oldest(): A | undefined {
     const [oldest] = this.#heaviest.top?.revocable ?? []
     return oldest
@@ -56,7 +56,7 @@ export class FairAccount<A extends Holding> {
     if (part.permits === 0) this.#parts.delete(permit.part)
   }
 
-  /** The permit holds so many more, or fewer. */
+  /** Changes the amount of the permit by `more`, which may be negative. */
   grow(permit: A, more: number): void {
     const part = this.#partOf(permit.part)
     part.held += more
@@ -64,7 +64,7 @@ export class FairAccount<A extends Holding> {
     this.#rank(part)
   }
 
-  /** A permit that may be taken back is the newest of its part. */
+  /** A permit that becomes revocable is the newest of its part. */
   setRevocable(permit: A, revocable: boolean): void {
     const part = this.#partOf(permit.part)
     part.revocable.delete(permit)

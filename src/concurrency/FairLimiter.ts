@@ -1,18 +1,18 @@
 /**
- * A limit that many owners (tenants, keys, tokens, addresses) share, so that none of them can use all of it up.
+ * A limit shared by many owners (tenants, keys, tokens, addresses), so that none of them can use all of it.
  *
- * - **Permits** are held while something is done. An owner may be given a cap (`maxPermitsPerOwner`): for permits that are
- *   held for long, since what one owner holds cannot be taken back from it.
- * - **Waiting** is bounded. Owners are served round-robin, each of them first come, first served: an owner with one waiter
- *   waits for at most one permit of each other owner, however many waiters those have. When the waiting line is full, the
- *   newest waiter of the owner with the most of them gives way to an owner with fewer.
- * - **Revocable** permits (an idle connection, a body that is still being read) may be held beyond any fair share while
- *   nobody else wants them: they are taken back, the oldest first, from the owner that holds most, and of that owner's
- *   parts (the visitors of a tenant) from the one that holds most.
+ * - **Permits** are held while something is done. An owner may have a cap (`maxPermitsPerOwner`), for permits that are
+ *   held for long, because they cannot be taken back.
+ * - **Waiting** is bounded. Owners are served round-robin, and within an owner first come, first served. An owner with
+ *   one waiter waits for at most one permit of each other owner, however many waiters those have. When the queue is
+ *   full, the newest waiter of the owner with the most waiters is displaced by an owner with fewer.
+ * - **Revocable** permits (an idle connection, a body that is still being read) may exceed any fair share while nobody
+ *   else needs them. They are revoked, the oldest first, from the owner that holds most, and within that owner from the
+ *   part (such as a visitor of a tenant) that holds most.
  *
- * The class is synchronous, for Node's events, and never yields; {@link FairLimiter.withPermit} and
- * {@link FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner that holds nothing and
- * waits for nothing is forgotten.
+ * The class is synchronous, for Node's events, and never yields. {@link FairLimiter.withPermit} and
+ * {@link FairLimiter.acquire} are its Effect interface. Each operation takes O(log owners). An owner without permits
+ * and waiters uses no memory.
  */
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
@@ -24,34 +24,36 @@ import { FairAccount } from "./FairAccount.ts"
 import { FairQueue, Heap, type Waiter } from "./FairQueue.ts"
 import { type LimitMetrics, metricsOf } from "./LimitMetrics.ts"
 
-/** There is no permit, and no place to wait for one. `limit` is the name of the limit. */
+/** There is no permit, and no place in the queue. `limit` is the name of the limit. */
 export class LimitReached extends Data.TaggedError("LimitReached")<{ readonly limit: string | null }> {}
 
 export interface Limits {
-  /** The limit's name in errors and metrics; null for one of many of its kind, which has no metrics. */
+  /** The limit's name in errors and metrics; null for a limit without metrics. */
   readonly name: string | null
-  /** Of all owners together. */
+  /** Number of permits of all owners together. */
   readonly permits: number
-  /** Most that one owner holds at a time; all of them by default. */
+  /** Maximum number of permits of one owner; default: all. */
   readonly maxPermitsPerOwner?: number
-  /** Most that wait, of all owners together; zero by default. */
+  /** Maximum number of waiters of all owners together; default: 0. */
   readonly maxWaiting?: number
   /** Time-out of a waiting effect, after which it fails with {@link LimitReached}; none by default. */
   readonly maxWait?: Duration.DurationInput
 }
 
 export interface PermitOptions {
-  /** Weight of a permit; 1 by default. An effect of several owners may count as that many permits. */
+  /** Weight of a permit; default: 1. An effect on behalf of several owners may count as that many permits. */
   readonly amount?: number
-  /** A part of the owner (a visitor of a tenant): of revocable permits an owner's parts have fair shares, too. */
+  /** A part of the owner, such as a visitor of a tenant. The parts of an owner also share revocable permits fairly. */
   readonly part?: string
-  /** Lets the request wait: called when it has been granted, or refused to make room for others. Not for what is decided at once. */
+  /**
+   * Lets the request wait. Called when it has been granted, or displaced. Not called if the request is decided at once.
+   */
   readonly onSettled?: (granted: boolean) => void
-  /** Makes the permit revocable: called when it has been taken back. */
+  /** Makes the permit revocable. Called when it has been revoked. */
   readonly onRevoked?: () => void
 }
 
-/** What an owner has asked for. Its fields are changed by the limiter alone. */
+/** A requested permit. Only the limiter changes its fields. */
 export class Permit {
   readonly owner: string
   readonly part: string
@@ -69,17 +71,17 @@ export class Permit {
     this.options = options
   }
 
-  /** Gives the permit back, or stops waiting for it. Does nothing when there is nothing to give back. */
+  /** Releases the permit, or stops waiting for it. No effect if it is already released. */
   release(): void {
     this.#limiter.release(this)
   }
 
-  /** Holds `amount` from now on. False when that many are not to be had: then nothing changes. */
+  /** Changes the amount. False, without a change, when that many permits are not available. */
   resize(amount: number): boolean {
     return this.#limiter.resize(this, amount)
   }
 
-  /** A revocable permit is not taken back while it is in use. Afterwards it is the owner's newest one. */
+  /** A revocable permit is not revoked while it is in use. Afterwards it is the owner's newest one. */
   setInUse(inUse: boolean): void {
     this.#limiter.setInUse(this, inUse)
   }
@@ -88,11 +90,11 @@ export class Permit {
 export class FairLimiter {
   readonly #limits: Required<Limits>
   readonly #accounts = new Map<string, FairAccount<Permit>>()
-  /** Accounts with permits that may be taken back; the one that holds most is on top. */
+  /** Accounts with revocable permits; the one that holds most is on top. */
   readonly #heaviest = new Heap<FairAccount<Permit>>(({ held }) => held)
   readonly #queue: FairQueue<Permit>
   readonly #metrics: LimitMetrics
-  /** Callbacks that wait until the limiter's own work is done: they may use it. */
+  /** Callbacks that are called after the limiter's state is consistent, because they may use it. */
   readonly #calls: Array<() => void> = []
   #held = 0
   #calling = false
@@ -121,7 +123,7 @@ export class FairLimiter {
     return this.#queue.size
   }
 
-  /** Number of owners that hold permits or wait for some. */
+  /** Number of owners that hold permits, and of owners that wait for some. */
   get owners(): { readonly holding: number; readonly waiting: number } {
     return { holding: this.#accounts.size, waiting: this.#queue.owners }
   }
@@ -134,7 +136,7 @@ export class FairLimiter {
     return this.#queue.sizeOf(owner)
   }
 
-  /** Grants a permit, has the request wait where it may, or refuses it: the `state` of what is returned says which. */
+  /** Grants a permit, queues the request if it may wait, or refuses it. See the `state` of the result. */
   request(owner: string, options: PermitOptions = {}): Permit {
     const amount = Math.min(options.amount ?? 1, this.#limits.maxPermitsPerOwner)
     const permit = new Permit(this, owner, amount, options)
@@ -146,13 +148,13 @@ export class FairLimiter {
     return permit
   }
 
-  /** A permit that is there now, else null. */
+  /** A permit if one is available now, else null. */
   tryAcquire(owner: string, options: Omit<PermitOptions, "onSettled"> = {}): Permit | null {
     const permit = this.request(owner, options)
     return permit.state === "granted" ? permit : null
   }
 
-  /** Takes back the oldest permit of `owner` that may be taken back; false when it has none. */
+  /** Revokes the oldest revocable permit of `owner`; false when it has none. */
   revokeOldestOf(owner: string): boolean {
     const oldest = this.#accounts.get(owner)?.oldest
     if (oldest === undefined) return false
@@ -201,7 +203,10 @@ export class FairLimiter {
     return this.heldBy(owner) + amount <= this.#limits.maxPermitsPerOwner
   }
 
-  /** Takes permits back until `amount` are free, from owners, or parts of the same owner, that hold more than this one will. */
+  /**
+   * Revokes permits until `amount` are free, from owners, or parts of the same owner, that hold more than this one
+   * will.
+   */
   #makeRoom({ owner, part }: Permit, amount: number): boolean {
     for (;;) {
       const fits = this.#fits(owner, amount)
@@ -238,7 +243,7 @@ export class FairLimiter {
     this.#calls.push(() => permit.options.onRevoked?.())
   }
 
-  /** `account` holds so many more, or fewer. */
+  /** Changes the number of permits of `account` by `more`, which may be negative. */
   #counted(account: FairAccount<Permit>, owner: string, more: number): void {
     this.#held += more
     this.#rank(account)
@@ -271,7 +276,7 @@ export class FairLimiter {
     this.#review(permit.owner)
   }
 
-  /** An owner that may not hold what it waits for is passed over. */
+  /** Pauses an owner in the queue that may not hold what it waits for. */
   #review(owner: string): void {
     const first = this.#queue.firstOf(owner)
     if (first === null) return
@@ -279,7 +284,7 @@ export class FairLimiter {
     else this.#queue.pause(owner)
   }
 
-  /** Grants what can be granted now, and then calls who has to be told. A callback may use the limiter. */
+  /** Grants what can be granted now, then runs the callbacks. A callback may use the limiter. */
   #done(): void {
     for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
       if (!this.#makeRoom(next.item, next.item.amount)) break
@@ -301,13 +306,13 @@ export class FairLimiter {
         call()
       }
     } finally {
-      // Those behind one that threw are called the next time.
+      // If a callback throws, the remaining ones are called the next time.
       this.#calls.splice(0, called)
       this.#calling = false
     }
   }
 
-  /** Runs the effect with a permit of `owner`; waits for it, as far as there is a place to wait. */
+  /** Runs the effect with a permit of `owner`. Waits for it if there is a place in the queue. */
   withPermit(owner: string, amount = 1) {
     return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | LimitReached, R> =>
       Effect.uninterruptibleMask((restore) => {
@@ -319,7 +324,7 @@ export class FairLimiter {
       })
   }
 
-  /** Runs the effect with a permit of `owner` that is there now; none when there is none. */
+  /** Runs the effect with a permit of `owner` if one is available now; else returns none. */
   withPermitIfAvailable(owner: string, amount = 1) {
     return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
       Effect.uninterruptibleMask((restore) => {
@@ -332,7 +337,7 @@ export class FairLimiter {
       })
   }
 
-  /** A permit of `owner` until the scope closes; waits for it, as far as there is a place to wait. */
+  /** Holds a permit of `owner` until the scope closes. Waits for it if there is a place in the queue. */
   acquire(owner: string, amount = 1): Effect.Effect<void, LimitReached, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => this.#asked(owner, amount)),
@@ -340,7 +345,10 @@ export class FairLimiter {
     ).pipe(Effect.flatMap(({ granted }) => granted))
   }
 
-  /** A revocable permit of `owner` that is there now, until the scope closes. Returns what ends when it is taken back. */
+  /**
+   * Holds a revocable permit of `owner`, if one is available now, until the scope closes. Returns an effect that ends
+   * when it is revoked.
+   */
   acquireRevocable(
     owner: string,
     options: Pick<PermitOptions, "amount" | "part"> = {}

@@ -1,10 +1,10 @@
 /**
- * A bounded queue that several owners (tenants, keys, addresses) wait in. It takes their items in turns: an owner with one
- * item waits for at most one item of each other owner, however many those have. When it is full, the newest item of the
- * owner with the most of them gives way to an owner with fewer. Each operation takes O(log owners).
+ * A bounded queue shared by several owners (tenants, keys, addresses), which take turns: an owner with one item waits
+ * for at most one item of each other owner, however many those have. When it is full, the newest item of the owner with
+ * the most items is displaced by an owner with fewer. Each operation takes O(log owners).
  */
 
-/** The heaviest of its members is found at once; each change takes O(log n). */
+/** A max-heap by weight. The heaviest member is found in O(1); each change takes O(log n). */
 export class Heap<A> {
   readonly #weightOf: (member: A) => number
   readonly #members: Array<A> = []
@@ -18,7 +18,7 @@ export class Heap<A> {
     return this.#members[0]
   }
 
-  /** Adds `member`, or moves it where its weight has changed. */
+  /** Adds `member`, or moves it if its weight has changed. */
   update(member: A): void {
     const place = this.#places.get(member) ?? this.#members.push(member) - 1
     this.#down(this.#up(place, member), member)
@@ -73,7 +73,7 @@ export class Heap<A> {
 export class Waiter<A> {
   readonly owner: string
   readonly item: A
-  /** The queue's own; null once the item has left it. */
+  /** Internal; null once the item has left the queue. */
   line: Line<A> | null = null
   before: Waiter<A> | null = null
   after: Waiter<A> | null = null
@@ -110,11 +110,11 @@ class Line<A> {
   }
 }
 
-/** A bounded queue that takes the items of its owners in turns. It iterates in order of arrival. */
+/** A bounded queue whose owners take turns. It iterates in order of arrival. */
 export class FairQueue<A> implements Iterable<Waiter<A>> {
   readonly #maxSize: number
   readonly #lines = new Map<string, Line<A>>()
-  /** Lines that are not paused; the first one is next. */
+  /** Lines of owners that are not paused; the first one is next. */
   readonly #turns = new Set<Line<A>>()
   readonly #longest = new Heap<Line<A>>(({ size }) => size)
   readonly #waiters = new Set<Waiter<A>>()
@@ -144,8 +144,9 @@ export class FairQueue<A> implements Iterable<Waiter<A>> {
   }
 
   /**
-   * Adds an item. In a full queue the newest item of the owner with the most of them leaves it, as `displaced`, where that
-   * owner has at least two more than `owner`. Null when the queue is full and no waiter gives way.
+   * Adds an item. In a full queue, the newest item of the owner with the most items is removed and returned as
+   * `displaced`, if that owner has at least two more than `owner`. Null when the queue is full and no item can be
+   * displaced.
    */
   add(owner: string, item: A): { readonly waiter: Waiter<A>; readonly displaced: Waiter<A> | null } | null {
     let displaced: Waiter<A> | null = null
@@ -168,13 +169,13 @@ export class FairQueue<A> implements Iterable<Waiter<A>> {
     return { waiter, displaced }
   }
 
-  /** The first item of the owner whose turn it is. */
+  /** The first item of the next owner. */
   get next(): Waiter<A> | null {
     for (const { first } of this.#turns) return first
     return null
   }
 
-  /** Takes {@link next}. The next turn of its owner comes after those of all others. */
+  /** Removes and returns {@link next}. Its owner's next turn comes after those of all others. */
   shift(): Waiter<A> | null {
     const waiter = this.next
     const line = waiter?.line ?? null
@@ -185,7 +186,7 @@ export class FairQueue<A> implements Iterable<Waiter<A>> {
     return waiter
   }
 
-  /** False when the item has left the queue before. */
+  /** False when the item has already left the queue. */
   delete(waiter: Waiter<A>): boolean {
     const { line, owner } = waiter
     if (line === null) return false
@@ -200,13 +201,13 @@ export class FairQueue<A> implements Iterable<Waiter<A>> {
     return true
   }
 
-  /** Passes the owner over until it is resumed, or has no items left. */
+  /** Skips the owner until it is resumed, or has no items left. */
   pause(owner: string): void {
     const line = this.#lines.get(owner)
     if (line !== undefined) this.#turns.delete(line)
   }
 
-  /** Ends a pause: the owner's next turn comes after those of all others. */
+  /** Ends a pause. The owner's next turn comes after those of all others. */
   resume(owner: string): void {
     const line = this.#lines.get(owner)
     if (line !== undefined) this.#turns.add(line)

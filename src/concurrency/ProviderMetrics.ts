@@ -11,7 +11,7 @@ export type Outcome = "ok" | "failed" | "rate_limited" | "timed_out" | "stopped"
 
 export interface ProviderCall {
   readonly operation: "chat" | "embeddings" | "rerank" | "grounding"
-  /** As the configuration calls it, so that the number of them is bounded. */
+  /** The configured name, so that the number of names is bounded. */
   readonly provider: string
 }
 
@@ -22,7 +22,7 @@ const durations = new DurationHistogram<
   "From a request to a provider to the end of its answer, by operation, provider and outcome"
 )
 
-/** Lists what may be told of it, before there is anything to tell. */
+/** Registers the metrics of a call before its first observation. */
 export const begin = ({ operation, provider }: ProviderCall): void => {
   const outcomes: ReadonlyArray<Outcome> = ["ok", "failed", "rate_limited", "timed_out", "stopped"]
   for (const outcome of outcomes) durations.begin({ operation, provider, outcome })
@@ -38,7 +38,7 @@ const outcomeOf = <E>(exit: Exit.Exit<unknown, E>, ofError: (error: E) => Outcom
       })
   })
 
-/** `began` as {@link monotonicMillis} counts. */
+/** `began` is a time of {@link monotonicMillis}. */
 export const observe = <E>(
   { operation, provider }: ProviderCall,
   began: number,
@@ -49,7 +49,7 @@ export const observe = <E>(
     durations.observe(now - began, { operation, provider, outcome: outcomeOf(exit, ofError) })
   )
 
-/** One call from its beginning to its end. */
+/** Measures one call. */
 export const timed =
   <E>(call: ProviderCall, ofError: (error: E) => Outcome) =>
   <A, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -1,39 +1,42 @@
 import * as Effect from "effect/Effect"
 import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
-/** Steps between two pauses: about a millisecond of comparisons. */
+/** Steps between two yields: about a millisecond of comparisons. */
 const stepsPerPause = 500_000
 
 /**
- * Work whose amount a caller decides on, counted in steps while it is done. What may be done grows with what the caller has
- * sent, so that the work never grows faster than that.
+ * Limits work whose amount a caller determines. The work is counted in steps. The budget grows with the size of the
+ * caller's input, so the work is at most linear in it.
  */
 export class WorkBudget {
   #left = 0
   #sincePause = 0
 
-  /** Allows so many steps more. */
+  /** Adds `steps` to the budget. */
   allow(steps: number): void {
     this.#left += steps
   }
 
-  /** Counts steps that were done. */
+  /** Counts completed steps. */
   spend(steps: number): void {
     this.#left -= steps
     this.#sincePause += steps
   }
 
-  /** True once more was done than allowed. */
+  /** True once more steps were counted than allowed. */
   get isSpent(): boolean {
     return this.#left < 0
   }
 
-  /** True when {@link rest} has something to do: long loops ask, since an effect for each turn costs more than the turn. */
+  /**
+   * True when {@link rest} would yield. Long loops check this first, because running an effect for each iteration costs
+   * more than the iteration.
+   */
   get isDue(): boolean {
     return this.#sincePause >= stepsPerPause
   }
 
-  /** Lets events be handled, when much was done since the last time. */
+  /** Yields to the event loop if enough work was done since the last time. */
   readonly rest: Effect.Effect<void> = Effect.suspend(() => {
     if (!this.isDue) return Effect.void
     this.#sincePause = 0

@@ -1,16 +1,16 @@
 /**
- * What counts as one client where an address is all that is known of it. The holder of an IPv6 address has the 64 bits behind
- * its network's prefix too, so a network counts as one; an IPv4 address stands for itself.
+ * Identifies a client by its network address, where nothing else is known. The holder of an IPv6 address usually has
+ * its whole /64 network, so the network counts as one client. An IPv4 address is one client.
  */
 
 /** The groups of one side of `::`. */
 const groupsOf = (side: string): ReadonlyArray<string> => (side === "" ? [] : side.split(":"))
 
-/** An IPv4 address, also one that is written as an IPv6 address; null for any other. */
+/** The IPv4 address, also if it is written as an IPv4-mapped IPv6 address; null for any other. */
 const ipv4Of = (address: string): string | null =>
   /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})$/iu.exec(address)?.[1] ?? null
 
-/** `address` as Node's sockets write it. Anything that is no address counts as one and the same client. */
+/** Expects `address` as Node's sockets write it. All invalid addresses count as the same client. */
 export const networkOf = (address: string | undefined): string => {
   if (address === undefined) return "unknown"
   const ipv4 = ipv4Of(address)
@@ -20,7 +20,7 @@ export const networkOf = (address: string | undefined): string => {
   if (!/^[0-9a-f:.]+$/u.test(text) || !text.includes(":")) return "unknown"
   const before = groupsOf(head)
   const after = tail === undefined ? [] : groupsOf(tail)
-  // An IPv4 address at the end takes the room of two groups.
+  // An IPv4 address at the end takes the place of two groups.
   const length = before.length + after.length + (text.includes(".") ? 1 : 0)
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - length)
   const groups = [...before, ...Array.from({ length: zeros }, () => "0"), ...after]

@@ -1,6 +1,6 @@
 /**
- * Every documented error. The tag is the public code, the status stands beside it and
- * nowhere else. `message` is public: it says what to fix and never carries a cause, a secret or the caller's input.
+ * Every documented error. The tag is the public code; its HTTP status is defined here only. `message` is public: it
+ * says what to fix and never contains a cause, a secret or the caller's input.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
@@ -148,7 +148,7 @@ export class NotConfigured extends Schema.TaggedError<NotConfigured>()(
   status(503)
 ) {}
 
-/** Every error class by its code: the boundary, the command line and the table test read this. */
+/** Every error class by its code, for the boundary, the command line and a test. */
 export const errors = {
   UNAUTHORIZED: Unauthorized,
   FORBIDDEN: Forbidden,

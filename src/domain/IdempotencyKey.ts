@@ -1,4 +1,4 @@
-/** The header `Idempotency-Key`: a repeat of a request with the same one has no second effect for 24 hours. */
+/** The header `Idempotency-Key`: within 24 hours a request with the same key has no second effect. */
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "./accounts/Account.ts"
 import type { TokenId } from "./Ids.ts"
@@ -13,10 +13,10 @@ export const IdempotencyHeader = Schema.Struct({
   "idempotency-key": Schema.optionalWith(IdempotencyKey, { exact: true })
 })
 
-/** A request of a program that may come again. */
+/** A request of a program that may be repeated. */
 export interface RepeatableRequest extends TenantScope {
   readonly tokenId: TokenId
   readonly idempotencyKey: string
-  /** Of its address and body. */
+  /** Hash of the address and the body. */
   readonly requestHash: Uint8Array
 }

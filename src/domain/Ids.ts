@@ -1,6 +1,6 @@
 /**
- * Identifiers are TypeIDs: a prefix that names the kind, `_`, and a UUIDv7 in 26 characters of Crockford base 32.
- * They sort by creation time, which keeps indexes compact and cursors simple.
+ * Identifiers are TypeIDs: a prefix for the kind, `_`, and a UUIDv7 in 26 characters of Crockford base 32. They sort by
+ * creation time, which keeps indexes compact and cursors simple.
  */
 import * as Clock from "effect/Clock"
 import type * as DateTime from "effect/DateTime"
@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Text } from "./Text.ts"
 
-/** What a caller may send where an id is expected: any text. An id that names nothing is a 404, not a 400. */
+/** Accepts any text where a caller sends an id. An id that does not exist is a 404, not a 400. */
 const id = <const B extends string>(brand: B) => Text.pipe(Schema.minLength(1), Schema.brand(brand))
 
 export const TenantId = id("TenantId")
@@ -48,7 +48,7 @@ export type OutboxId = typeof OutboxId.Type
 
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
-/** 128 bits, 5 a character, the two that are missing in front. */
+/** Encodes 128 bits, 5 per character, with two zero bits in front. */
 const base32 = (bytes: Uint8Array): string => {
   let text = ""
   let waiting = 0
@@ -64,10 +64,10 @@ const base32 = (bytes: Uint8Array): string => {
   return text
 }
 
-/** Characters of an id that tell its millisecond. */
+/** Number of characters of an id that encode its millisecond. */
 const momentLength = 10
 
-/** Random bytes are drawn for many ids at once: the call costs more than the bytes. */
+/** Random bytes are drawn for many ids at once, because the call costs more than the bytes. */
 const pool = new Uint8Array(256 * 16)
 let drawn = pool.length
 
@@ -93,7 +93,7 @@ export const typeId = (prefix: string, milliseconds: number): string => {
   return `${prefix}_${base32(bytes)}`
 }
 
-/** The least id that something of `moment`, or of so many milliseconds later, can have: ids begin with their moment. */
+/** The smallest id that can be created at `moment` plus `laterMillis`. Ids begin with their creation time. */
 export const leastId = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
   typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + momentLength)
 

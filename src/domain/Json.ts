@@ -1,15 +1,15 @@
 /**
- * JSON from outside, parsed in one place: bounded in depth, and free of what no store can hold. Walking or writing a
- * value that came from here cannot overflow the stack, and no store refuses it for its content.
+ * Parses JSON from outside. The depth is bounded, and characters that the stores do not accept are removed. Walking or
+ * writing a parsed value cannot overflow the stack.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { type JsonValue, sanitize, unstorable } from "./Text.ts"
 
-/** Objects and arrays within each other, where a caller does not say otherwise. */
+/** Default maximum depth of nested objects and arrays. */
 export const maxJsonDepth = 64
 
-/** Why a text is no JSON that may be used, in words for its sender. */
+/** Why a text is not valid JSON, in words for its sender. */
 export class JsonProblem extends Schema.TaggedError<JsonProblem>()("JsonProblem", {
   reason: Schema.Literal("malformed", "too-deep"),
   message: Schema.String
@@ -19,7 +19,7 @@ const malformed = new JsonProblem({ reason: "malformed", message: "it is not val
 const tooDeep = (maxDepth: number) =>
   new JsonProblem({ reason: "too-deep", message: `it is nested more than ${maxDepth} levels deep` })
 
-/** True when `value` has more than `depth` objects and arrays within each other. */
+/** True when objects and arrays in `value` are nested more than `depth` deep. */
 const isDeeper = (value: unknown, depth: number): boolean =>
   typeof value === "object" &&
   value !== null &&
@@ -35,8 +35,8 @@ const clean = (value: JsonValue): JsonValue => {
 }
 
 /**
- * The value of `text`, nested at most `maxDepth` deep, its texts as they were sent. For pieces of a stream, whose texts may
- * begin and end within a surrogate pair: they have to be cleaned once they are put together.
+ * The value of `text`, nested at most `maxDepth` deep, with strings unchanged. For pieces of a stream, whose strings
+ * may begin or end within a surrogate pair: they must be cleaned after they are joined.
  */
 export const parsePiece = (
   text: string,
@@ -52,22 +52,22 @@ export const parsePiece = (
 }
 
 /**
- * The value of `text`, nested at most `maxDepth` deep, without NUL and lone surrogates in its texts and names. A number
- * beyond what a double holds is infinite.
+ * The value of `text`, nested at most `maxDepth` deep. NUL and lone surrogates are removed from strings and names. A
+ * number that a double cannot hold becomes infinite.
  */
 export const parse = (
   text: string,
   maxDepth: number = maxJsonDepth
 ): Either.Either<JsonValue, JsonProblem> => {
   const value = parsePiece(text.toWellFormed(), maxDepth)
-  // In the text itself neither can stand.
+  // The JSON text itself can contain neither; only escapes can.
   return unstorable.test(text) ? Either.map(value, clean) : value
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** The same text for the same value, in whatever order its members stand. */
+/** Canonical JSON: the same text for the same value, in whatever order its members stand. */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (!isObject(value)) return JSON.stringify(value) ?? "null"
@@ -77,18 +77,18 @@ export const canonical = (value: unknown): string => {
   return `{${members.join(",")}}`
 }
 
-/** The members of `given` whose values are others than those of `usual`. */
+/** The members of `given` whose values differ from those of `usual`. */
 export const differing = <A extends object>(given: A, usual: A): Partial<A> => {
   const kept: Partial<A> = { ...given }
   for (const name in given) if (canonical(given[name]) === canonical(usual[name])) delete kept[name]
   return kept
 }
 
-/** A value as text: what is no text is written as JSON. */
+/** Returns a string as it is, and any other value as JSON. */
 export const written = (value: JsonValue): string =>
   typeof value === "string" ? value : JSON.stringify(value)
 
-/** The names that a JSON pointer (RFC 6901) leads through. */
+/** The member names of a JSON pointer (RFC 6901). */
 export const segmentsOf = (pointer: string): ReadonlyArray<string> =>
   pointer
     .slice(1)

@@ -1,10 +1,10 @@
 /** Pages of lists. */
 import * as Schema from "effect/Schema"
 
-/** A whole number in decimal digits and nothing else: neither `0x10` nor ` 7 ` nor `1e3` is one. */
+/** A whole number in decimal digits only: `0x10`, ` 7 ` and `1e3` are not accepted. */
 const digits = Schema.String.pipe(Schema.pattern(/^\d{1,16}$/, { message: () => "Expected a whole number" }))
 
-/** What clients are told of digits: a number, from `minimum` to `maximum`. */
+/** JSON Schema annotation for digits: a number from `minimum` to `maximum`. */
 export const numeric = (minimum: number, maximum?: number) => ({
   description: maximum === undefined ? `At least ${minimum}.` : `${minimum} to ${maximum}.`,
   jsonSchema: { type: "integer", minimum, ...(maximum === undefined ? {} : { maximum }) }
@@ -22,13 +22,13 @@ export const limitParam = (max: number) =>
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })
 
-/** Rows of one page and where the next begins, if there is one. */
+/** Rows of one page and the position of the next page, if there is one. */
 export interface Page<A> {
   readonly rows: ReadonlyArray<A>
   readonly next: string | null
 }
 
-/** The page of `limit` rows of a list in the order of ids, from up to one more row that was read. */
+/** The page of `limit` rows in the order of ids. If `found` holds one more row, there is a next page. */
 export const pageOf = <A extends { readonly id: string }>(
   found: ReadonlyArray<A>,
   limit: number

@@ -1,8 +1,8 @@
-/** The pause a provider asks for in `retry-after` (RFC 9110) or OpenAI's `retry-after-ms`. */
+/** The pause that a provider asks for in `retry-after` (RFC 9110) or OpenAI's `retry-after-ms`. */
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 
-/** A longer pause is not a pause but an outage. */
+/** A longer pause is treated as an outage. */
 const maxRetryAfter = Duration.hours(1)
 
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/
@@ -14,7 +14,7 @@ const millisecondsOf = (headers: Readonly<Record<string, string | undefined>>, n
   return decimal.test(given) ? Number(given) * 1_000 : Date.parse(given) - now
 }
 
-/** `headers` have lower-case names; `now` is in milliseconds. None when there is no header or it makes no sense. */
+/** `headers` have lower-case names; `now` is in milliseconds. None when there is no header or its value is invalid. */
 export const retryAfter = (
   headers: Readonly<Record<string, string | undefined>>,
   now: number

@@ -6,10 +6,15 @@ export interface Span {
   readonly end: number
 }
 
-/** A line's end, or the end of a sentence with what closes it and the marks of its sources; a full stop needs a blank after it. */
+/**
+ * The end of a line, or of a sentence with closing marks and citation marks. A full stop must be followed by a space.
+ */
 const ends =
   /\n|[.!?…]["'”’»)\]*_]{0,4}(?:[ \t]{0,2}\[\d{1,3}\]){0,8}(?=\s|$)|[。！？]["'”’」』）]{0,4}(?:\[\d{1,3}\]){0,8}/gu
-/** A full stop after it ends no sentence: one letter, or a usual abbreviation, or the number of a list. */
+/**
+ * A full stop after one of these does not end a sentence: one letter, a common abbreviation, or the number of a list
+ * item.
+ */
 const abbreviation =
   /(?:^|[\s([])(?:\p{L}|e\.g|i\.e|z\.B|d\.h|bzw|vgl|ca|Nr|No|Dr|Mr|Mrs|Ms|St|vs|etc|approx|Fig|\d{1,3})$/u
 
@@ -21,7 +26,7 @@ const trimmed = (text: string, start: number, end: number): Span => {
   return { start: from, end: to }
 }
 
-/** The sentences of `text` in order, without the blanks around them. */
+/** The sentences of `text` in order, without surrounding white space. */
 export const sentencesOf = (text: string): ReadonlyArray<Span> => {
   const found: Array<Span> = []
   let start = 0

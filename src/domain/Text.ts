@@ -16,21 +16,21 @@ export const Text = Schema.transform(Schema.String, Schema.String, {
   encode: (text) => text
 })
 
-/** {@link Text} without surrounding white space, from 1 to `max` characters; `description` stands in its JSON Schema. */
+/** {@link Text} without surrounding white space, 1 to `max` characters. `description` goes to its JSON Schema. */
 export const trimmed = (max: number, description?: string) =>
   Text.pipe(Schema.compose(Schema.Trim), Schema.minLength(1), Schema.maxLength(max)).annotations({
     jsonSchema: { type: "string", minLength: 1, maxLength: max, ...(description && { description }) }
   })
 
-/** The escapes by which JSON text says NUL and halves of surrogate pairs. */
+/** Escapes in JSON text for NUL and for halves of surrogate pairs. */
 export const unstorable = /\\u(?:0000|d[89a-f])/i
 
-/** One escape of JSON text: NUL, half of a surrogate pair, or any other. */
+/** One escape in JSON text: NUL, half of a surrogate pair, or any other. */
 const escapes = /\\(?:(u0000)|(ud[89a-f][0-9a-f]{2})|.)/gi
 
 /**
- * JSON text as `JSON.stringify` writes it, without NUL and lone surrogates: it writes whole pairs as they are, so an escaped
- * half is a lone one.
+ * Removes NUL and lone surrogates from JSON text written by `JSON.stringify`. That writes whole pairs as they are, so
+ * an escaped half is a lone one.
  */
 export const sanitizeJson = (json: string): string =>
   unstorable.test(json)
@@ -54,10 +54,7 @@ const isJsonObject = (value: unknown): value is JsonObject =>
 export type { JsonValue }
 export type JsonObject = Plain.JsonObject
 
-/**
- * A JSON object whose values recursively are strings, finite numbers, booleans, null, arrays or objects,
- * nested at most 64 deep.
- */
+/** A JSON object of strings, finite numbers, booleans, null, arrays and objects, nested at most 64 deep. */
 export const JsonObject: Schema.Schema<JsonObject> = Schema.declare(isJsonObject, {
   identifier: "JsonObject",
   description: "a JSON object",

@@ -1,9 +1,9 @@
 /**
- * What others throw, told by its shape. A host may run us among globals of its own, as test runners do: what Node throws is
- * then no instance of our `Error`.
+ * Recognizes thrown errors by their shape. A host, such as a test runner, may run us in another realm, where Node's
+ * errors are not instances of our `Error`.
  */
 
-/** True of a value with a name and a message, as errors of every realm have. */
+/** True for a value with a name and a message, as errors of every realm have. */
 export const isError = (thrown: unknown): thrown is Error =>
   typeof thrown === "object" &&
   thrown !== null &&
@@ -12,7 +12,7 @@ export const isError = (thrown: unknown): thrown is Error =>
   "message" in thrown &&
   typeof thrown.message === "string"
 
-/** The system's or a driver's code, such as `ENOENT`; empty when there is none. */
+/** The error code of the system or a driver, such as `ENOENT`; empty when there is none. */
 export const codeOf = (thrown: unknown): string =>
   typeof thrown === "object" && thrown !== null && "code" in thrown && typeof thrown.code === "string"
     ? thrown.code

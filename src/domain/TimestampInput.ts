@@ -1,11 +1,11 @@
-/** Moments as callers write them. */
+/** Timestamps as callers write them. */
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 const form = /^(\d{4}-\d{2}-\d{2})T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})$/
 
-/** Of a day that there is: the 30th of February would silently become the 1st of March. */
+/** Checks that the day exists: the 30th of February would silently become the 1st of March. */
 const isTime = (text: string): boolean => {
   const [, day = ""] = form.exec(text) ?? []
   return (
@@ -14,7 +14,7 @@ const isTime = (text: string): boolean => {
   )
 }
 
-/** A time with its zone; without one it would mean something else on every machine. */
+/** A timestamp with a time zone. Without one it would depend on the machine. */
 export const TimestampInput = Schema.String.pipe(
   Schema.filter(isTime, {
     message: () => "Expected an ISO 8601 time with its zone, like 2024-05-01T09:30:00.000Z"

@@ -1,6 +1,6 @@
-/** Token counts where no provider tells them. */
+/** Estimates token counts where a provider does not report them. */
 
-/** A cautious guess: about four Latin characters a token, one character of other scripts. */
+/** A conservative estimate: one token for about four Latin characters, or for one character of other scripts. */
 export const estimateTokens = (text: string): number => {
   let wide = 0
   for (let place = 0; place < text.length; place++) if (text.charCodeAt(place) > 0x2e80) wide++

@@ -1,16 +1,18 @@
-/** Warnings about unknown names, with the one that was probably meant. */
+/** Warnings about unknown field names, with a suggestion of the name that was probably meant. */
 
-/** Characters of a name that are compared. */
+/** Maximum number of characters of a name that are compared. */
 const maxNameLength = 32
-/** Names that are repeated although no known one is close. Others may be secrets in the wrong place. */
+/**
+ * Names that may be repeated in a warning although no known name is close. Others may be secrets in the wrong place.
+ */
 const repeatable = /^[A-Za-z_-]{0,32}$/
-/** Characters of a path that are shown. */
+/** Maximum number of characters of a path that are shown. */
 const maxPathLength = 64
 
-/** Names differ in how their words are joined more often than in their letters. */
+/** Ignores case and separators, because names differ in them more often than in their letters. */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
-/** How many letters have to be added, left out or changed to make `other` of `one`. */
+/** Edit distance: letters to add, remove or change to turn `one` into `other`. */
 const distance = (one: string, other: string): number => {
   let row = Array.from({ length: other.length + 1 }, (_, place) => place)
   for (let i = 1; i <= one.length; i++) {
@@ -24,7 +26,7 @@ const distance = (one: string, other: string): number => {
   return row[other.length] ?? 0
 }
 
-/** The name of `known` that is closest to `name`, when it is close. */
+/** The name in `known` closest to `name`, if it is close enough. */
 const closest = (name: string, known: Iterable<string>): string | undefined => {
   const asked = plain(name.slice(0, maxNameLength))
   if (asked === "") return undefined
@@ -39,10 +41,10 @@ const closest = (name: string, known: Iterable<string>): string | undefined => {
   return found
 }
 
-/** What of a name can stand in a header. */
+/** Replaces characters that must not stand in a header. */
 const shown = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
 
-/** `; did you mean topK?`, or nothing where no known name is close. */
+/** `; did you mean topK?`, or an empty text where no known name is close. */
 export const hint = (name: string, known: Iterable<string>): string => {
   const meant = closest(name, known)
   return meant === undefined ? "" : `; did you mean ${shown(meant)}?`

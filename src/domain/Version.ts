@@ -1,8 +1,8 @@
-/** The version of what is edited: a change names the one that it was made from, and is refused when another came between. */
+/** Optimistic concurrency: a change names the version it is based on, and is refused when there is a newer one. */
 import * as Schema from "effect/Schema"
 import { Conflict } from "./Errors.ts"
 
-/** Counts the changes, from 1. */
+/** Number of changes, from 1. */
 export const Version = Schema.Int.pipe(Schema.positive())
 
 const tag = /^"(\d{1,9})"$/
@@ -15,7 +15,7 @@ const IfMatch = Schema.String.pipe(
 /** Headers of a change. */
 export const IfMatchHeader = Schema.Struct({ "if-match": Schema.optionalWith(IfMatch, { exact: true }) })
 
-/** The version that a change was made from; null where it does not say. */
+/** The version that a change is based on; null where the request does not say. */
 export const expectedVersion = (headers: typeof IfMatchHeader.Type): number | null => {
   const [, digits] = tag.exec(headers["if-match"] ?? "") ?? []
   return digits === undefined ? null : Number(digits)

@@ -1,10 +1,10 @@
 /**
- * One pass over XML: tags and text in their order. A document type declaration is never read, so no entity expands; what
- * is not well-formed is passed over.
+ * Reads XML in one pass: tags and text in order. Document type declarations are ignored, so no entity is expanded.
+ * Input that is not well-formed is skipped.
  */
 const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" }
 
-/** Resolves the five entities of XML and numeric ones; others stay as they stand. */
+/** Resolves the five entities of XML and numeric ones; others stay as they are. */
 export const unescape = (text: string): string =>
   text.includes("&")
     ? text.replace(
@@ -17,7 +17,7 @@ export const unescape = (text: string): string =>
       )
     : text
 
-/** Names come without their prefix; `tag` is what stands between `<` and `>`. An empty element opens and closes. */
+/** Names come without their prefix; `tag` is the text between `<` and `>`. An empty element opens and closes. */
 export interface XmlVisitor {
   readonly open: (name: string, tag: string) => void
   readonly close: (name: string) => void
@@ -26,7 +26,7 @@ export interface XmlVisitor {
 
 const nameOf = (tag: string): string => /^\/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})/.exec(tag)?.[1] ?? ""
 
-/** Where what begins at `open` ends, and the text in it when it is CDATA. */
+/** The end of the construct that begins at `open`, and its text when it is CDATA. */
 const special = (xml: string, open: number): { readonly end: number; readonly text: string } | undefined => {
   const mark = xml.startsWith("<!--", open) ? "-->" : xml.startsWith("<![CDATA[", open) ? "]]>" : undefined
   if (mark === undefined) return undefined
@@ -63,7 +63,9 @@ export const scan = (xml: string, visitor: XmlVisitor): void => {
 
 const attributes = new Map<string, RegExp>()
 
-/** The attribute's value, or empty. `name` is matched with its prefix; `*:id` takes any prefix but none. */
+/**
+ * The attribute's value, or empty. `name` is matched with its prefix; `*:id` matches any prefix, but not a missing one.
+ */
 export const attribute = (tag: string, name: string): string => {
   const known = attributes.get(name)
   const pattern =

@@ -32,17 +32,17 @@ const noneReadable = (entries: number, { code, message }: ReaderError): ReaderEr
     retryable: false
   })
 
-/** Folders, hidden files and what macOS adds are no documents. */
+/** Folders, hidden files and macOS metadata are not documents. */
 const isDocument = ({ name }: ZipEntry): boolean => {
   const segments = name.split(/[\\/]/)
   const last = segments.at(-1) ?? ""
   return last !== "" && !segments.includes("__MACOSX") && !segments.some((segment) => /^\.[^.]/.test(segment))
 }
 
-/** A name for each entry, readable and unlike the others: control characters are dropped, repeats are numbered. */
+/** A readable, unique name for each entry: control characters are dropped, repeats are numbered. */
 const makeNames = () => {
   const taken = new Set<string>()
-  /** The number that a repeat of the name is tried with first. */
+  /** The number with which the next repeat of the name is tried. */
   const next = new Map<string, number>()
   return (name: string): string => {
     const plain = sanitize(name)
@@ -59,7 +59,7 @@ const makeNames = () => {
   }
 }
 
-/** A file of the archive that is no document, and why. */
+/** A file of the archive that is not a document, with the reason. */
 const leftOut = (name: string, { code, message }: ReaderError): CrawlEntry => ({
   url: uploadUri(name),
   depth: 0,

@@ -1,4 +1,4 @@
-/** Reads a site from one page on: breadth first, within its origin, within limits of depth and pages. */
+/** Reads a site from a start page: breadth first, within its origin, with limits on depth and pages. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
@@ -11,20 +11,20 @@ import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument, ReaderServices, ReadOptions } from "./Reader.ts"
 import { type Address, makeVisits, type Settled, type SkipReason, type Visits } from "./Visits.ts"
 
-/** Most pages that one run asks for. */
+/** Maximum number of pages that one run requests. */
 export const maxPages = 1_000
-/** Pages at a time: some are asked for, four at most of one host, while others are read. */
+/** Maximum number of concurrent pages: some are requested, at most four of one host, while others are parsed. */
 export const concurrency = 8
-/** Most addresses that were not asked for and are told of all the same. */
+/** Maximum number of skipped addresses that are reported. */
 export const maxSkips = 4_000
 
 export interface CrawlPlan extends Patterns {
   readonly url: string
-  /** 0 reads the page alone. */
+  /** 0 reads only the start page. */
   readonly maxDepth: number
 }
 
-/** What no reader can read, told by the address: not worth a request. */
+/** Extensions of files that no reader supports. They are not requested. */
 const assets =
   /\.(?:avif|bmp|css|dmg|eot|exe|gif|gz|ico|iso|jpe?g|js|mjs|mov|mp[34]|ogg|otf|png|rar|rss|svg|tar|tgz|tiff?|ttf|wav|web[mp]|woff2?|xml|zip|7z)$/i
 
@@ -37,7 +37,7 @@ const leftOut = new ReaderError({
 
 type Documents = Stream.Stream<ReadDocument, ReaderError, ReaderServices>
 
-/** Why a crawl of `origin` would not ask for a link; null when it would. */
+/** Why a crawl of `origin` skips a link; null when it does not. */
 export const linkReason =
   (origin: string, verdict: (url: string) => Verdict) =>
   (url: string): { readonly reason: SkipReason | null; readonly pattern: string | null } => {
@@ -66,7 +66,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
     if (skipped.size < maxSkips) skipped.set(address.url, [address, reason])
   }
 
-  /** Addresses worth a visit among the links of a page. */
+  /** The links of a page that are to be visited. */
   const follow = (links: ReadonlyArray<string>, parent: string, depth: number) =>
     Effect.gen(function* () {
       const found: Array<Address> = []
@@ -105,7 +105,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
     )
   }
 
-  /** Told last: a page that was left out by its address may still be where another one leads. */
+  /** Reported last, because a skipped address may still be the target of a redirect. */
   const tellSkipped = Effect.suspend(() =>
     Effect.forEach(skipped.values(), ([address, reason]) => visits.skip(address, reason), { discard: true })
   )
@@ -116,7 +116,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
   )
 }
 
-/** How many documents a run has, those included that stay as they are. */
+/** Counts the documents of a run, including unchanged ones. */
 const countKept = (options: ReadOptions) => {
   const { journal = silent } = options
   let kept = 0
@@ -133,7 +133,7 @@ const countKept = (options: ReadOptions) => {
   return { options: counting, kept: () => kept }
 }
 
-/** Fails a stream that ends without a document, unless some stay as they are. */
+/** Fails a stream that ends without a document, unless some are unchanged. */
 export const failEmpty = (
   given: ReadOptions,
   read: (options: ReadOptions) => Documents,
@@ -157,7 +157,7 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
     const address: Address = { url: plan.url, depth: 0, parent: null }
     const result = yield* Effect.either(readPage(sites, plan.url, { known: journal.known(plan.url) }))
     const found = Either.map(result, (visit) => (visit._tag === "Page" ? visit.page.url : visit.known.url))
-    // Where the first page redirects to another origin, that one is the site.
+    // If the start page redirects to another origin, that origin is crawled.
     const { origin } = new URL(Either.getOrElse(found, () => plan.url))
     const within = (url: string) => new URL(url).origin === origin
     const budget = new WorkBudget()
@@ -171,8 +171,8 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
   })
 
 /**
- * The documents of the site. The start page must be readable; it is followed even where the patterns leave it out. Any
- * other page that fails is left out.
+ * The documents of the site. The start page must be readable; its links are followed even if the patterns exclude it.
+ * Any other page that fails is skipped.
  */
 export const crawl = (plan: CrawlPlan, options: ReadOptions): Documents =>
   failEmpty(

@@ -1,4 +1,4 @@
-/** Asks for a page or a file of a source, and says in plain words why it was not to be had. */
+/** Requests a page or a file of a source, and converts failures to readable errors. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,7 +8,7 @@ import { HostLimiter } from "./HostLimiter.ts"
 import type { Known } from "./Journal.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 
-/** The product token that robots.txt knows us by. */
+/** Our product token in robots.txt. */
 export const agent = "SpokeBot"
 
 const headers = {
@@ -27,14 +27,14 @@ const unreachable = ({ reason, message }: OutboundHttpError): ReaderError =>
     retryable: transient.has(reason)
   })
 
-/** The normal form of an absolute URL, `#…` dropped. */
+/** The normalized absolute URL without fragment. */
 export const withoutFragment = (href: string): string => {
   const url = new URL(href)
   url.hash = ""
   return url.href
 }
 
-/** Any status; `url` of the response is where redirects led, without fragment. */
+/** Returns any status. The `url` of the response is the address after redirects, without fragment. */
 export const request = Effect.fn("Fetch.request")(function* (
   url: string,
   limits: { readonly maxBytes?: number } = {},
@@ -57,7 +57,7 @@ const advice: Readonly<Record<number, string>> = {
   429: " It asks for fewer requests."
 }
 
-/** What a status outside 2xx means; `what` is "page", "file" or "sitemap". */
+/** The error of a status outside 2xx; `what` is "page", "file" or "sitemap". */
 const refusal = (what: string, { headers: given, status }: OutboundResponse) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) => {
     const retryable = status === 408 || status === 425 || status === 429 || status >= 500
@@ -70,7 +70,7 @@ const refusal = (what: string, { headers: given, status }: OutboundResponse) =>
     })
   })
 
-/** A response with a status of 2xx, else {@link refusal}. */
+/** A response with status 2xx; otherwise fails with {@link refusal}. */
 export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
   what: string,
   url: string,
@@ -81,13 +81,13 @@ export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
   return response
 })
 
-/** What makes an answer 304 when the page is as it was. */
+/** Headers that make the answer 304 when the page has not changed. */
 const conditionsOf = ({ etag, lastModified }: Known): Readonly<Record<string, string>> => ({
   ...(etag === null ? {} : { "if-none-match": etag }),
   ...(lastModified === null ? {} : { "if-modified-since": lastModified })
 })
 
-/** {@link fetchOk}, or none when the server says that what is known is still so. */
+/** {@link fetchOk}, or none when the page has not changed. */
 export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
   what: string,
   url: string,

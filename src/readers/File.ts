@@ -34,7 +34,7 @@ export const loadArtifact = Effect.fn("File.loadArtifact")(function* (ref: Artif
   })
 })
 
-/** Names an uploaded document within its source. */
+/** The URI of an uploaded document within its source. */
 export const uploadUri = (name: string): string => `upload:${name}`
 
 const readUpload = Effect.fn("File.readUpload")(function* ({
@@ -55,7 +55,8 @@ const readFetched = Effect.fn("File.readFetched")(function* ({ fileUrl, fileName
     ...(fileName === undefined ? {} : { fileName }),
     ...(contentType === undefined ? {} : { contentType })
   })
-  // The configured address, not where it led today: download links often redirect to addresses that expire.
+  // The configured address, not the one after redirects, because download links often redirect to addresses that
+  // expire.
   return documentOf(fileUrl, parsed, headers)
 })
 

@@ -1,24 +1,30 @@
-/** Which texts are the same, and which are nearly the same. */
+/** Digests that detect equal and nearly equal texts. */
 import { createHash } from "node:crypto"
 import type { ReadDocument } from "./Reader.ts"
 
 type Words = Pick<ReadDocument, "title" | "content" | "format">
 
-/** Equal for the same title, form and words alone. */
+/** Equal only for the same title, format and content. */
 export const digestOf = ({ title, content, format }: Words): string =>
   createHash("sha256").update(`${format}\n${title}\n${content}`).digest("base64")
 
-/** Shorter texts are compared word for word alone: in few words a single one can be all the difference. */
+/**
+ * Minimum number of words. Shorter texts are only compared exactly, because a single word may be an important
+ * difference.
+ */
 const minWords = 60
-/** So are longer ones: to count their words takes a while, and no two pages of a site are that long and nearly the same. */
+/**
+ * Maximum number of characters. Longer texts are only compared exactly: hashing takes a while, and pages of that length
+ * are rarely nearly equal.
+ */
 const maxCharacters = 500_000
-/** Of 64: about one word in two hundred. */
+/** Maximum number of different bits, of 64: about one word in two hundred. */
 const maxDifferentBits = 3
 
 const offset = 0x811c9dc5
 const prime = 0x01000193
 
-/** The bits of a shingle with this seed; `value` is what FNV-1a made of its characters. */
+/** Mixes the FNV-1a hash of a shingle. */
 const mixed = (value: number): number => {
   let mix = Math.imul(value ^ (value >>> 16), 0x85ebca6b)
   mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35)
@@ -26,10 +32,10 @@ const mixed = (value: number): number => {
 }
 
 const seeds = [0, 0x9e3779b9] as const
-/** A byte of each lane counts one bit; all of them are taken out before one of them is full. */
+/** Each byte of a lane counts one bit. The counts are added up before a byte overflows. */
 const maxLaneCount = 255
 
-/** How many of the codes have each of the 32 bits set. */
+/** For each of the 32 bits, the number of codes in which it is set. */
 const countBits = (codes: Int32Array): Uint32Array => {
   const counts = new Uint32Array(32)
   const lanes = new Uint32Array(8)
@@ -45,7 +51,7 @@ const countBits = (codes: Int32Array): Uint32Array => {
   return counts
 }
 
-/** SimHash over three words at a time: texts that share nearly all of them differ in few bits. */
+/** SimHash over shingles of three words. Texts that share nearly all of them differ in few bits. */
 const simHash = (words: ReadonlyArray<string>): string => {
   const text = words.join(" ")
   const shingles = words.length - 2
@@ -74,11 +80,11 @@ const simHash = (words: ReadonlyArray<string>): string => {
 const normalized = (title: string): string => title.toLowerCase().replace(/\s+/gu, " ").trim()
 
 const word = /[\p{L}\p{N}]+/gu
-/** The same in text of nothing but ASCII, found in half the time. */
+/** An equivalent pattern for ASCII text, which takes half the time. */
 const ascii = /^[\0-\x7f]*$/
 const asciiWord = /[a-z0-9]+/g
 
-/** The title's hash and the SimHash of the text, `title:bits`; empty for short texts and for very long ones. */
+/** The title's hash and the SimHash of the text, `title:bits`; empty for very short and very long texts. */
 export const fingerprintOf = ({ title, content }: Words): string => {
   if (content.length > maxCharacters) return ""
   const words = content.toLowerCase().match(ascii.test(content) ? asciiWord : word) ?? []
@@ -93,14 +99,14 @@ const bitsIn = (code: number): number => {
   return bits
 }
 
-/** Of two numbers of 16 hexadecimal digits. */
+/** Number of different bits of two numbers of 16 hexadecimal digits. */
 const bitsBetween = (a: string, b: string): number =>
   [0, 8].reduce((bits, at) => {
     const [one = 0, other = 0] = [a, b].map((text) => Number.parseInt(text.slice(at, at + 8), 16))
     return bits + bitsIn(one ^ other)
   }, 0)
 
-/** True for two texts under one title that differ in next to nothing. Pages that are alike but are called differently stay. */
+/** True for two texts with the same title that hardly differ. Similar pages with different titles are both kept. */
 export const isNear = (a: string, b: string): boolean => {
   const [titleA, bitsA] = a.split(":")
   const [titleB, bitsB] = b.split(":")

@@ -1,17 +1,22 @@
-/** Which pages of a run are the same page: by address, by canonical address, word for word, and nearly so. */
+/**
+ * Detects duplicate pages of a run: by address, by canonical address, by exact content, and by nearly equal content.
+ */
 import { isNear } from "./Fingerprint.ts"
 
-/** Most addresses that one run remembers, and their characters; a site that invents more is not followed further. */
+/**
+ * Maximum number of addresses that one run stores, and of their characters. Further links of the site are not followed.
+ */
 const maxAddresses = 100_000
 const maxAddressCharacters = 16_777_216
 /**
- * Two fingerprints that differ in three bits have one of four parts in common, so that a page is compared with those that
- * share a part alone: this many of each part, for a site could make all of its pages share one.
+ * Two fingerprints that differ in three bits have at least one of four parts in common, so a page is compared only with
+ * those that share a part. The number of comparisons per part is bounded, because a site could make all of its pages
+ * share one.
  */
 const parts = [0, 4, 8, 12]
 const maxSharers = 8
 
-/** A document as it is compared with those before it. */
+/** The data of a document for comparison with earlier ones. */
 export interface Print {
   readonly uri: string
   readonly digest: string
@@ -23,20 +28,20 @@ interface Numbered {
   readonly number: number
 }
 
-/** Which document a page repeats, and in what way. */
+/** The document that a page repeats, and how. */
 export interface Repeat {
   readonly of: string
   readonly reason: "same_address" | "same_content" | "nearly_same_content"
 }
 
-/** What to tell about a {@link Repeat}. */
+/** Texts for a {@link Repeat}. */
 export const repeatWords: Readonly<Record<string, string>> = {
   same_address: "The page calls itself by the address of a document that is read already.",
   same_content: "The page is word for word the same as another document.",
   nearly_same_content: "The page has the title of another document and nearly the same words."
 }
 
-/** Belongs to one run and is used by one fiber at a time. */
+/** For one run and one fiber at a time. */
 export const makeFolding = () => {
   const addresses = new Set<string>()
   const uris = new Set<string>()
@@ -44,7 +49,7 @@ export const makeFolding = () => {
   const sharers = new Map<string, Array<Numbered>>()
   let characters = 0
   let prints = 0
-  /** Under one title, by where they stand. */
+  /** Index keys: the title with each part, by its position. */
   const partsOf = (fingerprint: string): ReadonlyArray<string> => {
     const [title = "", bits = ""] = fingerprint.split(":")
     return bits === "" ? [] : parts.map((at) => `${title}:${at}:${bits.slice(at, at + 4)}`)
@@ -57,7 +62,7 @@ export const makeFolding = () => {
       else if (others.length < maxSharers) others.push(numbered)
     }
   }
-  /** The first of those that are nearly the same. */
+  /** The first document that is nearly equal. */
   const nearest = ({ fingerprint }: Print): Print | undefined =>
     partsOf(fingerprint)
       .flatMap((part) => sharers.get(part) ?? [])
@@ -75,7 +80,7 @@ export const makeFolding = () => {
       addresses.add(url)
       return true
     },
-    /** The earlier document that this one repeats; none for the first of its kind, whose address counts as seen. */
+    /** The earlier document that this one repeats; undefined for a new one, whose address is then recorded. */
     fold: (print: Print): Repeat | undefined => {
       addresses.add(print.uri)
       if (uris.has(print.uri)) return { of: print.uri, reason: "same_address" }

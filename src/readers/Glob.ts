@@ -1,22 +1,22 @@
 /**
- * Globs on a whole URL: `*` (and `**`) stands for any characters, slashes included, `?` for exactly one, and everything
- * else for itself, case included. A pattern that begins with `/` is compared with path and query instead. The matcher is our
- * own, and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
+ * Globs on a whole URL: `*` (and `**`) matches any characters including slashes, `?` exactly one, and everything else
+ * itself, case-sensitively. A pattern that begins with `/` is matched against path and query. The matcher is our own,
+ * and linear in the text: libraries such as picomatch compile to regular expressions, whose backtracking lets a short
  * pattern take minutes.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 
 /**
- * The automaton of a pattern, 32 of its states a word: state `n` says that the first `n` characters of the pattern have been
- * found. All states that may be true at a place of the text are known at once, so that one pass decides.
+ * The automaton of a pattern, with 32 states per word. State `n` means that the first `n` characters of the pattern
+ * have matched. All possible states are tracked together, so one pass over the text is enough.
  */
 export interface Pattern {
   readonly words: number
-  /** The states that a character of the pattern leads on from: where its words begin in `leads`. */
+  /** For each character of the pattern: the index in `leads` of the states from which it advances. */
   readonly places: ReadonlyMap<string, number>
-  /** Of any other character first, then of each of those. */
+  /** First for any other character, then for each of those. */
   readonly leads: Uint32Array
-  /** The states that any character may stay in: a star comes next. */
+  /** The states that any character may stay in, because a star comes next. */
   readonly stars: Uint32Array
   /** The last state, and whether a star follows it. */
   readonly last: number
@@ -31,7 +31,7 @@ const set = (words: Uint32Array, from: number, state: number): void => {
 const has = (words: Uint32Array, state: number): boolean =>
   (((words[state >>> 5] ?? 0) >>> (state & 31)) & 1) === 1
 
-/** `one` stands for any one character, where there is such a mark. */
+/** `one` matches any single character; null for none. */
 export const compile = (pattern: string, one: string | null): Pattern => {
   const plain = pattern.replaceAll("*", "")
   const words = (plain.length >>> 5) + 1
@@ -53,7 +53,7 @@ export const compile = (pattern: string, one: string | null): Pattern => {
   return { words, places, leads, stars, last: state, isOpen: has(stars, state) }
 }
 
-/** Whether the pattern fits all of `text`. It takes a step for each character and word. */
+/** Whether the pattern matches all of `text`. It takes one step per character and word. */
 export const fits = (
   { isOpen, last, leads, places, stars, words }: Pattern,
   text: string,
@@ -101,20 +101,23 @@ export interface Patterns {
   readonly excludePatterns?: ReadonlyArray<string>
 }
 
-/** Whether a URL belongs to a source, and the pattern that decided; null where none did. */
+/** Whether a URL belongs to a source, and the deciding pattern; null if none did. */
 export interface Verdict {
   readonly included: boolean
-  /** `match_limit`: the patterns take too many comparisons, and were not asked. */
+  /** `match_limit`: the patterns need too many steps and were not evaluated. */
   readonly reason: "excluded" | "not_included" | "match_limit" | null
   readonly pattern: string | null
 }
 
-/** Steps for each character of patterns and URLs: a hundred patterns of 150 characters never need more. */
+/** Steps per character of patterns and URLs. A hundred patterns of 150 characters need fewer. */
 const stepsPerCharacter = 512
-/** What one URL costs besides. */
+/** Fixed steps per URL. */
 const stepsPerUrl = 1_000
 
-/** Judges URLs: exclude wins; without include patterns everything else belongs. All of a request or a crawl is one `budget`'s. */
+/**
+ * Judges URLs. Exclude patterns take precedence; without include patterns everything else belongs. All URLs of a
+ * request or a crawl share one `budget`.
+ */
 export const judge = (
   { includePatterns = [], excludePatterns = [] }: Patterns,
   budget: WorkBudget = new WorkBudget()
@@ -122,7 +125,7 @@ export const judge = (
   const include = includePatterns.map(globOf)
   const exclude = excludePatterns.map(globOf)
   for (const { text } of [...include, ...exclude]) budget.allow(text.length * stepsPerCharacter)
-  /** Addresses that were let in, which are asked for again when their pages have come: that costs nothing. */
+  /** Cache of included addresses, which are judged again when their pages arrive. */
   const included = new Map<string, Verdict>()
   const compared = (href: string): Verdict => {
     budget.allow(href.length * stepsPerCharacter + stepsPerUrl)
@@ -143,7 +146,7 @@ export const judge = (
   }
 }
 
-/** Which URLs belong to a source, as {@link judge} says. */
+/** A function that judges URLs as {@link judge} does. */
 export const selector = (patterns: Patterns) => {
   const verdict = judge(patterns)
   return (href: string): boolean => verdict(href).included

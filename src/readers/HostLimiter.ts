@@ -1,4 +1,4 @@
-/** At most four requests at a time a host, over every source that this process reads; owners take turns. */
+/** At most four concurrent requests per host, over all sources that this process reads. Owners take turns. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { OutboundHttpError } from "../capabilities/OutboundHttp.ts"
@@ -32,7 +32,7 @@ const make = () => {
       host.users--
       if (host.users === 0) hosts.delete(name)
     })
-  /** Runs `request` when one of the host's places is free. */
+  /** Runs `request` with a permit of the host. */
   const within = <A, E, R>(
     name: string,
     request: Effect.Effect<A, E, R>
@@ -45,7 +45,7 @@ const make = () => {
   return { within } as const
 }
 
-/** One for the process unless a test provides its own. */
+/** One per process, unless a test provides its own. */
 export class HostLimiter extends Context.Reference<HostLimiter>()("readers/HostLimiter", {
   defaultValue: make
 }) {}

@@ -3,5 +3,5 @@ import type { FileConfig, UploadedFileConfig } from "../domain/knowledge/Source.
 import * as File from "./File.ts"
 import type { Reader } from "./Reader.ts"
 
-/** As a FILE: whether something is a picture is told by its bytes and not by what it was announced as. */
+/** Same as FILE: the bytes decide whether something is an image, not the source type. */
 export const reader: Reader<typeof FileConfig.Type | typeof UploadedFileConfig.Type> = File.reader

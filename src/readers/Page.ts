@@ -1,4 +1,7 @@
-/** One page of a site: permitted by robots.txt, fetched at the site's pace, parsed, and named by its canonical address. */
+/**
+ * One page of a site: checked against robots.txt, fetched at the site's rate, parsed, and identified by its canonical
+ * address.
+ */
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,16 +16,16 @@ import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
 
-/** A host that asks for longer pauses gets these: a thousand pages must fit the time of a job. */
+/** Maximum crawl delay. Longer ones are shortened, because a thousand pages must fit the time of a job. */
 const maxCrawlDelaySeconds = 5
 const maxUri = 2_048
-/** A site that asks for a longer pause is not waited for: what it holds is left to the next sync. */
+/** Maximum pause requested by a site. With a longer one, the rest is left to the next sync. */
 const maxRetryDelay = Duration.seconds(30)
-/** How often a page is tried again, and one whose site asked for a pause. */
+/** Number of retries of a page, and of one whose site requested a pause. */
 const again = 1
 const againAfterPause = 3
 
-/** The pause that a site asked for, where it is worth waiting for. */
+/** The pause that a site requested, if it is short enough to wait for. */
 const pauseOf = ({ retryAfter }: ReaderError): Duration.Duration | undefined =>
   retryAfter !== undefined && Duration.lessThanOrEqualTo(retryAfter, maxRetryDelay) ? retryAfter : undefined
 
@@ -34,11 +37,11 @@ export interface Page {
   readonly status: number
 }
 
-/** A parser's failure as the reader's: the same document would fail again. */
+/** Converts a parser's error. It is not retryable, because the same document would fail again. */
 export const unreadable = ({ code, message }: ParseError): ReaderError =>
   new ReaderError({ code, message, retryable: false })
 
-/** The document of a response, with what a later sync can compare. */
+/** The document of a response, with the data that a later sync compares. */
 export const documentOf = (
   uri: string,
   { title, format, content }: ParsedDocument,
@@ -52,7 +55,7 @@ export const documentOf = (
   ...(headers["last-modified"] === undefined ? {} : { lastModified: headers["last-modified"] })
 })
 
-/** A missing robots.txt allows everything; a host that cannot say is asked again later (RFC 9309, 2.3.1). */
+/** A missing robots.txt allows everything. If the server fails, the page is retried later (RFC 9309, 2.3.1). */
 const loadRobots = (origin: string) =>
   request(`${origin}/robots.txt`, { maxBytes: 5 * 1024 * 1024 }).pipe(
     Effect.flatMap(({ status, body }): Effect.Effect<Robots, ReaderError> => {
@@ -76,7 +79,7 @@ const makeSite = (origin: string) =>
     const delay = Math.min(crawlDelay(robots, agent), maxCrawlDelaySeconds)
     const turn = yield* Effect.makeSemaphore(1)
     let resume = 0
-    /** After the pause that the site asked for, on any of its pages. */
+    /** Waits for a pause that the site requested on any of its pages. */
     const patiently = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       Effect.flatMap(monotonicMillis, (now) =>
         resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch
@@ -88,7 +91,7 @@ const makeSite = (origin: string) =>
           })
         )
       )
-    /** One request after another with the site's pause between them, where it asks for one. */
+    /** Runs requests one at a time with the site's crawl delay, if it has one. */
     const paced = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       delay === 0
         ? patiently(fetch)
@@ -104,13 +107,13 @@ const makeSite = (origin: string) =>
     return { robots, paced } as const
   })
 
-/** Each origin's robots.txt, read once a run. */
+/** Each origin's robots.txt, read once per run. */
 export const makeSites = Effect.cachedFunction(makeSite)
 export type Sites = Effect.Effect.Success<typeof makeSites>
 
 const sameOrigin = (a: string, b: string): boolean => new URL(a).origin === new URL(b).origin
 
-/** The page is there and does not belong to the source. */
+/** The page exists, but does not belong to the source. */
 const redirectedAway = new ReaderError({
   code: "redirected_away",
   message: "The page redirects to an address outside the source.",
@@ -123,7 +126,7 @@ const disallowed = new ReaderError({
   retryable: false
 })
 
-/** What a visit of an address came to: a page, or that the known one is still as it was, by `reason`. */
+/** The result of visiting an address: a page, or that the known one is unchanged, with the `reason`. */
 export type Visit =
   | { readonly _tag: "Page"; readonly page: Page }
   | {
@@ -137,15 +140,15 @@ export interface VisitOptions {
   readonly known?: Known | undefined
   /** The sitemap's `lastmod` of the address. */
   readonly listedAt?: string | null
-  /** False for an address that redirects may not lead to, whose host is then not asked for its rules. */
+  /** False for an address that redirects must not lead to. Its robots.txt is not requested then. */
   readonly within?: (url: string) => boolean
 }
 
-/** A date alone may mean any hour of that day, anywhere on earth; clocks differ by minutes. */
+/** A date without a time may mean any hour of that day in any time zone; clocks differ by minutes. */
 const dayAndZones = 40 * 60 * 60 * 1_000
 const clocks = 10 * 60 * 1_000
 
-/** True when the sitemap repeats the `lastmod` of last time, which was over and past when the page was fetched. */
+/** True when the sitemap repeats its last `lastmod`, and that time was over when the page was fetched. */
 const isListedAsBefore = (known: Known, listedAt: string | null): boolean => {
   if (listedAt === null || known.listedAt !== listedAt) return false
   const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dayAndZones : clocks
@@ -161,7 +164,7 @@ const timedOut = new ReaderError({
   retryable: true
 })
 
-/** Reads the page, unless the site says that what is known of it is still so. */
+/** Reads the page, unless the site says that the known one is unchanged. */
 export const readPage = Effect.fn("Page.read")(function* (
   sites: Sites,
   address: string,
@@ -199,7 +202,7 @@ export const readPage = Effect.fn("Page.read")(function* (
   return visit
 })
 
-/** Before a page is tried again: a second, unless its site said how long. */
+/** Delay before a retry: one second, unless the site requested another. */
 const retries = Schedule.identity<ReaderError>().pipe(
   Schedule.intersect(Schedule.recurs(againAfterPause)),
   Schedule.whileOutput(([error, times]) =>
@@ -208,7 +211,7 @@ const retries = Schedule.identity<ReaderError>().pipe(
   Schedule.addDelay(([error]) => pauseOf(error) ?? Duration.seconds(1))
 )
 
-/** The visit, or none and why; what may have been a moment's trouble is tried again. */
+/** The visit, or why it failed. Transient errors are retried. */
 export const tryPage = (sites: Sites, address: string, options?: VisitOptions) =>
   readPage(sites, address, options).pipe(
     Effect.retry(retries),

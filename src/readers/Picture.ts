@@ -1,4 +1,4 @@
-/** Images as documents: the text in them, and what the chat model sees in them where it can. */
+/** Images as documents: the recognized text, and the chat model's description if it accepts images. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -10,12 +10,12 @@ import { sanitize } from "../domain/Text.ts"
 import { unreadable } from "./Page.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 
-/** The description is worth this wait; without it the text alone is kept. */
+/** Time-out of the description. Without it, only the text is used. */
 const describeTimeout = "60 seconds"
 const maxDescription = 4_000
-/** Providers refuse larger images. */
+/** Providers refuse larger images, in bytes. */
 const maxDescribed = 10 * 1024 * 1024
-/** What every provider that takes images takes. */
+/** Types that every provider with image support accepts. */
 const describable = ["image/png", "image/jpeg", "image/webp", "image/gif"]
 
 const blind = "NO IMAGE"
@@ -40,7 +40,7 @@ const promptOf = (bytes: Uint8Array, mediaType: string): Prompt.Prompt =>
     })
   ])
 
-/** What the model sees; empty when it sees nothing, or cannot be asked now. */
+/** The model's description; empty when there is none, or the model is not available now. */
 const describe = Effect.fn("Picture.describe")(function* (bytes: Uint8Array, mediaType: string) {
   const runtime = yield* ModelRuntime
   if (!runtime.acceptsImages || bytes.length > maxDescribed || !describable.includes(mediaType)) return ""
@@ -94,7 +94,7 @@ const readPicture = Effect.fn("Picture.read")(function* (request: ParseRequest, 
   return whole
 })
 
-/** Any file of a source: the bytes decide whether it is looked at or parsed. */
+/** Any file of a source. The bytes decide whether it is read as an image or parsed. */
 export const readBytes = (
   request: ParseRequest
 ): Effect.Effect<ParsedDocument, ReaderError, DocumentParser | TextRecognition | ModelRuntime> =>

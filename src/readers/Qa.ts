@@ -1,14 +1,14 @@
-/** Source type QA: each question with its answer is a document, which the question names. */
+/** Source type QA: each question with its answer is a document. The question identifies it. */
 import { createHash } from "node:crypto"
 import * as Stream from "effect/Stream"
 import type { QaConfig, QaPair } from "../domain/knowledge/CuratedSource.ts"
 import type { ReadDocument, Reader } from "./Reader.ts"
 
-/** By the question alone, so that a pair keeps its address wherever it stands in the list. */
+/** From the question only, so that a pair keeps its URI when its position changes. */
 const uriOf = (question: string): string =>
   `qa:${createHash("sha256").update(question).digest("hex").slice(0, 16)}`
 
-/** A question that is asked twice is one document with both answers. */
+/** Pairs with the same question become one document with all answers. */
 const documentsOf = (pairs: ReadonlyArray<QaPair>): ReadonlyArray<ReadDocument> => {
   const answers = new Map<string, Array<string>>()
   for (const { answer, question } of pairs) {

@@ -1,4 +1,4 @@
-/** The reader of each source type that has one of its own; those of type CONNECTOR are registered by name. */
+/** The reader of each source type, except CONNECTOR, whose readers are registered by name. */
 import type { SourceType, StoredSourceConfig } from "../domain/knowledge/Source.ts"
 import * as BulkUpload from "./BulkUpload.ts"
 import * as File from "./File.ts"
@@ -11,7 +11,7 @@ import * as Url from "./Url.ts"
 
 export type OwnType = Exclude<SourceType, "CONNECTOR">
 
-/** What a source of each type is configured with. */
+/** The config of each source type. */
 type Configs = {
   [Type in OwnType]: Extract<StoredSourceConfig, { readonly type: Type }>["config"]
 }
@@ -27,7 +27,7 @@ export const readers: Readers = {
   QA: Qa.reader
 }
 
-/** The documents of a source, at most `maxDocuments`, each with a `uri` of its own. */
+/** The documents of a source, at most `maxDocuments`, each with a unique `uri`. */
 export const read = <Type extends OwnType>(
   source: { readonly type: Type; readonly config: Configs[Type] },
   options: ReadOptions

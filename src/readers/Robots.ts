@@ -1,16 +1,16 @@
 /**
  * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
- * in paths; and the customary `crawl-delay` and `sitemap` lines. The package `robots-parser` compares a rule in time that grows
- * with the length of the rule times that of the path, and without a bound; a site chooses both.
+ * in paths; also the common `crawl-delay` and `sitemap` lines. The package `robots-parser` is not used: its time for a
+ * rule grows with the length of the rule times that of the path, without a limit, and a site controls both.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { compile, fits, type Pattern } from "./Glob.ts"
 
 interface Rule {
   readonly allow: boolean
-  /** Of the whole pattern: the longest match decides. */
+  /** Length of the whole pattern. The longest match decides. */
   readonly length: number
-  /** A prefix of paths, or what they have to fit as a whole. */
+  /** A prefix of paths, or a pattern for the whole path. */
   readonly path: string | Pattern
 }
 interface Group {
@@ -24,15 +24,17 @@ export interface Robots {
   readonly sitemaps: ReadonlyArray<string>
 }
 
-/** A delay as it is written, in seconds. */
+/** A delay in seconds, as written. */
 const seconds = /^\d{0,9}\.?\d{1,9}$/
 
-/** RFC 9309 asks to read at least 500 KiB. */
+/** RFC 9309 requires to read at least 500 KiB. */
 const maxLength = 512 * 1024
 
 export const allowAll: Robots = { groups: [], sitemaps: [] }
 
-/** One spelling for each path: what is not ASCII is escaped, escapes of letters and digits are not, hexadecimals are large. */
+/**
+ * Normalizes a path: non-ASCII characters are escaped, letters and digits are not, hexadecimal digits are upper-case.
+ */
 const normalized = (path: string): string =>
   path
     .toWellFormed()
@@ -42,7 +44,7 @@ const normalized = (path: string): string =>
       return /[A-Za-z0-9._~-]/.test(character) ? character : escape.toUpperCase()
     })
 
-/** An unanchored rule is a prefix. */
+/** A rule without special characters is a prefix. */
 const ruleOf = (allow: boolean, path: string): Rule => {
   const { length } = path
   if (path.endsWith("$")) return { allow, length, path: compile(path.slice(0, -1), null) }
@@ -57,11 +59,11 @@ const lineOf = (line: string): { readonly field: string; readonly value: string 
   return { field: text.slice(0, colon).trim().toLowerCase(), value: text.slice(colon + 1).trim() }
 }
 
-/** The product token alone: "SpokeBot/1.0" names SpokeBot. */
+/** Only the product token: "SpokeBot/1.0" becomes SpokeBot. */
 const agentOf = (value: string): string =>
   value === "*" ? "*" : (/^[A-Za-z_-]+/.exec(value)?.[0] ?? value).toLowerCase()
 
-/** Lenient: what is not understood is passed over. */
+/** Lenient: unknown lines are ignored. */
 export const parseRobots = (text: string): Robots => {
   const groups: Array<Group> = []
   const sitemaps: Array<string> = []
@@ -94,7 +96,7 @@ export const parseRobots = (text: string): Robots => {
   return { groups, sitemaps }
 }
 
-/** The groups that name the agent, else those for `*`; several with one name count as one. */
+/** The groups of the agent, else those for `*`. Several groups with one name are combined. */
 const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
   const own = groups.filter(({ agents }) => agents.includes(agent.toLowerCase()))
   return own.length > 0 ? own : groups.filter(({ agents }) => agents.includes("*"))
@@ -103,12 +105,12 @@ const groupsFor = ({ groups }: Robots, agent: string): ReadonlyArray<Group> => {
 const matchesRule = (path: string, rule: Rule, budget: WorkBudget): boolean =>
   typeof rule.path === "string" ? path.startsWith(rule.path) : fits(rule.path, path, budget)
 
-/** Steps for each character of a path: thousands of rules with stars. */
+/** Steps per character of a path, enough for thousands of rules with stars. */
 const stepsPerCharacter = 2_048
 
 /**
- * True when `agent` may fetch `url`, an absolute URL of the host whose robots.txt this is. A host with so many patterns that
- * it takes too long to find out allows nothing that is compared with them.
+ * True when `agent` may fetch `url`, an absolute URL of the host of this robots.txt. If the host has so many patterns
+ * that the step limit is reached, the URL is not allowed.
  */
 export const mayFetch = (robots: Robots, agent: string, url: string): boolean => {
   const { pathname, search } = new URL(url)
@@ -125,6 +127,6 @@ export const mayFetch = (robots: Robots, agent: string, url: string): boolean =>
   return best.allow
 }
 
-/** Seconds that the host asks to leave between two requests of `agent`. */
+/** Number of seconds that `agent` should wait between two requests. */
 export const crawlDelay = (robots: Robots, agent: string): number =>
   groupsFor(robots, agent).reduce((max, { delay = 0 }) => Math.max(max, delay), 0)

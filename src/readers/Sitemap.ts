@@ -1,4 +1,4 @@
-/** Source type SITEMAP: sitemaps, indexes of sitemaps and their compressed forms, then their pages. */
+/** Source type SITEMAP: reads sitemaps, sitemap indexes and their compressed forms, then their pages. */
 import { gunzip } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -19,7 +19,7 @@ import { parseRobots } from "./Robots.ts"
 import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
 import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
 
-/** The protocol allows 50 MB a file. */
+/** The protocol's limit of 50 MB per file. */
 const maxBytes = 50 * 1024 * 1024
 const maxFiles = 200
 const maxDepth = 3
@@ -36,7 +36,7 @@ const tooLarge = new ReaderError({
   retryable: false
 })
 
-/** Compressed files are named `.gz` or not, and served as such or not: their first bytes tell. */
+/** Compressed files may lack the extension `.gz` or the content type, so the first bytes decide. */
 const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
   bytes[0] === 0x1f && bytes[1] === 0x8b
     ? Effect.async((resume) =>
@@ -67,7 +67,7 @@ const loadExisting = (url: string) =>
     sitemap === undefined ? Effect.fail(notASitemap) : Effect.succeed(sitemap)
   )
 
-/** The sitemaps that a site names in robots.txt, else the customary place. */
+/** The sitemaps named in a site's robots.txt, else the default path. */
 const sitemapsOf = (url: string) =>
   request(new URL("/robots.txt", url).href, { maxBytes: 5 * 1024 * 1024 }).pipe(
     Effect.map(({ status, body }) =>
@@ -78,7 +78,7 @@ const sitemapsOf = (url: string) =>
     Effect.map((named) => (named.length > 0 ? named : [new URL("/sitemap.xml", url).href]))
   )
 
-/** `url` may be the sitemap itself, or a page of the site that has one. */
+/** `url` may be the sitemap itself, or a page of the site. */
 const firstSitemap = ({ sitemapUrl, url }: typeof SitemapConfig.Type) => {
   if (sitemapUrl !== undefined || url === undefined) return loadExisting(sitemapUrl ?? "")
   return Effect.gen(function* () {
@@ -89,13 +89,15 @@ const firstSitemap = ({ sitemapUrl, url }: typeof SitemapConfig.Type) => {
   })
 }
 
-/** What the sitemaps list: pages to read in order, and those that are left out. */
+/** The contents of the sitemaps: pages to read in order, and skipped ones. */
 interface Listed {
   readonly pages: Array<Address>
   readonly skipped: Array<readonly [Address, SkipReason]>
 }
 
-/** Pages of the sitemap and of those it lists, in order; a listed sitemap that fails is left out while others can be read. */
+/**
+ * Pages of the sitemap and of those it lists, in order. A listed sitemap that fails is skipped if others can be read.
+ */
 const pagesOf = (
   root: Sitemap,
   name: string,
@@ -128,7 +130,7 @@ const pagesOf = (
           if (seen.isNew(url)) offer({ url, depth: 0, parent, listedAt: listedAt(url) })
         }
       })
-    /** A sitemap that is not to be had for a while lists what it listed the last time. */
+    /** If a sitemap is temporarily unavailable, its previous list is used. */
     const remember = (parent: string) =>
       offerAll(journal.foundThrough(parent), parent, (url) => journal.known(url)?.listedAt ?? null)
     const take = (

@@ -1,6 +1,6 @@
 /**
- * The sitemap protocol: an index or a list of pages, as XML or as plain lines. One pass, no entities of its own; the
- * reader of a long one may pause where undefined comes.
+ * Parses sitemaps: an index or a list of pages, as XML or as plain lines, in one pass, without custom entities. The
+ * generator yields undefined where the caller may pause.
  */
 import { urlOf } from "../domain/Address.ts"
 import { withoutFragment } from "./Fetch.ts"
@@ -8,17 +8,17 @@ import { withoutFragment } from "./Fetch.ts"
 export interface Sitemap {
   readonly kind: "index" | "pages"
   readonly locations: ReadonlyArray<string>
-  /** `lastmod` of the locations that have one, as it is written. */
+  /** `lastmod` of the locations that have one, unparsed. */
   readonly modified: ReadonlyMap<string, string>
 }
 
-/** The protocol's own limit. */
+/** The protocol's limit. */
 const maxLocations = 50_000
 
-/** Locations between two places where the reader may pause: about a millisecond. */
+/** Number of locations between two points where the caller may pause: about a millisecond. */
 const pauseLocations = 250
 
-/** Characters between two line feeds that are looked at. */
+/** Maximum number of characters between two line feeds that are read. */
 const maxLineCharacters = 4_194_304
 
 const entities: ReadonlyArray<readonly [string, string]> = [
@@ -43,16 +43,16 @@ interface Location {
   readonly modified: string | null
 }
 
-/** `lastmod` beside a `loc` that ends at `from`: before the next `loc` and before the entry's own end. */
+/** The `lastmod` of a `loc` that ends at `from`: before the next `loc` and before the end of the entry. */
 const modifiedAfter = (xml: string, from: number): string | null => {
   const next = xml.indexOf("<loc>", from)
-  // A bound keeps one pass over the file: an entry has four short members.
+  // The bound keeps the parser linear. An entry has four short members.
   const entry = xml.slice(from, Math.min(next === -1 ? xml.length : next, from + 1_024))
   const text = /^(?:(?!<\/(?:url|sitemap)>)[\s\S])*?<lastmod>([^<]{1,64})<\/lastmod>/.exec(entry)?.[1]
   return text === undefined ? null : textOf(text)
 }
 
-/** What stands between `<loc>` and `</loc>`; names with another prefix, such as `image:loc`, are other things. */
+/** The contents of `<loc>` elements. Other prefixes, such as `image:loc`, are ignored. */
 function* locationsIn(xml: string): Generator<undefined, ReadonlyArray<Location>> {
   const found: Array<Location> = []
   for (
@@ -69,13 +69,13 @@ function* locationsIn(xml: string): Generator<undefined, ReadonlyArray<Location>
   return found
 }
 
-/** The first lines that have something on them: of what is no list of addresses, one shows it. */
+/** The first non-empty lines, up to the limit of locations. */
 const linesIn = (text: string): ReadonlyArray<string> => {
   const lines: Array<string> = []
   for (let at = 0; at < text.length && lines.length < maxLocations;) {
     const feed = text.indexOf("\n", at)
     const end = feed === -1 ? text.length : feed
-    // A line may end in a carriage return alone, as on systems of long ago.
+    // A line may also end with a carriage return only, as on old systems.
     for (const line of text.slice(at, Math.min(end, at + maxLineCharacters)).split("\r")) {
       if (line.trim() !== "") lines.push(line.trim())
     }
@@ -104,7 +104,7 @@ function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Gene
   return { kind, locations, modified }
 }
 
-/** As {@link parseSitemap}, with pauses. */
+/** Like {@link parseSitemap}, with pauses. */
 export function* parsingSitemap(text: string): Generator<undefined, Sitemap | undefined> {
   const head = text.slice(0, 16_384)
   const root = /<(sitemapindex|urlset)[\s>]/.exec(head)?.[1]
@@ -122,7 +122,7 @@ export function* parsingSitemap(text: string): Generator<undefined, Sitemap | un
   return yield* sitemapOf("pages", listed)
 }
 
-/** Undefined when the text is no sitemap; absolute http and https URLs without fragments otherwise. */
+/** Undefined when the text is not a sitemap; otherwise absolute http and https URLs without fragments. */
 export const parseSitemap = (text: string): Sitemap | undefined => {
   const parsing = parsingSitemap(text)
   for (;;) {

@@ -1,9 +1,9 @@
-/** Source type TEXT: a text that stands in the config. */
+/** Source type TEXT: a text in the config. */
 import * as Stream from "effect/Stream"
 import type { TextConfig } from "../domain/knowledge/CuratedSource.ts"
 import type { Reader } from "./Reader.ts"
 
-/** Names the only document of its source. */
+/** The URI of the only document of its source. */
 const uri = "text:"
 const maxTitleLength = 200
 

@@ -1,6 +1,6 @@
 /**
- * From the visit of an address to its place in the source: a new document, one that stays, a repeat of another, or none.
- * Pages are visited at the same time and settled one after another, so that a run is the same each time.
+ * Decides the result of each visited address: a new document, an unchanged one, a repeat of another, or none. Pages are
+ * visited concurrently and settled in order, so that a run is deterministic.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
 import type { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 
-/** An address that is to be visited. */
+/** An address to visit. */
 export interface Address {
   readonly url: string
   readonly depth: number
@@ -28,7 +28,7 @@ export interface Settled {
   readonly links: ReadonlyArray<string>
 }
 
-/** What is said of an address that was not asked for. */
+/** Texts for skipped addresses. */
 export const skipWords = {
   excluded: "One of excludePatterns matches the address.",
   not_included: "None of includePatterns matches the address.",
@@ -40,7 +40,7 @@ export const skipWords = {
 } as const
 export type SkipReason = keyof typeof skipWords
 
-/** Refused by rules, not by trouble. */
+/** Reasons that count as skipped, not as failed. */
 const skips: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away"])
 
 const statusOf = (code: string): number | null => {
@@ -48,7 +48,7 @@ const statusOf = (code: string): number | null => {
   return found === null ? null : Number(found[1])
 }
 
-/** A page with more links is always fetched in full. */
+/** Maximum number of links that are stored. A page with more is always fetched in full. */
 const maxComparedLinks = 1_000
 
 export interface VisitsOptions {
@@ -56,13 +56,13 @@ export interface VisitsOptions {
   readonly journal: Journal
   readonly folding: Folding
   readonly verdict: (url: string) => Verdict
-  /** False for an address that redirects may not lead to. */
+  /** False for an address that redirects must not lead to. */
   readonly within: (url: string) => boolean
 }
 
 const none: Settled = { document: null, links: [] }
 
-/** Of one run. */
+/** Settles the visits of one run. */
 export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsOptions) => {
   const kept = new Set<string>()
   const noted = new Set<string>()
@@ -112,7 +112,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       }
     })
 
-  /** Notes where redirects led, and names what was found there; none when that is no part of the source. */
+  /** Records the target of redirects, and returns the address of the result; none when it is not part of the source. */
   const arrival = (address: Address, url: string) =>
     Effect.gen(function* () {
       if (url === address.url) return address
@@ -162,7 +162,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return journal.keep(uri)
     })
 
-  /** The site's answer about a known page, merged with the stored state. */
+  /** Merges the site's answer about a known page with the stored state. */
   const settleKnown = (address: Address, known: Known, reason: string, isStart: boolean) =>
     Effect.gen(function* () {
       const links = known.links ?? []
@@ -192,14 +192,14 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
     })
 
   /**
-   * A page that was read the last time and is not to be had now, for a reason that may pass: what it said stays, and what
-   * was found through it is looked for. Only a site that says so takes a page away.
+   * A known page is temporarily unavailable. Its document stays, and its links are followed. Only a permanent error of
+   * the site removes a page.
    */
   const settleMissed = (address: Address, known: Known, { code, message }: ReaderError) =>
     Effect.gen(function* () {
       const told = { reason: code, message, status: statusOf(code) }
       if (known.url !== address.url) {
-        // What redirected there was not to be had. The page itself may be.
+        // Only the redirect was unavailable. The target page may still be readable.
         yield* note(address, "failed", { ...told, target: known.url })
         if (!folding.isNew(known.url)) return none
         const result = yield* tryPage(sites, known.url, { known, within })
@@ -223,7 +223,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       return { document: null, links }
     })
 
-  /** Settles what {@link visit} came to. `isStart`: followed even where the patterns leave it out. */
+  /** Settles the result of {@link visit}. `isStart`: links are followed even if the patterns exclude the page. */
   const settle = (
     address: Address,
     result: Either.Either<Visit, ReaderError>,
@@ -243,7 +243,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       const { known, reason } = found
       if (!within(known.url))
         return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
-      // A repeat says nothing when the document that it repeats has changed or gone: it may be the only one now.
+      // If the repeated document has changed or was removed, this page may be the only one with the content.
       if (known.repeats !== null && !kept.has(known.uri)) {
         return yield* settle(address, yield* tryPage(sites, address.url, { within }), isStart)
       }

@@ -1,6 +1,6 @@
 /**
- * Reads ZIP archives from memory by their central directory, one entry at a time, with a cap on everything.
- * Names of entries are names and never become paths.
+ * Reads ZIP archives in memory by their central directory, one entry at a time, with limits on all sizes. Names of
+ * entries are never used as paths.
  */
 import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
@@ -9,11 +9,11 @@ import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 export const zipLimits = {
   entries: 2_000,
-  /** Bytes of one entry. */
+  /** Maximum bytes of one entry. */
   entryBytes: 50 * 1024 * 1024,
-  /** Bytes of all entries. */
+  /** Maximum bytes of all entries. */
   totalBytes: 500 * 1024 * 1024,
-  /** Largest compression ratio of an entry of more than one mebibyte. */
+  /** Maximum compression ratio of an entry of more than one mebibyte. */
   ratio: 200
 } as const
 
@@ -23,7 +23,7 @@ export interface ZipEntry {
   readonly method: number
   readonly packedBytes: number
   readonly bytes: number
-  /** Of the local header, from the archive's start. */
+  /** Offset of the local header from the archive's start. */
   readonly offset: number
 }
 
@@ -39,7 +39,7 @@ const tooMany = error(
 )
 const tooLarge = error("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
 
-/** What one entry can be refused for; the archive's other entries are not affected. */
+/** Errors of single entries, which do not affect other entries. */
 const entryTooLarge = error(
   "too_large",
   "The file unpacks to more than 50 MB, or is packed suspiciously tightly."
@@ -67,7 +67,7 @@ const nameOf = (bytes: Uint8Array): string => {
   }
 }
 
-/** Where the end record stands: at the end, behind at most 64 KiB of comment. */
+/** The position of the end record: at the end, followed by at most 64 KiB of comment. */
 const findEnd = (view: DataView): number => {
   for (let at = view.byteLength - 22; at >= Math.max(0, view.byteLength - 22 - 0xffff); at--) {
     if (view.getUint32(at, true) === endMark) return at
@@ -127,7 +127,7 @@ const readDirectory = (archive: Uint8Array): ReadonlyArray<ZipEntry> | ReaderErr
   if (end === -1) return notAZip
   const entries: Array<ZipEntry> = []
   let at = view.getUint32(end + 16, true)
-  // A ZIP64 archive keeps the true place in a record that a locator before the end record points to.
+  // A ZIP64 archive has the real position in a record to which a locator before the end record points.
   if (at === wide && end >= 20)
     at = Number(view.getBigUint64(Number(view.getBigUint64(end - 12, true)) + 48, true))
   while (at + 46 <= end && view.getUint32(at, true) === directoryMark) {
@@ -139,7 +139,7 @@ const readDirectory = (archive: Uint8Array): ReadonlyArray<ZipEntry> | ReaderErr
   return entries.length === 0 && view.getUint16(end + 10, true) > 0 ? notAZip : entries
 }
 
-/** The entries in the archive's order, directories included; nothing is unpacked yet. */
+/** The entries in the archive's order, including directories. Nothing is unpacked yet. */
 export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<ZipEntry>, ReaderError> =>
   Effect.try({ try: () => readDirectory(archive), catch: () => notAZip }).pipe(
     Effect.flatMap((found) => (found instanceof ReaderError ? Effect.fail(found) : Effect.succeed(found))),
@@ -147,7 +147,7 @@ export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<Zip
       (entries) => entries.reduce((sum, { bytes }) => sum + bytes, 0) <= zipLimits.totalBytes,
       () => tooLarge
     ),
-    // Entries that lie in the same bytes would let a small archive be unpacked any number of times.
+    // Overlapping entries would let a small archive be unpacked any number of times.
     Effect.filterOrFail(
       (entries) => entries.reduce((sum, { packedBytes }) => sum + packedBytes, 0) <= archive.length,
       () => notAZip
@@ -161,7 +161,7 @@ const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Ar
   return start + packedBytes > archive.length ? undefined : archive.subarray(start, start + packedBytes)
 }
 
-/** Compressed bytes at a time: a thousand times as much is held at most. */
+/** Number of compressed bytes at a time. The output is at most a thousand times as large. */
 const step = 8 * 1024
 
 const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
@@ -194,7 +194,7 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
     return joined(parts, length)
   })
 
-/** The entry's bytes, at most `zipLimits.entryBytes` and `left`; what the directory says of its size is not believed. */
+/** The entry's bytes, at most `zipLimits.entryBytes` and `left`. Declared sizes are not trusted. */
 export const unzipEntry = (
   archive: Uint8Array,
   entry: ZipEntry,

@@ -1,4 +1,7 @@
-/** A document as sections under their heading paths, and a section as blocks: paragraphs and lists, code, tables. */
+/**
+ * Splits a document into sections under their heading paths, and a section into blocks: paragraphs and lists, code,
+ * tables.
+ */
 import { cleanHeading } from "./Heading.ts"
 
 export type Format = "markdown" | "text"
@@ -9,7 +12,7 @@ export interface Block {
   readonly text: string
   /** Positions in the text at which list items begin, without nested items. */
   readonly items: ReadonlyArray<number>
-  /** It goes on with the list item that the block before ends with. */
+  /** Whether the block continues the last list item of the block before it. */
   readonly continues: boolean
 }
 
@@ -19,14 +22,20 @@ export interface Section {
   /** Path of headings, `A > B`; empty before the first one. */
   readonly heading: string
   readonly blocks: ReadonlyArray<Block>
-  /** It is a further part of the section before it, which was too long to be held as one. */
+  /** Whether this is a further part of the section before it, which was too long for one section. */
   readonly continues: boolean
 }
 
-/** Blocks of a section that are held at once. A document of two million short paragraphs would take 200 MB otherwise. */
+/**
+ * Maximum number of blocks of a section in memory. A document of two million short paragraphs would take 200 MB
+ * otherwise.
+ */
 const maxBlocks = 4_096
 
-/** A longer heading line is a paragraph: it would be repeated beside every chunk below it. */
+/**
+ * Maximum length of a heading, in UTF-16 units. A longer line is a paragraph, because the heading is repeated for every
+ * chunk.
+ */
 const maxHeading = 200
 
 interface Heading {
@@ -45,7 +54,7 @@ const toHeading = (line: string): Heading | undefined => {
   const level = countLeading(text, "#")
   if (level < 1 || level > 6 || countLeading(line, " ") > 3 || line.startsWith("\t")) return undefined
   if (text.length > maxHeading || !/^\s/.test(text.slice(level))) return undefined
-  // A row of # after the text closes the heading.
+  // A heading may be closed with a row of #.
   const [, title = ""] = /^(.*?)(?:\s#+)?$/.exec(text.slice(level).trim()) ?? []
   const words = cleanHeading(title)
   return words === "" ? undefined : { level, text: words }
@@ -71,7 +80,7 @@ const closesFence = ({ mark, length }: Fence, line: string): boolean => {
 
 const paragraph = (text: string): Block => ({ kind: "prose", text, items: [], continues: false })
 
-/** Gathers lines into blocks, and blocks into sections. */
+/** Collects lines into blocks, and blocks into sections. */
 class Outline {
   readonly sections: Array<Section> = []
   readonly #title: string
@@ -80,23 +89,23 @@ class Outline {
   #lines: Array<string> = []
   #kind: Kind = "prose"
   #continues = false
-  /** A part of the open section is among the sections already. */
+  /** Whether an earlier part of the open section is already in `sections`. */
   #hasPart = false
-  /** Places among the lines at which an item begins. */
+  /** Indexes of the lines at which an item begins. */
   #items: Array<number> = []
-  /** Headings with nothing under them yet, as they were written. */
+  /** Headings that have no content yet, as they were written. */
   #bare: Array<{ readonly heading: Heading; readonly line: string }> = []
 
   constructor(title: string) {
     this.#title = cleanHeading(title)
   }
 
-  /** True while a paragraph is open, which the next line goes on with. */
+  /** Whether a paragraph is open, which the next line continues. */
   get inParagraph(): boolean {
     return this.#kind === "prose" && this.#lines.length > 0
   }
 
-  /** `continues`: it belongs to the list item before it. */
+  /** `continues`: whether the line belongs to the list item before it. */
   line(text: string, kind: Kind, continues = false): void {
     if (kind !== this.#kind) this.endBlock()
     if (this.#lines.length === 0) this.#continues = continues
@@ -104,7 +113,7 @@ class Outline {
     this.#lines.push(text)
   }
 
-  /** The first line of an item. */
+  /** Adds the first line of an item. */
   item(text: string): void {
     if (this.#kind !== "prose") this.endBlock()
     this.#items.push(this.#lines.length)
@@ -123,7 +132,7 @@ class Outline {
     this.#continues = false
   }
 
-  /** Of the items in the text of the block, whose first line stands without its indentation. */
+  /** Offsets of the items in the text of the block. The first line of the block has lost its indentation. */
   #offsets(): ReadonlyArray<number> {
     if (this.#items.length === 0) return this.#items
     const first = this.#lines[0] ?? ""
@@ -134,7 +143,7 @@ class Outline {
 
   heading(heading: Heading, line: string): void {
     this.endSection()
-    // A heading whose section stayed empty is kept as text, unless this one is below it: then it is in the path.
+    // A heading with an empty section is kept as text, unless the new heading is below it: then it is in the path.
     this.#path = [...this.#path.filter(({ level }) => level < heading.level), heading]
     this.#bare.push({ heading, line: line.trim() })
   }
@@ -158,7 +167,7 @@ class Outline {
     this.#hasPart = true
   }
 
-  /** The last headings may have nothing under them: they end the section before. */
+  /** The last headings may have no content: they are added to the section before. */
   end(): void {
     this.endSection()
     const bare = this.#bare.map(({ line }) => paragraph(line))
@@ -170,12 +179,12 @@ class Outline {
 
   get #heading(): string {
     const path = this.#path.map(({ text }) => text)
-    // The document's own title is stored beside the chunk and not repeated in its path.
+    // The document's title is stored beside the chunk and is not repeated in its path.
     return (path[0] === this.#title ? path.slice(1) : path).join(" > ")
   }
 }
 
-/** Lines between two places where the reader may pause. */
+/** Number of lines between two points where the reader may pause. */
 const pauseLines = 256
 
 function* linesOf(content: string): Generator<string> {
@@ -188,7 +197,7 @@ function* linesOf(content: string): Generator<string> {
   yield content.slice(from)
 }
 
-/** Columns before the first character; a tab goes on to the next multiple of four. */
+/** Columns before the first character. A tab advances to the next multiple of four. */
 const indentOf = (line: string): number => {
   let columns = 0
   for (const character of line) {
@@ -199,16 +208,16 @@ const indentOf = (line: string): number => {
   return columns
 }
 
-/** Columns from which on a line is code, seen from what it stands in. */
+/** Indentation in columns, relative to the enclosing block, from which a line is code. */
 const codeIndent = 4
 
 const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
 const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
 
 interface Marker {
-  /** Position at which the text of its item begins: lines from here on belong to it. */
+  /** Column at which the text of the item begins. Lines indented at least as far belong to it. */
   readonly offset: number
-  /** Other lists cannot begin in the middle of a paragraph. */
+  /** Whether the list may begin in the middle of a paragraph. */
   readonly mayInterrupt: boolean
 }
 
@@ -216,10 +225,10 @@ const toMarker = (line: string): Marker | undefined => {
   const [found, number] = marker.exec(line) ?? []
   if (found === undefined || isRule(line)) return undefined
   const trimmed = found.trimEnd()
-  const least = indentOf(line) + trimmed.trimStart().length + 1
+  const minOffset = indentOf(line) + trimmed.trimStart().length + 1
   const gap = found.length - trimmed.length
   return {
-    offset: gap > codeIndent ? least : least + Math.max(0, gap - 1),
+    offset: gap > codeIndent ? minOffset : minOffset + Math.max(0, gap - 1),
     mayInterrupt: number === undefined || number === "1"
   }
 }
@@ -227,10 +236,10 @@ const toMarker = (line: string): Marker | undefined => {
 class MarkdownReader {
   readonly #outline: Outline
   #fence: Fence | undefined
-  /** Positions at which the texts of the open list items begin, the innermost last. */
+  /** Columns at which the texts of the open list items begin, the innermost last. */
   #offsets: Array<number> = []
   #afterBlank = true
-  /** Blank lines in indented code, which belong to it only when it goes on. */
+  /** Number of blank lines in indented code. They belong to the code only if it continues after them. */
   #blankCode = 0
   #inCode = false
 
@@ -300,7 +309,7 @@ class MarkdownReader {
     this.#blankCode = 0
   }
 
-  /** Items end at what stands further left, unless it goes on with their last paragraph. */
+  /** Closes the items that the line is indented less than, unless the line continues their last paragraph. */
   #leaveItems(indent: number, isMarker: boolean): void {
     if (!this.#afterBlank && !isMarker && this.#outline.inParagraph) return
     while (indent < (this.#offsets.at(-1) ?? 0)) this.#offsets.pop()
@@ -320,8 +329,9 @@ const textReader = (outline: Outline) => (line: string) => {
 const reader = { markdown: markdownReader, text: textReader } as const
 
 /**
- * ATX headings outside code begin sections; blank lines end paragraphs. Plain text is one section of paragraphs.
- * Undefined says that nothing is ready yet, so that other work gets a turn during a long document.
+ * Yields the sections of a document. ATX headings outside code begin sections; blank lines end paragraphs. Plain text
+ * is one section of paragraphs. Yields undefined when no section is ready yet, so that other work can run during a long
+ * document.
  */
 export function* outlining(
   title: string,
@@ -333,7 +343,7 @@ export function* outlining(
   let lines = 0
   for (const line of linesOf(content)) {
     read(line)
-    // The last section may still be added to, at the end.
+    // The last section may still get headings at the end.
     while (outline.sections.length > 1) yield outline.sections.shift()
     if (++lines % pauseLines === 0) yield undefined
   }
@@ -341,7 +351,7 @@ export function* outlining(
   yield* outline.sections
 }
 
-/** As {@link outlining}, all at once: for texts of a few pages. */
+/** Like {@link outlining}, but all at once, for texts of a few pages. */
 export const sections = (title: string, content: string, format: Format): ReadonlyArray<Section> => {
   const found: Array<Section> = []
   for (const section of outlining(title, content, format)) if (section !== undefined) found.push(section)

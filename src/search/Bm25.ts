@@ -1,7 +1,7 @@
 /**
- * BM25 on an absolute scale: divided by what a chunk would score in which every query term, unseen ones included, occurs
- * without end. So 1 means the same in every query, and words that no chunk has pull all scores down.
- * `length` of a chunk is the number of term occurrences in its tsvector.
+ * BM25 on an absolute scale. The score is divided by the limit that a chunk with every query term, unknown terms
+ * included, would approach with unlimited occurrences. So 1 means the same in every query, and terms that no chunk
+ * contains lower all scores. `length` of a chunk is the number of term occurrences in its tsvector.
  */
 import type { QueryForm } from "./Query.ts"
 import { maxFrequency } from "./Tokenizer.ts"
@@ -9,7 +9,7 @@ import { maxFrequency } from "./Tokenizer.ts"
 export const k1 = 1.2
 export const b = 0.75
 
-/** How telling a term is that `chunks` of the agent's `total` contain; total 0 is not asked. */
+/** Inverse document frequency of a term that `chunks` of the agent's `total` chunks contain. `total` must not be 0. */
 export const idf = (total: number, chunks: number): number =>
   Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
@@ -17,7 +17,7 @@ export const idf = (total: number, chunks: number): number =>
 const saturation = (frequency: number, length: number, averageLength: number): number =>
   (frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * length) / averageLength))
 
-/** Room for one posting's frequency beside its slot in a small integer. */
+/** Bits of the frequency of a posting, which shares a small integer with its slot. */
 const frequencyBits = 8
 
 /** An inverted index over numbered slots, 0 to `size` − 1. */
@@ -36,7 +36,7 @@ export class Postings {
     return this.#postings * 10 + this.#lists.size * 120 + this.#lengths.length * 8
   }
 
-  /** Adds the next slot; call {@link count} for each of its terms. */
+  /** Adds the next slot. Call {@link count} for each of its terms. */
   add(length: number): void {
     this.#lengths.push(length)
     this.#lengthSum += length
@@ -51,7 +51,7 @@ export class Postings {
     this.#postings++
   }
 
-  /** Drops the slots for which `moved` says −1 and renumbers the others, in their order. */
+  /** Removes the slots for which `moved` is −1 and renumbers the others, in their order. */
   retain(moved: Int32Array): void {
     const keep = (list: ReadonlyArray<number>) => {
       const kept: Array<number> = []
@@ -71,7 +71,7 @@ export class Postings {
     this.#lengthSum = this.#lengths.reduce((sum, length) => sum + length, 0)
   }
 
-  /** The lexical score of every slot, 0..1: that of the form of the query which it answers best. */
+  /** The lexical score of every slot, 0..1: the score of the query form that it matches best. */
   scores(forms: ReadonlyArray<QueryForm>): Float64Array {
     const best = new Float64Array(this.size)
     for (const form of forms) {

@@ -1,6 +1,6 @@
 /**
- * The words that hold sentences together: articles, pronouns, prepositions, auxiliary verbs. They tell a text's language,
- * and too many chunks have them to tell chunks apart.
+ * Function words: articles, pronouns, prepositions, auxiliary verbs. They tell a text's language. They occur in too
+ * many chunks to distinguish them.
  */
 
 const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
@@ -15,7 +15,7 @@ export const englishWords = listed(
     "not only own same so than too very s t can will just don should now"
 )
 
-/** What questions are asked with, beside {@link englishWords}: it says that something is asked, and not what about. */
+/** Question words, beside {@link englishWords}: they show that something is asked, not what. */
 const questionWords = listed(
   "see know want need get gets getting got give gives make makes call called tell say says look find much many lot " +
     "like also please would could may might must shall let lets happen happens mean means try way ways thing things " +
@@ -23,7 +23,10 @@ const questionWords = listed(
     "ve ll re d m doesn didn isn aren wasn won couldn wouldn shouldn"
 )
 
-/** Words that questions and sources may share by chance: search weighs them, but they do not show that a text answers. */
+/**
+ * Words that questions and sources may share by chance. Search counts them, but they do not show that a text answers a
+ * question.
+ */
 const vagueWords = listed(
   "good better best nice great right new name number time 怎么 怎样 什么 如何 为什 多少 多久 哪里 哪些 可以 能否 是否 需要"
 )
@@ -113,21 +116,21 @@ const otherScripts =
 
 const foreignLatin = listed(`${northern} ${romance} ${others}`)
 
-/** Function words elsewhere that English texts have as well, as words, names or abbreviations. */
+/** Function words of other languages that also occur in English texts, as words, names or abbreviations. */
 const alsoEnglish = listed(
   "die man men ten pot sale care son par plus hat war min den sin bin com dan pour van ha ja ai os io ci vi ed al et ve re " +
     "im ma mi ni po na ke ko ti pro od iz ve api ale most los las del dos des come dove era ay " +
     "ut lo un si sa til far lei voi note on ne te ta da du je"
 )
 
-/** Words that only English texts are held together by. */
+/** Whether the word is a function word of English and of no other language. */
 export const isEnglishWord = (word: string): boolean => englishWords.has(word) && !foreignLatin.has(word)
 
-/** Words in Latin script that only texts of other languages are held together by. */
+/** Whether the word, in Latin script, is a function word of other languages only. */
 export const isForeignWord = (word: string): boolean =>
   word.length > 1 && foreignLatin.has(word) && !englishWords.has(word) && !alsoEnglish.has(word)
 
 const everywhere: ReadonlySet<string> = new Set([...englishWords, ...foreignLatin, ...listed(otherScripts)])
 
-/** A function word of any of the languages. */
+/** Whether the word is a function word of any of the languages. */
 export const isFunctionWord = (word: string): boolean => everywhere.has(word)

@@ -1,11 +1,11 @@
 /**
- * The hybrid score `w · lexical + (1 − w) · max(0, cosine)`: an absolute sum, so that `minScore` means the same in every
- * query. Ranks are not fused: a weak arm would spoil the strong one
+ * The hybrid score `w · lexical + (1 − w) · max(0, cosine)`: an absolute sum, so that `minScore` means the same in
+ * every query. Ranks are not fused, because a weak ranking would spoil the strong one
  * (docs/design/decisions/0008-absolute-scores.md).
  */
 
 export interface Score {
-  /** 0..1, orders the result. */
+  /** 0..1; results are sorted by it. */
   readonly score: number
   readonly lexical: number
   readonly semantic: number
@@ -14,14 +14,14 @@ export interface Score {
 const clamp = (value: number): number => Math.min(1, Math.max(0, value))
 
 /**
- * What stands for the cosine of a chunk that has no vector: one deviation above the mean of the chunks that have one. With
- * less, chunks whose vectors are still to come would fall behind those that have one; with more, they would get ahead.
+ * Substitute for the cosine of a chunk that has no vector: one standard deviation above the mean of the chunks that
+ * have one. A lower value would rank chunks that are not embedded yet too low, a higher one too high.
  */
 export const expectedCosine = (mean: number, deviation: number): number => mean + deviation
 
 /**
- * The score of one chunk. Without a cosine, because the query has no vector or no chunk has one, words alone decide:
- * the score is the lexical part with weight 1.
+ * The score of one chunk. Without a cosine, because the query or all chunks have no vector, the score is the lexical
+ * part with weight 1.
  */
 export const fuse = (lexicalWeight: number, lexical: number, cosine: number | undefined): Score => {
   const words = clamp(lexical)
@@ -37,7 +37,7 @@ export interface Ranked extends Score {
 const before = (one: Ranked, other: Ranked): boolean =>
   one.score > other.score || (one.score === other.score && one.id < other.id)
 
-/** Keeps the best `size` of what it is offered: by score, ties by id. What scores 0 or less than `minScore` is no hit. */
+/** Keeps the best `size` candidates by score, ties by id. A score of 0 or below `minScore` is not a hit. */
 export class Best {
   readonly #kept: Array<Ranked> = []
   readonly #size: number

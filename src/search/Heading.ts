@@ -1,10 +1,10 @@
-/** Markdown as words that can be shown: what stands in code spans stays as it is. */
+/** Reduces Markdown to plain words for display. Code spans are kept as they are. */
 
 const image = /(`[^`]*`)|!\[([^\]]{0,200})\]\([^)]{0,2000}\)/g
 const tag = /(`[^`]*`)|<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>|<!--[^<>]{0,500}-->/gi
 const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
 
-/** Without images, which show nothing, HTML tags, which would be read as text, and footnote marks. */
+/** Removes what cannot be shown as text: images, HTML tags and footnote marks. */
 export const plain = (text: string): string =>
   text
     .replace(image, "$1$2")
@@ -18,10 +18,10 @@ const attributes = /\{#[^{}]{0,200}\}$/
 const anchor = /[#¶§]$/
 const emphasis = /(`[^`]*`)|(?<![\p{L}\p{N}])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=\S)\2(?![\p{L}\p{N}])/gu
 
-/** UTF-16 units of a heading that are read; the rest of a longer one goes. */
+/** Maximum number of UTF-16 units of a heading that are read. The rest is dropped. */
 const maxLength = 2_000
 
-/** A title or a heading as words: no anchors, links, tags or marks of emphasis. */
+/** A title or a heading as plain words: without anchors, links, tags and emphasis marks. */
 export const cleanHeading = (heading: string): string =>
   plain(heading.trim().slice(0, maxLength).toWellFormed().replace(attributes, ""))
     .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))

@@ -1,8 +1,10 @@
-/** The indexed terms of a chunk: its own words once, those of title and headings three times. */
+/** The indexed terms of a chunk: its own words count once, those of title and headings three times. */
 import { pieces, type TermVector, toTsvector } from "./Tokenizer.ts"
 
 const contextWeight = 3
-/** Longer titles and heading paths are cut here, so that they cannot drown the text; in terms, and in UTF-16 units. */
+/**
+ * Longer titles and heading paths are cut here, so that they do not outweigh the text; in terms, and in UTF-16 units.
+ */
 const maxContextTerms = 100
 const maxContextLength = 2_000
 

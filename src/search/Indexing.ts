@@ -1,6 +1,6 @@
 /**
- * Makes the chunks of a document and their index rows, a few at a time: a book takes seconds, and requests are served on
- * the same thread.
+ * Makes the chunks of a document and their index rows in small batches, because a book takes seconds and requests run
+ * on the same thread.
  */
 import * as Effect from "effect/Effect"
 import { indexRow } from "./IndexRow.ts"
@@ -13,10 +13,10 @@ export interface ChunkIndex extends TermVector {
   readonly english: boolean
 }
 
-/** Steps between two pauses: some five milliseconds of the dearest text. */
+/** Steps between two pauses: about five milliseconds for the most expensive text. */
 const steps = 8
 
-/** The index row of a chunk; `english` says what its document is, for chunks too short to tell. */
+/** The index row of a chunk. `english` is the language of its document, for chunks that are too short to tell. */
 export const indexChunk = (
   chunk: { readonly title: string; readonly heading: string; readonly content: string },
   english: boolean
@@ -25,7 +25,10 @@ export const indexChunk = (
   return { ...indexRow({ ...chunk, english: own }), english: own }
 }
 
-/** What `use` makes of each chunk and its index row, in reading order; interruption ends it at the next yieldToEventLoop. */
+/**
+ * Applies `use` to each chunk and its index row, in reading order. Interruption takes effect at the next
+ * yieldToEventLoop.
+ */
 export const indexDocument = <A>(
   document: PackableDocument,
   use: (chunk: PackedChunk, row: ChunkIndex) => Effect.Effect<A>

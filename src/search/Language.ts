@@ -1,9 +1,9 @@
-/** Whether a text is English, which stems and the built-in embedding model are made for. */
+/** Decides whether a text is English. Stems and the built-in embedding model are made for English. */
 import { isEnglishWord, isForeignWord } from "./FunctionWords.ts"
 
-/** UTF-16 units of a text that are looked at. */
+/** Maximum number of UTF-16 units of a text that are examined. */
 const sampleLength = 20_000
-/** Function words of one language more than of others from which a text speaks for itself. */
+/** Lead in function words that one language needs over the others for the text to count as certain. */
 const certain = 2
 
 const fence = /^ {0,12}(?:```|~~~)/
@@ -11,7 +11,7 @@ const word = /[\p{L}\p{M}]+/gu
 const latin = /^[\p{Script=Latin}\p{M}]+$/u
 const plainLatin = /^[a-z]+$/
 
-/** Without fences and without what stands between backticks. */
+/** The text without fenced code and code spans. */
 const proseOf = (text: string): string => {
   let inFence = false
   const kept: Array<string> = []
@@ -29,9 +29,9 @@ const proseOf = (text: string): string => {
 }
 
 /**
- * What the words of a text say: true for English, false for another language, undefined where they do not tell. Words with
- * letters that English lacks tell of another language where no word is English: short texts have few function words. Code
- * is passed over, for its keywords are English everywhere.
+ * Returns true for English, false for another language, and undefined where the words do not tell. Where no word is
+ * English, words with letters that English lacks count as another language, because short texts have few function
+ * words. Code is ignored, because its keywords are English in every language.
  */
 export const isEnglish = (text: string): boolean | undefined => {
   let english = 0
@@ -53,5 +53,5 @@ export const isEnglish = (text: string): boolean | undefined => {
   return Math.abs(english - foreign) < certain ? undefined : english > foreign
 }
 
-/** Whether a query may be compared with English texts by its meaning: unless it is plainly of another language. */
+/** Whether a query may be compared with English texts by meaning: true unless it is clearly in another language. */
 export const mayBeEnglish = (query: string): boolean => isEnglish(query) !== false

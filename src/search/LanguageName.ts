@@ -1,4 +1,6 @@
-/** Which language a question is in, by its function words: cheap, and silent where they do not tell. */
+/**
+ * Detects the language of a question by its function words. This is cheap, and gives no result where they do not tell.
+ */
 
 const listed: Readonly<Record<string, string>> = {
   en: "the is are was were do does did can could how what where when why which who my your our i you we they it of to in on for with and not this that have has there",
@@ -17,11 +19,11 @@ const ofWord = new Map<string, Array<string>>()
 for (const [language, words] of Object.entries(listed))
   for (const word of words.split(" ")) ofWord.set(word, [...(ofWord.get(word) ?? []), language])
 
-/** UTF-16 units of a question that are looked at. */
+/** Maximum number of UTF-16 units of a question that are examined. */
 const sampleLength = 500
 const latinWord = /[\p{Script=Latin}\p{M}]+/gu
 
-/** Scripts that one language alone, or almost alone, is written in. */
+/** Scripts that are used for one language only, or almost only. */
 const scripts: ReadonlyArray<readonly [RegExp, string]> = [
   [/[\p{Script=Hiragana}\p{Script=Katakana}]/u, "ja"],
   [/\p{Script=Hangul}/u, "ko"],
@@ -34,14 +36,14 @@ const scripts: ReadonlyArray<readonly [RegExp, string]> = [
   [/\p{Script=Thai}/u, "th"]
 ]
 
-/** The code of ISO 639-1, or null where words do not tell, or tell of two languages equally. */
+/** Returns the ISO 639-1 code, or null where words do not tell or two languages are equally likely. */
 export const languageName = (text: string): string | null => {
   const sample = text.slice(0, sampleLength).toLowerCase()
   for (const [script, language] of scripts) if (script.test(sample)) return language
   const counts = new Map<string, number>()
   for (const [word] of sample.matchAll(latinWord)) {
     const languages = ofWord.get(word) ?? []
-    // A word of several languages tells less of each.
+    // A word that several languages share counts less for each.
     for (const language of languages) counts.set(language, (counts.get(language) ?? 0) + 1 / languages.length)
   }
   const [first, second] = [...counts].toSorted(([, one], [, other]) => other - one)

@@ -1,18 +1,19 @@
 /**
- * Documents to chunks: whole paragraphs and lists packed up to 800 characters, longer paragraphs cut at sentences, longer lists
- * between items, code and tables kept whole up to 1,600, no overlap (measured best). Time is linear in the length of any input.
+ * Splits documents into chunks. Whole paragraphs and lists are packed up to 800 characters, longer paragraphs are cut
+ * at sentences, longer lists between items. Code and tables are kept whole up to 1,600. Chunks do not overlap (measured
+ * best). Time is linear in the length of any input.
  */
 import { type Block, type Format, outlining } from "./Blocks.ts"
 
-/** UTF-16 units a chunk of paragraphs holds. */
+/** Maximum length of a chunk of paragraphs, in UTF-16 units. */
 const packedLength = 800
-/** UTF-16 units up to which code or a table stays in one piece. */
+/** Maximum length of code or a table that is kept in one piece, in UTF-16 units. */
 const wholeLength = 1_600
 
 export interface PackedChunk {
   /** 0 for the document's first chunk. */
   readonly ordinal: number
-  /** Path of headings the chunk stands under, `A > B`, without the document's own title; may be empty. */
+  /** Path of the headings above the chunk, `A > B`, without the document's own title; may be empty. */
   readonly heading: string
   /** 1 to 1,600 UTF-16 units, never blank. */
   readonly content: string
@@ -20,7 +21,7 @@ export interface PackedChunk {
 
 const sentences = new Intl.Segmenter("en", { granularity: "sentence" })
 
-/** Where the last sentence that ends inside the window ends, or undefined. */
+/** The end of the last sentence that ends inside the window, or undefined. */
 const sentenceEnd = (window: string): number | undefined => {
   let end: number | undefined
   for (const { index } of sentences.segment(window)) if (index > 0) end = index
@@ -32,7 +33,7 @@ const lastSpace = (window: string): number | undefined => {
   return undefined
 }
 
-/** As much as fits, without splitting a surrogate pair. */
+/** The most that fits, without splitting a surrogate pair. */
 const fullLength = (window: string): number => {
   const last = window.charCodeAt(window.length - 1)
   return last >= 0xd800 && last <= 0xdbff ? window.length - 1 : window.length
@@ -43,14 +44,17 @@ const lineEnd = (window: string): number | undefined => {
   return at > 0 ? at : undefined
 }
 
-/** What each piece of a block begins and ends with, so that it means the same alone: its fence, or a table's header. */
+/**
+ * Text that each piece of a block begins and ends with, so that it can be read alone: the fence of code, or a table's
+ * header.
+ */
 interface Frame {
   readonly head: string
   readonly tail: string
 }
 
 const noFrame: Frame = { head: "", tail: "" }
-/** A longer first line is no fence or header that could be repeated. */
+/** A longer first line is not repeated as a fence or header, in UTF-16 units. */
 const maxFrameLength = 300
 
 const frameOf = (text: string): Frame => {
@@ -76,7 +80,7 @@ function* pieces(block: Block): Generator<string> {
 
 const itemStarts = /\n(?=[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t])/g
 
-/** Where the last item within a list item begins, unless that leaves next to nothing before it. */
+/** The start of the last nested item within a list item, unless too little would stand before it. */
 const innerItem = (window: string): number | undefined => {
   let at: number | undefined
   for (const { index } of window.matchAll(itemStarts)) if (index > packedLength / 4) at = index
@@ -87,8 +91,8 @@ const proseEnd = (window: string, isItem: boolean): number | undefined =>
   (isItem ? innerItem(window) : undefined) ?? sentenceEnd(window)
 
 /**
- * Cuts a block that is too long: code and tables at lines, prose at sentences, list items between the items within them, all
- * else at a space, else anywhere.
+ * Cuts a block that is too long: code and tables at lines, prose at sentences, list items between nested items, else at
+ * a space, else at any character.
  */
 function* cuts({ items, kind, text }: Block): Generator<string> {
   const whole = kind !== "prose"
@@ -105,16 +109,16 @@ function* cuts({ items, kind, text }: Block): Generator<string> {
   yield text.slice(from)
 }
 
-/** Blank lines around a piece go; the indentation of its first line stays. */
+/** Removes blank lines around a piece. The indentation of its first line stays. */
 const trimmed = (text: string): string => text.trimEnd().replace(/^(?:[^\S\n]*\n)+/, "")
 
-/** Text that is not cut any more, and what stands before it where it shares a chunk with the text before. */
+/** Text that is not cut any further, and the separator before it when it shares a chunk with the text before. */
 interface Piece {
   readonly text: string
   readonly gap: "\n" | "\n\n"
 }
 
-/** Blocks that belong together: a paragraph, or a list with what stands in its items. */
+/** Groups blocks that belong together: a paragraph, or a list with the blocks in its items. */
 function* groups(blocks: ReadonlyArray<Block>): Generator<ReadonlyArray<Block>> {
   let open: Array<Block> = []
   for (const block of blocks) {
@@ -127,13 +131,13 @@ function* groups(blocks: ReadonlyArray<Block>): Generator<ReadonlyArray<Block>> 
   if (open.length > 0) yield open
 }
 
-/** A list item: its text, and the blocks that go on with it. */
+/** A list item: its text, and the blocks that continue it. */
 interface Item {
   readonly blocks: ReadonlyArray<Block>
   readonly gap: Piece["gap"]
 }
 
-/** The items of a group, each with its blocks; what stands before the first one is a part of its own. */
+/** The items of a group, each with its blocks. Blocks before the first item are a part of their own. */
 function* itemsOf(group: ReadonlyArray<Block>): Generator<Item> {
   let open: Array<Block> = []
   let gap: Item["gap"] = "\n\n"
@@ -156,7 +160,7 @@ const shownOf = ({ kind }: Block, piece: string): string => (kind === "prose" ? 
 const joined = (blocks: ReadonlyArray<Block>): string =>
   blocks.map((block) => shownOf(block, block.text)).join("\n\n")
 
-/** What is packed: whole groups where they fit, else whole items, else parts of them. */
+/** The pieces to pack: whole groups where they fit, else whole items, else parts of items. */
 function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
   const isList = group.length > 1 || (group[0]?.items.length ?? 0) > 1
   if (!isList) {
@@ -175,7 +179,7 @@ function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
   }
 }
 
-/** Yields the chunks of `blocks` that are full, and returns the text that more blocks of the section may be added to. */
+/** Yields the full chunks of `blocks`, and returns the text that further blocks of the section may be added to. */
 function* pack(blocks: ReadonlyArray<Block>, before: string): Generator<string, string> {
   let open = before
   for (const group of groups(blocks)) {
@@ -218,15 +222,15 @@ export interface PackableDocument {
   readonly format: Format
 }
 
-/** As {@link packMarkdown}, chunk by chunk; undefined where none is ready and the caller may pause. */
+/** Like {@link packMarkdown}, chunk by chunk. Yields undefined when none is ready and the caller may pause. */
 export function* packing(document: PackableDocument): Generator<PackedChunk | undefined, void, void> {
   let ordinal = 0
   for (const text of texts(document)) yield text && { ordinal: ordinal++, ...text }
 }
 
 /**
- * Chunks of a document in reading order; none when it has no visible text. Every visible character is in a `content`, in
- * a `heading` or in the title; only the marks of headings go.
+ * Chunks of a document in reading order; none when it has no visible text. Every visible character is in a `content`,
+ * in a `heading` or in the title. Only heading marks are dropped.
  */
 export const packMarkdown = (document: PackableDocument): ReadonlyArray<PackedChunk> => {
   const chunks: Array<PackedChunk> = []
@@ -234,10 +238,12 @@ export const packMarkdown = (document: PackableDocument): ReadonlyArray<PackedCh
   return chunks
 }
 
-/** A longer title is cut where it stands before each chunk's text. */
+/** Maximum length of the title before each chunk's text; a longer one is cut. */
 const titleLength = 200
 
-/** What stands for a chunk when it is embedded: models that read only the beginning see title and headings first. */
+/**
+ * The text that is embedded for a chunk. Title and headings come first, because some models read only the beginning.
+ */
 export const embeddingText = (chunk: {
   readonly title: string
   readonly heading: string

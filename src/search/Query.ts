@@ -1,14 +1,14 @@
 /**
- * What a query looks for: the same words in two forms, because the language that the answer is indexed in is not known.
- * Each form is scored against its own maximum, and the better score counts.
+ * Turns a query into terms. There are two forms of the same words, because the language that the answer is indexed in
+ * is not known. Each form is scored against its own maximum, and the better score counts.
  */
 import { isQuestionWord } from "./FunctionWords.ts"
 import { pieces, terms, word } from "./Tokenizer.ts"
 
-/** Distinct terms, and how often each occurs. */
+/** Distinct terms with their number of occurrences. */
 export type QueryForm = ReadonlyMap<string, number>
 
-/** Distinct terms of a form that count; a longer query is cut here. */
+/** Maximum number of distinct terms of a form; the rest of a longer query is ignored. */
 const maxFormTerms = 128
 
 const counted = (found: ReadonlyArray<string>): QueryForm => {
@@ -23,7 +23,7 @@ const counted = (found: ReadonlyArray<string>): QueryForm => {
 const withoutQuestionWords = (text: string): string =>
   text.replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
 
-/** As English, and in pieces where that says something else. Empty when the query has nothing but function words. */
+/** The query as English terms, and as word pieces where those differ. Empty when the query has only function words. */
 export const queryForms = (text: string): ReadonlyArray<QueryForm> => {
   const asked = withoutQuestionWords(text)
   const words = terms(asked)

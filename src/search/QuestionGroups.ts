@@ -1,26 +1,26 @@
 /**
- * Groups questions by meaning: greedy, in an order that the questions alone decide, so that the same questions make the same
- * groups in whatever order they come. Each question joins the group whose centre it is most like, if it is like it enough;
- * when all groups are known, each is asked once more which of the shared ones it belongs to. What it costs grows with
- * questions × groups; both are bounded by the caller.
+ * Groups questions by meaning. The algorithm is greedy and visits questions in an order that depends on the questions
+ * only, so the result does not depend on the input order. Each question joins the most similar group if the similarity
+ * is high enough. When all groups are known, each question is assigned once more among the groups with several members.
+ * Cost grows with questions × groups; the caller bounds both.
  */
 import { terms, word } from "./Tokenizer.ts"
 
-/** A question as it was asked, once or several times. */
+/** A distinct question, asked once or several times. */
 export interface Asked<A> {
   readonly text: string
-  /** A unit vector; null where there is none: such a question is compared by its words. */
+  /** A unit vector, or null. A question without a vector is compared by its words. */
   readonly vector: Float32Array | null
   readonly value: A
 }
 
 export interface Group<A> {
-  /** The text of the member that is most like all others. */
+  /** The text of the member that is most similar to all others. */
   readonly title: string
   readonly values: ReadonlyArray<A>
 }
 
-/** Dimensions of a question's words. */
+/** Dimensions of a word vector. */
 const wordDimensions = 256
 /** Weight of word parts relative to whole words. Parts match inflected and compound forms. */
 const partWeight = 0.3
@@ -31,7 +31,7 @@ const wordsShare = 0.6
 const minSimilarity = 0.42
 const minWordSimilarity = 0.31
 
-/** The same for texts that differ in case, spaces and signs alone. */
+/** A key that ignores case, whitespace and punctuation. */
 const keyOf = (text: string): string =>
   Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(" ") || text.trim()
 
@@ -105,7 +105,7 @@ const similarity = (one: Point, other: Point): number => {
     : (wordsShare * words + (1 - wordsShare) * dot(one.vector, other.vector)) / minSimilarity
 }
 
-/** The sums of its members' vectors, and the centre that they make. */
+/** The sums of the members' vectors, and the centre computed from them. */
 class Centre {
   private readonly words = new Float32Array(wordDimensions)
   private vector: Float32Array | null = null
@@ -127,7 +127,7 @@ class Centre {
 
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
-/** Identical questions as one, those that were asked most first. */
+/** Merges identical questions. Those that were asked most often come first. */
 const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>> => {
   const byKey = new Map<string, Array<Asked<A>>>()
   for (const one of asked) {
@@ -152,7 +152,7 @@ const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>>
   )
 }
 
-/** The place of the centre that `point` belongs to, or -1: the most like, the first of equals. */
+/** The index of the most similar centre, the first among equals, or -1. */
 const nearest = (centres: ReadonlyArray<Centre>, point: Point): number => {
   let best = -1
   let bestSimilarity = 1
@@ -180,8 +180,8 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
 }
 
 /**
- * The groups of `asked`, a step of the work at a time: the caller may let others have the thread between two steps. The
- * generator's result is in the order in which groups were begun.
+ * Groups `asked` step by step, so that the caller may yield the thread between two steps. The generator returns the
+ * groups in the order in which they were created.
  */
 export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, ReadonlyArray<Group<A>>> {
   const questions = distinct(asked)
@@ -194,7 +194,7 @@ export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, Rea
     centre.add(question)
     yield
   }
-  // What stood alone is like none of those that were there, and what came later is like none of it.
+  // A group of one did not match any earlier question, and no later question matched it.
   const shared = begun.filter(({ size }) => size > 1)
   const members = new Map<number, Array<Question<A>>>()
   const alone: Array<Array<Question<A>>> = []

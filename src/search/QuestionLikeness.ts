@@ -1,17 +1,17 @@
 /**
- * How alike two questions are, by their words alone, so that a match can be explained: the same words in the same order are alike
- * entirely; else the share of the words that they have in common decides, where nothing that changes the sense differs.
+ * Similarity of two questions by their words alone, so that a match can be explained. The same words in the same order
+ * are fully similar. Otherwise the share of common words decides, provided that numbers and negations are the same.
  */
 import { terms, word } from "./Tokenizer.ts"
 
-/** Least share of common words of two questions that ask the same. */
+/** Minimum share of common words of two questions with the same meaning. */
 const likenessFloor = 0.8
-/** Questions that are not the same letter by letter have at least so many telling words in common. */
-const leastCommon = 2
-/** Longer texts are not compared with curated questions. */
+/** Minimum number of common terms of questions that are not identical. */
+const minCommonTerms = 2
+/** Maximum length, in UTF-16 units, of texts that are compared with curated questions. */
 const maxLength = 1_000
 
-/** Small words that turn a question around, of which search takes no note. */
+/** Small words that change the meaning of a question, and that search ignores. */
 const turning = new Set(
   (
     "no nor not never without before after until only except up down in out on off over under above below against more less " +
@@ -29,7 +29,7 @@ const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /\p{N}/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
 
-/** 1 for the same question, at least {@link likenessFloor} for one that asks the same, else 0. */
+/** 1 for the same question, at least {@link likenessFloor} for one with the same meaning, else 0. */
 export const likeness = (asked: string, question: string): number => {
   if (asked.length > maxLength || question.length > maxLength) return 0
   const [one, other] = [wordsOf(asked), wordsOf(question)]
@@ -39,5 +39,5 @@ export const likeness = (asked: string, question: string): number => {
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)
-  return common >= leastCommon && share >= likenessFloor ? share : 0
+  return common >= minCommonTerms && share >= likenessFloor ? share : 0
 }

@@ -1,39 +1,40 @@
 /**
- * What a text states, sentence by sentence, and whether two statements say the same thing differently: nearly the same words
- * with other numbers, other dates, or one of them denied. By words alone, so that a finding can be explained.
+ * Extracts the statements of a text sentence by sentence, and finds statements that contradict each other: nearly the
+ * same words with other numbers, other dates, or a negation. Only words are compared, so that a finding can be
+ * explained.
  */
 import { isFunctionWord } from "./FunctionWords.ts"
 import { terms as termsOf } from "./Tokenizer.ts"
 
 export interface Statement {
-  /** As it stands there. */
+  /** The sentence as written. */
   readonly text: string
-  /** Telling words, each once, in no order: without numbers, dates and denials. */
+  /** The distinct content words, without numbers, dates and negations. */
   readonly terms: ReadonlySet<string>
   readonly numbers: ReadonlySet<string>
   readonly dates: ReadonlySet<string>
   readonly isDenied: boolean
-  /** Words that name a thing: capital letters within the sentence, letters with digits. */
+  /** Words that name a thing: capitalised within the sentence, or letters with digits. */
   readonly names: ReadonlySet<string>
 }
 
-/** What two statements disagree in, with what each of them says of it. */
+/** The values in which two statements differ. */
 export interface Disagreement {
   readonly kind: "number" | "date" | "negation"
   readonly one: ReadonlyArray<string>
   readonly other: ReadonlyArray<string>
 }
 
-/** Statements of one text, and UTF-16 units of one statement, that are looked at. */
+/** Maximum number of statements of a text, and of UTF-16 units of a statement, that are examined. */
 const maxStatements = 60
 const maxLength = 500
-/** Statements with fewer telling words are alike by chance. */
+/** Minimum number of content words. Shorter statements are similar by chance. */
 const minTerms = 3
-/** Share of common words of statements one of which has all words of the other. */
+/** Minimum share of common words where one statement has all words of the other. */
 const minShareWithin = 0.6
-/** Share of common words of statements that say the same. */
+/** Minimum share of common words of statements that say the same. */
 const minShareSame = 0.85
-/** Words by which one statement is found. */
+/** Maximum number of index keys of a statement. */
 const maxAnchors = 8
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
@@ -66,7 +67,7 @@ const grouped = /^\d{1,3}(?:,\d{3})+$/u
 
 const plainNumber = (text: string): string => (grouped.test(text) ? text.replaceAll(",", "") : text)
 
-/** Parts of a text that state something: no tables, no code, no questions, no headings. */
+/** Sentences that state something: without tables, code, questions and headings. */
 const sentencesOf = (text: string): ReadonlyArray<string> => {
   const found: Array<string> = []
   let inFence = false
@@ -109,7 +110,7 @@ const statementOf = (text: string): Statement => {
   return { text, terms: new Set(telling), numbers, dates, isDenied, names }
 }
 
-/** Those that have words enough to be compared. */
+/** The statements of a text that have enough words to be compared. */
 export const statementsOf = (text: string): ReadonlyArray<Statement> =>
   sentencesOf(text)
     .map(statementOf)
@@ -124,8 +125,8 @@ const hash = (text: string): number => {
 }
 
 /**
- * Numbers of some of its words: two statements that share words enough have one of them in common, for both take the first of
- * their words in the same order, and leave out fewer than they have to share.
+ * Index keys of a statement: hashes of some of its words. Two statements with enough common words share at least one
+ * key, because both take their words in the same order and leave out fewer than they must share.
  */
 export const anchorsOf = ({ terms }: Statement): ReadonlyArray<number> => {
   const all = Array.from(terms, hash).toSorted((one, other) => one - other)
@@ -136,7 +137,7 @@ export const anchorsOf = ({ terms }: Statement): ReadonlyArray<number> => {
 const own = (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlyArray<string> =>
   [...one].filter((member) => !other.has(member)).toSorted()
 
-/** Share of common words: 1 for the same, 0 for none. */
+/** Share of common words: 1 for identical statements, 0 for none. */
 export const alikeness = (one: Statement, other: Statement): number => {
   const common = [...one.terms].filter((term) => other.terms.has(term)).length
   return (2 * common) / (one.terms.size + other.terms.size)
@@ -146,15 +147,15 @@ const isWithin = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
   own(one, other).length === 0 || own(other, one).length === 0
 
 /**
- * Whether both speak of the same, as far as words tell: one says all that the other does. Where each has a word of its own,
- * such as the names of two products, they may well speak of two things.
+ * Whether both statements are about the same thing, as far as words tell: the words of one include those of the other.
+ * Where each has a word of its own, such as two product names, they may be about different things.
  */
 const isAboutTheSame = (one: Statement, other: Statement): boolean =>
   isWithin(one.names, other.names) &&
   isWithin(one.terms, other.terms) &&
   alikeness(one, other) >= minShareWithin
 
-/** Both say of the same thing what the other does not. */
+/** Returns what each statement says that the other does not; both must have something. */
 const differing = (
   kind: "date" | "number",
   one: ReadonlySet<string>,
@@ -164,7 +165,7 @@ const differing = (
   return left.length > 0 && right.length > 0 ? [{ kind, one: left, other: right }] : []
 }
 
-/** What two statements of the same thing disagree in; nothing where they agree, or speak of something else. */
+/** The differences of two statements about the same thing; empty where they agree or are about different things. */
 export const disagreements = (one: Statement, other: Statement): ReadonlyArray<Disagreement> => {
   if (!isAboutTheSame(one, other)) return []
   const found = [

@@ -1,33 +1,37 @@
 /**
- * Text to index terms. Words are NFKC, lower case. English loses its function words and endings; other spaced languages
- * become pieces of words; scripts written without spaces become pairs of neighbouring characters. Made here and not in
- * PostgreSQL, so that every engine ranks alike. Linear in the length of any input.
+ * Splits text into index terms. Words are NFKC, lower case. English words are stemmed, without function words. Other
+ * languages with spaces are cut into word pieces. Scripts without spaces become pairs of neighbouring characters. This
+ * is done here and not in PostgreSQL, so that every engine ranks alike. Time is linear in the length of any input.
  */
 import { stem } from "porter2"
 import { englishWords, isFunctionWord } from "./FunctionWords.ts"
 
-/** A tsvector holds lexemes of at most 2,046 bytes; this many UTF-16 units are always fewer. */
+/**
+ * Maximum length of a term in UTF-16 units. A tsvector holds lexemes of at most 2,046 bytes, which this never exceeds.
+ */
 const maxTermLength = 128
 /** The highest position a tsvector can hold. */
 const maxPosition = 16_383
-/** Occurrences counted of one term; a tsvector keeps 256. */
+/** Maximum frequency of a term that is counted; a tsvector keeps 256 positions. */
 export const maxFrequency = 255
 
-// Normalisation sorts the marks of one letter in quadratic time, so their number is bounded.
+// Normalisation sorts the combining marks of a letter in quadratic time, so their number is bounded.
 const stackedMarks = /(\p{M}{16})\p{M}+/gu
-/** A word begins with a letter or digit: marks alone, such as the selector after a symbol, are none. */
+/** A word begins with a letter or digit. Marks alone, such as a variation selector after a symbol, are not words. */
 export const word = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu
 const unspacedCharacter =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Hangul}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}\p{scx=Myanmar}]/u
 const characters = /\P{M}?\p{M}*/gu
 const latin = /^\p{Script=Latin}+$/u
 
-/** In text of nothing but ASCII, words are what these simple patterns say, and nothing is to be normalised. */
+/** Text of only ASCII characters needs no normalisation, and simpler patterns find its words. */
 const ascii = /^[\0-\x7f]*$/
 const asciiWord = /[a-z0-9]+/g
 const asciiLetters = /^[a-z]+$/
 
-/** Stems of the words that were seen last: text repeats its words. Short ones do not hold on to the text they stood in. */
+/**
+ * Stems of recent words. Only short words are cached, because a cached word keeps the text alive that it was cut from.
+ */
 const stems = new Map<string, string>()
 const maxStems = 20_000
 const maxCachedTermLength = 12
@@ -45,7 +49,7 @@ const stemOf = (term: string): string => {
 
 const bounded = (term: string): string => {
   if (term.length <= maxTermLength) return term
-  // A cut between the halves of a surrogate pair leaves one half, which goes too.
+  // A cut within a surrogate pair would leave one half, which is dropped too.
   const last = term.charCodeAt(maxTermLength - 1)
   return term.slice(0, last >= 0xd800 && last <= 0xdbff ? maxTermLength - 1 : maxTermLength)
 }
@@ -56,14 +60,14 @@ const addWord = (terms: Array<string>, run: string): void => {
   else if (!englishWords.has(term)) terms.push(stemOf(term))
 }
 
-/** As {@link addWord}, without asking for scripts. */
+/** Like {@link addWord}, for ASCII words. */
 const addAsciiWord = (terms: Array<string>, run: string): void => {
   const term = bounded(run)
   if (!asciiLetters.test(term)) terms.push(term)
   else if (!englishWords.has(term)) terms.push(stemOf(term))
 }
 
-/** Pairs of neighbouring characters, or the one character there is; marks stay with the character before them. */
+/** Adds pairs of neighbouring characters, or the only character. Marks stay with the character before them. */
 const addPairs = (terms: Array<string>, run: string): void => {
   let before: string | undefined
   let pairs = 0
@@ -80,7 +84,7 @@ const addPairs = (terms: Array<string>, run: string): void => {
 
 type Add = (terms: Array<string>, run: string) => void
 
-/** Adds the words of a run of letters, and by `addUnspaced` those of scripts without spaces. */
+/** Adds the words of a run of letters. `addUnspaced` adds those of scripts without spaces. */
 const addRun = (terms: Array<string>, run: string, addSpaced: Add, addUnspaced: Add): void => {
   if (!unspacedCharacter.test(run)) return addSpaced(terms, run)
   let start = 0
@@ -100,7 +104,7 @@ const addRun = (terms: Array<string>, run: string, addSpaced: Add, addUnspaced: 
   flush()
 }
 
-/** Normal form, lower case. */
+/** Normalised text in lower case. */
 const plainOf = (text: string): string => text.replace(stackedMarks, "$1").normalize("NFKC").toLowerCase()
 
 /** The words of a text in order, repeats included: English stems, whole words of other scripts, pairs of characters. */
@@ -114,13 +118,11 @@ export const terms = (text: string): ReadonlyArray<string> => {
   return found
 }
 
-/** Letters of a piece. */
+/** Letters of a word piece. */
 const pieceLength = 4
-/** Pieces of one word: its first ones, by which most endings do not matter, and its last, by which compounds are found. */
+/** Number of leading pieces of a word. They match most inflected forms; the last piece is added to match compounds. */
 const leadingPieces = 3
-/**
- * Stands before what is cut from words in Latin script, so that it never passes for an English stem. No word has it.
- */
+/** Prefix of pieces of words in Latin script, which keeps them apart from English stems. No word contains it. */
 export const pieceMark = "_"
 
 const marksOf = /\p{M}+/gu
@@ -128,14 +130,14 @@ const unaccented = (run: string): string => run.normalize("NFD").replace(marksOf
 const digit = /\p{N}/u
 const han = /\p{Script=Han}/u
 
-/** A word of an inflected language without a dictionary: overlapping pieces of four letters, without their accents. */
+/** Adds overlapping pieces of four letters without accents, for inflected languages without a dictionary. */
 const addPieces = (terms: Array<string>, run: string): void => {
   const whole = bounded(run)
   if (digit.test(whole)) terms.push(whole)
   else if (!isFunctionWord(whole)) {
     const isLatin = latin.test(unaccented(whole))
     const mark = isLatin ? pieceMark : ""
-    // Short words of Latin script differ by little more than their accents.
+    // Short words in Latin script keep their accents, because they often differ in nothing else.
     const short = isLatin && Array.from(whole).length <= pieceLength
     const letters = short ? [whole] : Array.from(unaccented(whole))
     if (letters.length <= pieceLength) return void terms.push(mark + letters.join(""))
@@ -147,7 +149,7 @@ const addPieces = (terms: Array<string>, run: string): void => {
   }
 }
 
-/** {@link addPairs}, and each Han character for itself: it is a word, or nearly. */
+/** {@link addPairs}, plus each Han character alone, because it is nearly always a word. */
 const addCharacters = (terms: Array<string>, run: string): void => {
   addPairs(terms, run)
   if (!han.test(run)) return
@@ -158,8 +160,8 @@ const addEnglishOrPieces = (terms: Array<string>, run: string): void =>
   (latin.test(bounded(run)) || digit.test(run) ? addWord : addPieces)(terms, run)
 
 /**
- * The words of a text of any language as pieces: those of spaced scripts cut to four letters without accents, Han characters
- * alone and in pairs. `english` keeps words in Latin script as {@link terms} has them.
+ * The word pieces of a text in any language: words of spaced scripts cut to four letters without accents, Han
+ * characters alone and in pairs. With `english`, words in Latin script become terms as in {@link terms}.
  */
 export const pieces = (text: string, { english }: { readonly english: boolean }): ReadonlyArray<string> => {
   if (english && ascii.test(text)) return terms(text)
@@ -175,11 +177,11 @@ const quoted = (term: string): string =>
 export interface TermVector {
   /** Text form of a `tsvector`, with positions. */
   readonly tsv: string
-  /** Occurrences it holds: the chunk's length in BM25. */
+  /** Number of occurrences in it: the chunk's length in BM25. */
   readonly length: number
 }
 
-/** What PostgreSQL's `::tsvector` reads: each term with its positions, as many as a tsvector can hold. */
+/** Input for PostgreSQL's `::tsvector`: each term with its positions, as many as a tsvector can hold. */
 export const toTsvector = (inOrder: ReadonlyArray<string>): TermVector => {
   const positions = new Map<string, Array<number>>()
   let length = 0
@@ -196,7 +198,7 @@ export const toTsvector = (inOrder: ReadonlyArray<string>): TermVector => {
 
 const entry = /'((?:[^'\\]|''|\\\\)*)'(?::([\d,A-D]+))?/g
 
-/** Calls `each` with every term of a tsvector's text form and how often it occurs. */
+/** Calls `each` with every term of a tsvector's text form and its frequency. */
 export const eachTerm = (tsv: string, each: (term: string, frequency: number) => void): void => {
   for (const [, term = "", positions = ""] of tsv.matchAll(entry)) {
     let frequency = 1

@@ -1,15 +1,15 @@
 /**
- * Every row of the database as text, out and in again, on both engines. A row is a JSON array of its columns'
- * PostgreSQL texts, which the database itself writes and reads: no value goes through a type of ours.
+ * Reads and writes every row of the database as text, on both engines. A row is a JSON array of the PostgreSQL text of
+ * its columns. The database itself writes and reads these texts, so no value is converted by our types.
  *
- * What is derived (tables of pgvector, ids of master secrets), what may be lost (unlogged tables) and the lists of
- * migrations stay out.
+ * Not included: derived data (tables of pgvector, ids of master secrets), data that may be lost (unlogged tables) and
+ * the lists of migrations.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
-/** The tables cannot be put in an order, or what is to be filled has not the form that was archived. */
+/** The tables cannot be sorted by their references, or the target database does not have the form of the archive. */
 export class ArchiveMismatch extends Schema.TaggedError<ArchiveMismatch>()("ArchiveMismatch", {
   message: Schema.String
 }) {}
@@ -17,14 +17,14 @@ export class ArchiveMismatch extends Schema.TaggedError<ArchiveMismatch>()("Arch
 export const Table = Schema.Struct({ table: Schema.String, columns: Schema.Array(Schema.String) })
 export type Table = typeof Table.Type
 
-/** Rows that are read or written at a time. */
+/** Number of rows that are read or written at a time. */
 const batch = 200
 
 interface Described extends Table {
   /** SQL types, in the order of the columns. */
   readonly types: ReadonlyArray<string>
   readonly needs: ReadonlyArray<string>
-  /** Columns that count by themselves. */
+  /** Columns with a sequence. */
   readonly counted: ReadonlyArray<string>
 }
 
@@ -48,7 +48,7 @@ const described = Effect.gen(function* () {
     order by c.relname`
 })
 
-/** What others refer to comes before them. */
+/** Sorts tables so that each comes after those it refers to. */
 const inOrder = (
   tables: ReadonlyArray<Described>
 ): Effect.Effect<ReadonlyArray<Described>, ArchiveMismatch> =>
@@ -79,7 +79,7 @@ export const migrationsApplied = Effect.gen(function* () {
   return rows.map(({ name }) => name)
 })
 
-/** Names of tables that hold something. */
+/** Names of tables that have rows. */
 export const filled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const found = yield* Effect.filter(yield* tables, ({ table }) =>
@@ -91,7 +91,7 @@ export const filled = Effect.gen(function* () {
   return found.map(({ table }) => table)
 })
 
-/** Everything inside sees the database as it was at one moment. */
+/** Runs `inside` on a consistent snapshot of the database. */
 export const snapshot = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql.withTransaction(
@@ -99,7 +99,7 @@ export const snapshot = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
     )
   )
 
-/** Hands the rows of a table on, a few at a time, and counts them; needs a transaction. */
+/** Passes the rows of a table on in batches, and counts them. Needs a transaction. */
 export const readTable = <E, R>(
   { columns, table }: Table,
   take: (rows: ReadonlyArray<string>) => Effect.Effect<void, E, R>
@@ -120,10 +120,10 @@ export const readTable = <E, R>(
     return count
   })
 
-/** What {@link writerOf} needs to know of the database at hand. */
+/** The tables by name, as {@link writerOf} needs them. */
 export const shape = Effect.map(tables, (all) => new Map(all.map((each) => [each.table, each])))
 
-/** Refuses a table or a column that is not there, and one that would stay empty. */
+/** Refuses a table or a column that does not exist, and a column that would stay empty. */
 export const fitting = (known: ReadonlyMap<string, Table>, { columns, table }: Table) => {
   const here = known.get(table)
   return here !== undefined && here.columns.toSorted().join() === columns.toSorted().join()
@@ -146,7 +146,7 @@ export const writerOf = (known: ReadonlyMap<string, Described>, { columns, table
         order by place`
   })
 
-/** Counting goes on after the highest number that is there. */
+/** Sets each sequence to the highest number in its column. */
 export const countOn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const { counted, table } of yield* tables) {

@@ -1,12 +1,12 @@
 /**
- * The database, one `PgClient` for both engines: the embedded one is node-postgres over PGlite, on a thread of this
+ * The database, one `PgClient` for both engines. The embedded engine is node-postgres over PGlite, on a thread of this
  * process, so types, cursors, savepoints and error codes are those of a PostgreSQL server.
  *
- * The embedded engine has **one** connection: a transaction blocks all others, so it holds nothing but SQL,
- * and a query that has lost its transaction's context waits for itself for ever.
+ * The embedded engine has **one** connection. A transaction blocks all other queries, so it should contain only SQL. A
+ * query that has lost its transaction's context waits for ever.
  *
- * `listen` and `notify` are our own (database/Notifications.ts): a stream of `listen` begins with one empty string,
- * from which on nothing is missed.
+ * `listen` and `notify` are our own (database/Notifications.ts). A stream of `listen` begins with one empty string;
+ * from then on nothing is missed.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -54,11 +54,11 @@ export {
   WhenEnded
 }
 
-/** What every engine provides. */
+/** The services that every engine provides. */
 export type Database = SqlClient.SqlClient | PgClient.PgClient
 
 interface IsolationOptions {
-  /** As of a server's {@link ServerOptions}. */
+  /** As in {@link ServerOptions}. */
   readonly tenantRole?: string | null
 }
 
@@ -77,8 +77,9 @@ const clientOf =
     Effect.flatMap(engine, (engine) => Effect.orDie(embeddedClient(engine, tenantRole)))
 
 /**
- * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600), `dataDir` locked against
- * every other process. A fresh one is unpacked from `seed` when that file exists. Not migrated yet.
+ * PostgreSQL in this process, stored in `<dataDir>/database` (directories 0700, files 0600). `dataDir` is locked
+ * against every other process. A new database is unpacked from `seed` when that file exists. Migrations are not
+ * applied.
  */
 export const layerEmbedded = (
   options: EngineOptions & IsolationOptions & { readonly dataDir: string }
@@ -91,15 +92,18 @@ export const layerEmbedded = (
     layerOf
   )
 
-/** PostgreSQL in this process that is gone with its scope: for tests. Not migrated yet, unless `seed` is. */
+/**
+ * PostgreSQL in this process, removed with its scope, for tests. Migrations are not applied, unless `seed` contains
+ * them.
+ */
 export const layerMemory = (
   options: EngineOptions & IsolationOptions = {}
 ): Layer.Layer<Database, DatabaseUnavailable> => layerOf(clientOf(options.tenantRole)(openMemory(options)))
 
-/** The address and what it says of the system's own errors stay unsaid: it can hold the password. */
+/** The error does not contain the address or the system's message, because it may contain the password. */
 const refusal = ({ cause, message }: SqlError) => {
   const code = codeOf(cause)
-  // The operating system's codes are words of capitals; a server that answers has codes of digits.
+  // Codes of the operating system begin with letters; codes of a PostgreSQL server are SQLSTATEs with digits.
   return new DatabaseUnavailable({
     message: /^E[A-Z_]+$/u.test(code)
       ? `The PostgreSQL server cannot be reached (${code}).`
@@ -107,7 +111,9 @@ const refusal = ({ cause, message }: SqlError) => {
   })
 }
 
-/** A PostgreSQL server, 15 or later; fails within ten seconds when it does not answer. Not migrated yet. */
+/**
+ * A PostgreSQL server, version 15 or later. Fails within ten seconds if it does not answer. Migrations are not applied.
+ */
 export const layerPostgres = (options: ServerOptions): Layer.Layer<Database, DatabaseUnavailable> =>
   serverClient(options).pipe(
     Effect.catchTag("SqlError", (error) => refusal(error)),

@@ -1,4 +1,7 @@
-/** Answers to repeated creations, for 24 hours, per agent and API key. The host of a library has one key for all of its agents. */
+/**
+ * Answers to repeated create requests, for 24 hours, per agent and API key. A host of the library has one key for all
+ * of its agents.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,8 +15,8 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * Takes the key for the caller's transaction: none when it is now the caller's, else the answer that was given to it.
-     * A concurrent repeat waits here until the first one's transaction ends.
+     * Claims the key for the caller's transaction. None if it is now the caller's, else the stored answer. A concurrent
+     * repeat waits here until the first transaction ends.
      */
     const claim = Effect.fn("IdempotencyKeyStore.claim")(function* (
       { agentId, keyId, tenantId }: Owner,
@@ -32,7 +35,7 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
       return Option.some(given?.response)
     }, Effect.orDie)
 
-    /** Keeps the answer, in the transaction that claimed the key. */
+    /** Stores the answer, in the transaction that claimed the key. */
     const answer = ({ agentId, keyId, tenantId }: Owner, key: string, response: unknown) =>
       sql`
         update idempotency_keys set response = ${toJsonb(response)}::jsonb
@@ -41,7 +44,7 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
         Effect.asVoid
       )
 
-    /** Forgets what is older than the 24 hours. */
+    /** Deletes answers older than 24 hours. */
     const prune =
       sql`/* every tenant: sweep */ delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(
         Effect.asVoid

@@ -1,4 +1,4 @@
-/** Values as `jsonb` takes them. It refuses NUL and halves of surrogate pairs, which texts may hold that others have cut. */
+/** Encodes values for `jsonb`. PostgreSQL refuses NUL and lone surrogates, which cut texts may contain. */
 import * as Schema from "effect/Schema"
 import { sanitizeJson } from "../domain/Text.ts"
 

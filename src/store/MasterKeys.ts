@@ -1,6 +1,6 @@
 /**
- * Under which master secrets the database was written, by their ids: a secret that is lost or another database's is noticed
- * before it seals anything. Commands that only look read it before the migrations too.
+ * Stores the ids of the master secrets that the database was written with, so that a lost or wrong secret is noticed
+ * before it is used. Read-only commands use it before migrations are applied too.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -13,14 +13,14 @@ const there = (table: string) =>
     )
   )
 
-/** True once there is a tenant. */
+/** Whether there is a tenant. */
 export const isUsed = Effect.gen(function* () {
   if (!(yield* there("tenants"))) return false
   const sql = yield* SqlClient.SqlClient
   return (yield* sql`select 1 from tenants limit 1`).length > 0
 }).pipe(Effect.orDie)
 
-/** The ids in what is sealed: `v1.<id>.…`. */
+/** The key ids in sealed values: `v1.<id>.…`. */
 const sealed = Effect.gen(function* () {
   if (!(yield* there("tools")) || !(yield* there("channels"))) return []
   const sql = yield* SqlClient.SqlClient
@@ -32,7 +32,7 @@ const sealed = Effect.gen(function* () {
     ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}`
 })
 
-/** Any of them is good for the database; none when nothing was written under one yet. */
+/** The ids of all valid secrets; none when nothing was sealed yet. */
 export const known = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const noted = (yield* there("master_keys"))
@@ -42,7 +42,7 @@ export const known = Effect.gen(function* () {
   return rows.map(({ id }) => id)
 }).pipe(Effect.orDie)
 
-/** From now on the secret `id` is good for the database. */
+/** Records the secret `id` as valid for the database. */
 export const note = (id: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql`insert into master_keys (id) values (${id}) on conflict do nothing`.pipe(
@@ -50,7 +50,7 @@ export const note = (id: string) =>
     )
   ).pipe(Effect.asVoid, Effect.orDie)
 
-/** How much has to be entered again when the master secret is lost. */
+/** The number of sealed values, which must be entered again when the master secret is lost. */
 export const sealedCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<{

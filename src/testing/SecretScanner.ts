@@ -1,22 +1,25 @@
 /**
- * A kit for tests that no secret gets out, ours and those of programs that Spoke is part of: send canaries
- * through every way in, then search everything that was answered, logged, sent or stored for them.
+ * A kit for tests that no secret is disclosed, for Spoke and for programs that embed it: send canaries through every
+ * input, then search everything that was answered, logged, sent or stored for them.
  */
 import * as Encoding from "effect/Encoding"
 
 const utf8 = new TextEncoder()
 
-/** A secret that is nothing else's text: 36 characters and more, another one at every call. */
+/** A unique secret of 36 characters or more, different at every call. */
 export const make = (name: string): string => `canary-${name}-${globalThis.crypto.randomUUID()}`
 
-/** What stands for `bytes` in base64, wherever in the encoded text they begin. */
+/** The base64 text of `bytes` for each possible offset in the encoded text. */
 const base64 = (bytes: Uint8Array): ReadonlyArray<string> =>
   [0, 1, 2].map((before) => {
     const encoded = Encoding.encodeBase64(Uint8Array.from([...new Uint8Array(before), ...bytes]))
     return encoded.slice(before === 0 ? 0 : before + 1, Math.floor(((before + bytes.length) * 8) / 6))
   })
 
-/** How `secret` may be written: as it is, escaped for JSON and addresses, in hexadecimal, in base64 of either alphabet. */
+/**
+ * The forms in which `secret` may appear: as it is, escaped for JSON and addresses, in hexadecimal, and in base64 of
+ * either alphabet.
+ */
 export const formsOf = (secret: string): ReadonlyArray<string> => {
   const bytes = utf8.encode(secret)
   const hex = Encoding.encodeHex(bytes)
@@ -34,7 +37,7 @@ export const formsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 export interface Leak {
-  /** The names under which both were given. */
+  /** The names of the secret and of the place. */
   readonly secret: string
   readonly place: string
   /** The text around the secret, without the secret itself. */
@@ -43,7 +46,10 @@ export interface Leak {
 
 const context = 80
 
-/** Where any of `secrets` stands in `places`, in any of its forms; both by name. A secret has at least 8 characters. */
+/**
+ * The occurrences of any of `secrets` in `places`, in any form; both are given by name. A secret needs at least 8
+ * characters.
+ */
 export const search = (
   secrets: Readonly<Record<string, string>>,
   places: Iterable<readonly [name: string, text: string]>

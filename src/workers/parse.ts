@@ -1,4 +1,7 @@
-/** Entry of the parser's worker thread: a few documents a message, read one after another, and one message of answers. */
+/**
+ * Entry of the parser's worker thread: each message has a few documents, which are parsed in order, and gets one
+ * message of answers.
+ */
 import { parentPort } from "node:worker_threads"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

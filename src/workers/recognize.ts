@@ -1,4 +1,6 @@
-/** Entry of the recognition's worker thread: one image a message, one answer each. The library adds a thread of its own. */
+/**
+ * Entry of the recognition's worker thread: one message per image, one per answer. The library starts another thread.
+ */
 import { createRequire } from "node:module"
 import * as path from "node:path"
 import { parentPort } from "node:worker_threads"

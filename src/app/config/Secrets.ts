@@ -30,7 +30,7 @@ export class MasterSecretError extends Schema.TaggedError<MasterSecretError>()("
   message: Schema.String
 }) {}
 
-const leastSecretBytes = 32
+const minSecretBytes = 32
 
 const random = () => Redacted.make(randomBytes(32).toString("base64url"))
 
@@ -61,7 +61,7 @@ const kept = (dataDir: string) =>
     Effect.filterOrFail(
       Option.match({
         onNone: () => true,
-        onSome: ({ secret }) => Buffer.byteLength(Redacted.value(secret)) >= leastSecretBytes
+        onSome: ({ secret }) => Buffer.byteLength(Redacted.value(secret)) >= minSecretBytes
       }),
       () => unusable(dataDir, "is damaged: its `secret` is too short")
     )

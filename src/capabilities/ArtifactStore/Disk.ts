@@ -1,6 +1,6 @@
 /**
- * Artifacts as files: `<directory>/<first two digits>/<digest>`. A file appears under its name only when all of its bytes
- * are on the disk, so a process that dies leaves the whole artifact or none. Several processes may share the directory.
+ * Artifacts as files: `<directory>/<first two digits>/<digest>`. A file gets its name only when all of its bytes are on
+ * disk, so a crash leaves the whole artifact or none. Several processes may share the directory.
  */
 import { createHash, randomUUID } from "node:crypto"
 import * as fs from "node:fs/promises"
@@ -16,7 +16,7 @@ import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 
-/** The writer of an unfinished file of this age has died. */
+/** Age after which an unfinished file is removed, because its writer must have died. */
 const abandonedAfter = Duration.hours(24)
 
 const attempt = <A>(doing: string, run: () => Promise<A>) =>
@@ -30,7 +30,7 @@ const attempt = <A>(doing: string, run: () => Promise<A>) =>
     }
   })
 
-/** A name is on the disk only when the directory that holds it is. */
+/** A new name is durable only when its directory is synced. */
 const syncDirectory = async (directory: string) => {
   const handle = await fs.open(directory, "r")
   try {
@@ -40,10 +40,10 @@ const syncDirectory = async (directory: string) => {
   }
 }
 
-/** Bytes that are hashed at a time: a millisecond or two. */
+/** Bytes that are hashed at a time: one or two milliseconds. */
 const piece = 1_048_576
 
-/** The bytes in memory of their own, and their address, which is found as they come. */
+/** Reads all bytes into new memory, and computes their address. */
 const readAll = async (handle: fs.FileHandle) => {
   const { size } = await handle.stat()
   const bytes = new Uint8Array(size)
@@ -86,7 +86,7 @@ const unlinkIfPresent = async (file: string): Promise<boolean> => {
 const removeAbandoned = async (unfinished: string, now: number) => {
   for (const name of await fs.readdir(unfinished)) {
     const file = path.join(unfinished, name)
-    // Another process may be tidying up too.
+    // Another process may remove files at the same time.
     const found = await fs.stat(file).catch(() => null)
     if (found !== null && now - found.mtimeMs > Duration.toMillis(abandonedAfter))
       await fs.rm(file, { force: true })
@@ -128,14 +128,14 @@ const make = (directory: string) =>
         yield* attempt("written", () => fs.rename(fresh.file, file))
       }).pipe(Effect.scoped)
 
-    /** Has `write` put the file of `ref` into its place, unless it is there and whole. */
+    /** Calls `write` to create the file of `ref`, unless the file exists and is intact. */
     const place = (ref: ArtifactRef, write: (file: string) => Effect.Effect<void, ArtifactStoreError>) =>
       Effect.gen(function* () {
         const file = fileOf(ref)
         const parent = path.dirname(file)
         yield* attempt("given a directory", () => fs.mkdir(parent, { recursive: true, mode: 0o700 }))
         yield* write(file)
-        // Also when the file was there already: its writer may not have come this far yet.
+        // Also synced when the file already existed, because its writer may not have synced it yet.
         yield* attempt("written", async () => {
           await syncDirectory(parent)
           await syncDirectory(directory)
@@ -165,7 +165,7 @@ const make = (directory: string) =>
         })
       )
       const ref = ArtifactRef.make(`sha256:${hash.digest("hex")}`)
-      // What was there under the name has the same bytes, or is damaged: either way the fresh file may take its place.
+      // An existing file has the same bytes, or is damaged. In both cases the new file may replace it.
       const store = place(ref, (file) =>
         attempt("written", async () => {
           await fresh.handle.sync()
@@ -193,6 +193,6 @@ const make = (directory: string) =>
     return { put, stage, get, remove }
   })
 
-/** Keeps artifacts below `directory`, which it makes when there is none; fails when that cannot be written. */
+/** Stores artifacts below `directory`, which is created if missing. Fails when it cannot be written. */
 export const layerDisk = (directory: string): Layer.Layer<ArtifactStore, ArtifactStoreError> =>
   Layer.effect(ArtifactStore, make(directory))

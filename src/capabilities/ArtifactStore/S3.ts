@@ -1,6 +1,6 @@
 /**
- * Artifacts as objects of an S3-compatible store: `<prefix>/<first two digits>/<digest>`. An object appears whole or not at
- * all, and any number of processes may share the bucket.
+ * Artifacts as objects of an S3-compatible store: `<prefix>/<first two digits>/<digest>`. An object appears whole or
+ * not at all. Any number of processes may share the bucket.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
@@ -21,10 +21,10 @@ import { makeSpoolSpace } from "./SpoolSpace.ts"
 
 export interface S3Options {
   readonly bucket: string
-  /** Before every name, without slashes at its ends; empty for none. */
+  /** Prefix of every name, without leading and trailing slashes; empty for none. */
   readonly prefix: string
   readonly region: string
-  /** Address of a compatible store, which is then asked by path; null for Amazon's own. */
+  /** Address of a compatible store, with path-style requests; null for Amazon S3. */
   readonly endpoint: string | null
   readonly accessKeyId: Redacted.Redacted
   readonly secretAccessKey: Redacted.Redacted
@@ -33,15 +33,15 @@ export interface S3Options {
 
 const contentType = "application/octet-stream"
 
-/** One attempt, body included. */
+/** Time-out of one attempt, including the body. */
 const attemptTimeout = Duration.seconds(60)
-/** After an attempt that may go better the next time. */
+/** For failures that may be transient. */
 const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
-/** Larger than any original; what claims to be larger is not read. */
+/** Maximum size in bytes, above that of any original. A larger object is not read. */
 const largest = 256 * 1_048_576
 const maxRefusalBytes = 65_536
 
-/** A refusal, or an attempt that came to nothing. */
+/** A refused or failed attempt. */
 interface Failure {
   readonly reason: string
   readonly transient: boolean
@@ -49,7 +49,7 @@ interface Failure {
 
 const failure = (reason: string, transient: boolean): Failure => ({ reason, transient })
 
-/** The store's own name for what is wrong; never more of its answer, which may repeat the request. */
+/** The store's error code. The rest of its answer is dropped, because it may repeat the request. */
 const codeIn = (body: string): string => /<Code>([A-Za-z]{1,64})<\/Code>/u.exec(body)?.[1] ?? ""
 
 const refusal = (response: HttpClientResponse.HttpClientResponse) =>
@@ -73,7 +73,7 @@ const refusal = (response: HttpClientResponse.HttpClientResponse) =>
 
 const addressOf = ({ bucket, endpoint, region }: S3Options): string => {
   if (endpoint !== null) return `${endpoint}/${bucket}`
-  // A certificate for *.s3 does not cover names with dots.
+  // A wildcard certificate does not cover bucket names with dots.
   return bucket.includes(".")
     ? `https://s3.${region}.amazonaws.com/${bucket}`
     : `https://${bucket}.s3.${region}.amazonaws.com`
@@ -153,7 +153,7 @@ const make = (options: S3Options) =>
       Effect.gen(function* () {
         if (response.status >= 300) {
           const refused = yield* refusal(response)
-          // A bucket that is not there is a mistake of the configuration, not a missing artifact.
+          // A missing bucket is a configuration error, not a missing artifact.
           if (response.status === 404 && refused.code !== "NoSuchBucket") return Option.none<Uint8Array>()
           return yield* Effect.fail(refused)
         }
@@ -185,6 +185,6 @@ const make = (options: S3Options) =>
     return { put, stage, get, remove }
   })
 
-/** Keeps artifacts in a bucket that exists. */
+/** Stores artifacts in an existing bucket. */
 export const layerS3 = (options: S3Options): Layer.Layer<ArtifactStore, never, HttpClient.HttpClient> =>
   Layer.effect(ArtifactStore, make(options))

@@ -1,4 +1,4 @@
-/** Bytes that wait in a temporary file until all of them have come: their address is known only then. */
+/** Writes bytes to a temporary file until all of them have arrived, because their address is known only then. */
 import { createHash, randomUUID } from "node:crypto"
 import { createReadStream } from "node:fs"
 import * as fs from "node:fs/promises"
@@ -26,7 +26,7 @@ const temporary = Effect.acquireRelease(
     })
 )
 
-/** Reads `bytes` to their end; `content` tells them again, any number of times while the scope is open. */
+/** Reads `bytes` to the end. `content` returns them, any number of times while the scope is open. */
 export const spool = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>
   Effect.gen(function* () {
     const { file, handle } = yield* temporary

@@ -1,4 +1,4 @@
-/** Bytes on the disk of uploads that are still coming. What is kept is no longer counted, and bounded by what a plan allows. */
+/** Limits the disk space of unfinished uploads. Stored originals are not counted here; plans limit those. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Stream from "effect/Stream"
@@ -11,14 +11,14 @@ const GiB = 1_073_741_824
 const full = () =>
   new ArtifactStoreError({ message: "The uploads that are coming in take all the room they may." })
 
-/** For one store; an owner may have a quarter. */
+/** For one store. One owner may use a quarter. */
 export const makeSpoolSpace = (maxBytes = 2 * GiB) => {
   const limiter = new FairLimiter({
     name: "upload-spool-bytes",
     permits: maxBytes,
     maxPermitsPerOwner: Math.ceil(maxBytes / 4)
   })
-  /** `bytes`, counted as they come until the scope closes; fails when there is no room for them. */
+  /** Counts `bytes` as they arrive, until the scope closes. Fails when there is no space for them. */
   return <E, R>(bytes: Stream.Stream<Uint8Array, E, R>) =>
     Effect.gen(function* () {
       const owner = yield* FiberRef.get(currentOwner)

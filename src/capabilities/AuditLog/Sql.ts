@@ -1,4 +1,4 @@
-/** The audit trail in PostgreSQL: each entry a statement of its own, so that no other work can take it back. */
+/** The audit trail in PostgreSQL. Each entry is a statement of its own, so that no other work can roll it back. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { typeId } from "../../domain/Ids.ts"
 import { AuditEntry, AuditLog, type AuditRecord, AuditUnavailable } from "../AuditLog.ts"
 
-/** A log that is silent for longer counts as unavailable. */
+/** Time-out of a write. After it, the log counts as unavailable. */
 const writeTimeout = Duration.seconds(5)
 
 const Row = Schema.Struct({
@@ -23,7 +23,7 @@ export const layerSql = Layer.effect(
     const sql = yield* SqlClient.SqlClient
     let last = 0
 
-    /** A millisecond of its own for each entry: ids tell in which order a process wrote them. */
+    /** A distinct millisecond for each entry, so that ids sort in the order in which a process wrote them. */
     const moment = Effect.map(Clock.currentTimeMillis, (now) => {
       last = Math.max(now, last + 1)
       return last

@@ -11,7 +11,7 @@ import * as Json from "../../domain/Json.ts"
 import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
-/** Seconds that a signature may be older or, by the provider's clock, newer than now. */
+/** Maximum difference, in seconds, between the time of a signature and now, in either direction. */
 const tolerance = 300
 
 /** In seconds; none of a signature that has not exactly one. */
@@ -50,7 +50,7 @@ const make = (secret: Redacted.Redacted) =>
     })
   })
 
-/** Without the endpoint's secret no event is read: 503 NOT_CONFIGURED. */
+/** Without the endpoint's secret every event fails: 503 NOT_CONFIGURED. */
 export const layerStripe = (secret: Option.Option<Redacted.Redacted>) =>
   Layer.succeed(
     BillingProvider,

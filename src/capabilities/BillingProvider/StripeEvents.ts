@@ -1,6 +1,6 @@
 /**
- * Events of Stripe's webhooks as facts. Read loosely: accounts are pinned to versions of the interface
- * years apart, and only what is needed has to have its form.
+ * Decodes events of Stripe's webhooks into facts. Decoding is lenient, because accounts use API versions from different
+ * years. Only needed fields must have their form.
  */
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
@@ -21,7 +21,7 @@ const Envelope = Schema.Struct({
 const Metadata = optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 type Metadata = Readonly<Record<string, unknown>> | null | undefined
 
-/** An id, or the whole object where the account expands it. */
+/** An id, or the whole object if the account expands it. */
 const Reference = Schema.Union(Text, Schema.Struct({ id: Text }))
 const idOf = (reference: typeof Reference.Type | null | undefined) =>
   typeof reference === "object" ? (reference?.id ?? null) : (reference ?? null)
@@ -41,7 +41,7 @@ const Subscription = Schema.Struct({
 const Details = optional(Schema.Struct({ subscription: optional(Reference), metadata: Metadata }))
 const Invoice = Schema.Struct({
   parent: optional(Schema.Struct({ subscription_details: Details })),
-  /** Before 2025. */
+  /** In API versions before 2025. */
   subscription: optional(Reference),
   subscription_details: Details,
   metadata: Metadata
@@ -66,11 +66,11 @@ interface Told {
   readonly fact: Fact
 }
 
-/** What is said in `metadata`, by the first that says it. */
+/** The first value of `field` in the given metadata. */
 const named = (field: string, ...places: ReadonlyArray<Metadata>): unknown =>
   places.map((metadata) => metadata?.[field]).find((value) => value !== undefined && value !== "")
 
-/** Seconds since 1970, of the years that every store can write down. */
+/** Seconds since 1970, in the range of years that every store can represent. */
 const moment = Schema.decodeUnknownOption(Schema.Int.pipe(Schema.between(0, 253_402_300_799)))
 const dateOf = (seconds: number) => DateTime.unsafeMake(seconds * 1_000)
 
@@ -112,13 +112,13 @@ const invoice =
       }))
     })
 
-/** A count in decimal digits, as a text or a number; 0 for anything else, such as `0x10`, ` 7 ` or a list. */
+/** A count in decimal digits, as a string or a number; 0 for anything else, such as `0x10`, ` 7 ` or a list. */
 const creditsOf = (value: unknown): number =>
   (typeof value === "string" || typeof value === "number") && /^[1-9]\d{0,9}$/.test(String(value))
     ? Number(value)
     : 0
 
-/** A checkout alone says nothing of a subscription: the subscription's own events do. */
+/** A checkout does not describe a subscription; the subscription's own events do. */
 const checkout = (object: unknown): Option.Option<Told> =>
   Option.flatMap(Schema.decodeUnknownOption(Checkout)(object), (given) => {
     const credits = creditsOf(named("credits", given.metadata))
@@ -141,7 +141,7 @@ const refund = (object: unknown): Option.Option<Told> =>
     }))
   )
 
-/** How each type is read, and which of two of the same second is the later one. */
+/** The decoder of each type, and its rank among events of the same second. */
 const types: ReadonlyMap<string, readonly [rank: number, read: (object: unknown) => Option.Option<Told>]> =
   new Map([
     ["customer.subscription.created", [0, subscription(false)]],
@@ -156,7 +156,7 @@ const types: ReadonlyMap<string, readonly [rank: number, read: (object: unknown)
     ["charge.refunded", [2, refund]]
   ])
 
-/** The event's fact; none for other types, thin events, and what lacks the form of its type. */
+/** The event's fact. None for other types, thin events, and invalid objects. */
 export const eventOf = (body: unknown): Option.Option<BillingEvent> =>
   Option.gen(function* () {
     const { created, data, id, type } = yield* Schema.decodeUnknownOption(Envelope)(body)

@@ -14,17 +14,17 @@ export interface Cost {
   readonly p: number
 }
 
-/** What OWASP recommends where 32 MiB a hash is the budget. */
+/** Recommended by OWASP for 32 MiB per hash. */
 const recommended: Cost = { log2N: 15, r: 8, p: 3 }
 
 /**
- * Hashes at a time. libuv has four threads, and files and DNS want one of them too; a hash takes a processor for 0.2 seconds,
- * and the thread that serves requests wants one for itself.
+ * Number of concurrent hashes. libuv has four threads, of which files and DNS need one. A hash takes a processor for
+ * 0.2 seconds, and the thread that serves requests needs a processor too.
  */
 const concurrentHashes = Math.max(1, Math.min(3, availableParallelism() - 1))
-/** Most of them for one owner: the rest is for others. */
+/** Maximum number of concurrent hashes of one owner. */
 const concurrentHashesPerOwner = Math.min(2, concurrentHashes)
-/** Hashes of all owners that wait for their turn. */
+/** Maximum number of waiting hashes of all owners. */
 const maxWaitingHashes = 128
 const hashBytes = 32
 
@@ -51,7 +51,7 @@ const decode = (text: string): Encoded | null => {
   }
 }
 
-// One person types the same accented letter in two ways on two keyboards.
+// Different keyboards may encode the same accented letter differently.
 const bytesOf = (password: Redacted.Redacted) => Buffer.from(Redacted.value(password).normalize("NFKC"))
 
 const derive = (password: Redacted.Redacted, salt: Buffer, { log2N, r, p }: Cost) =>
@@ -70,7 +70,7 @@ const make = (cost: Cost) =>
       maxPermitsPerOwner: concurrentHashesPerOwner,
       maxWaiting: maxWaitingHashes
     })
-    /** A hash that has begun cannot be stopped, so its permit is not given back before it ends. */
+    /** A running hash cannot be stopped, so its permit is released only when it ends. */
     const queued = (owner: string, work: Effect.Effect<Buffer>) =>
       limiter
         .withPermit(owner)(Effect.uninterruptible(work))
@@ -105,6 +105,6 @@ const make = (cost: Cost) =>
     })
   })
 
-/** scrypt at the given cost; hashes made at another cost are still verified. */
+/** scrypt with the given cost. Hashes with another cost can still be verified. */
 export const layerScrypt = (cost: Cost = recommended): Layer.Layer<Credentials> =>
   Layer.effect(Credentials, make(cost))

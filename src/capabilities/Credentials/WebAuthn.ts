@@ -1,11 +1,11 @@
-/** Proofs of passkeys, verified by `@simplewebauthn/server`, which is loaded when the first one comes. */
+/** Verifies passkeys with `@simplewebauthn/server`, which is loaded on first use. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { PasskeyProofs, PasskeyRejected } from "../Credentials.ts"
 
 const library = Effect.promise(() => import("@simplewebauthn/server"))
 
-/** ECDSA with P-256, Ed25519 and RSA with PKCS #1, of SHA-256 each: what authenticators have. */
+/** ECDSA with P-256, Ed25519 and RSA with PKCS #1, each with SHA-256: the algorithms of common authenticators. */
 const algorithms = [-7, -8, -257]
 
 const maxReasonCharacters = 200

@@ -1,7 +1,7 @@
 /**
- * {@link DedupeStore} in Redis, where keys expire by themselves. For keys whose loss with an emptied Redis is made good
- * elsewhere. The claims of inbound events are not among them: those stay in the transaction that accepts the event
- * (store/channels/InboundEvents), because a claim that is kept while the event is not would lose the event.
+ * {@link DedupeStore} in Redis, where keys expire automatically. For keys whose loss with an emptied Redis is
+ * acceptable. Claims of inbound events are not stored here: they belong to the transaction that accepts the event
+ * (store/channels/InboundEvents), because a stored claim without its event would lose the event.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -9,10 +9,10 @@ import * as Layer from "effect/Layer"
 import type { Cluster, Redis } from "ioredis"
 import { DedupeStore, DedupeStoreError } from "../DedupeStore.ts"
 
-/** In braces: one slot of a Redis cluster. */
+/** The braces put all keys into one slot of a Redis cluster. */
 const nameOf = (key: string) => `{spoke}:dedupe:${key}`
 
-/** The connection bounds each command in time. */
+/** The connection has a time-out for each command. */
 const call = <A>(command: () => Promise<A>) =>
   Effect.tryPromise(command).pipe(
     Effect.catchAll((cause) =>
@@ -23,7 +23,7 @@ const call = <A>(command: () => Promise<A>) =>
     )
   )
 
-/** `redis`: for short commands, with a time-out of its own. */
+/** `redis` is a connection for short commands, with a time-out for each. */
 export const layerRedis = (redis: Redis | Cluster) =>
   Layer.succeed(
     DedupeStore,

@@ -1,4 +1,4 @@
-/** Bytes to text: byte order mark, then UTF-8 when the bytes are, then what was declared, then a guess. */
+/** Decodes bytes to text: by byte order mark, else UTF-8 if valid, else the declared encoding, else a guess. */
 import * as chardet from "chardet"
 import * as Option from "effect/Option"
 
@@ -17,7 +17,7 @@ const marked = (bytes: Uint8Array): string | undefined => {
   return undefined
 }
 
-/** UTF-16 without a mark shows in Latin text: every other byte is zero. */
+/** Detects UTF-16 without a byte order mark by Latin text: every other byte is zero. */
 const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   const sample = bytes.subarray(0, 1_024)
   let even = 0
@@ -32,18 +32,18 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   return even > many && odd < many / 10 ? "utf-16be" : undefined
 }
 
-/** The encoding when the first bytes settle it, as a byte order mark does. */
+/** The encoding if the first bytes determine it, such as a byte order mark. */
 export const certainEncoding = (bytes: Uint8Array): string | undefined =>
   marked(bytes) ?? unmarkedUtf16(bytes)
 
 const charsetIn = (text: string): string | undefined =>
   /charset[ \t]{0,8}=[ \t]{0,8}["']?([A-Za-z0-9._:-]{2,40})/i.exec(text)?.[1]?.toLowerCase()
 
-/** `<meta charset>` of the first 2 KiB, read as the ASCII that every such declaration is. */
+/** The `<meta charset>` in the first 2 KiB. Such declarations are ASCII. */
 const inMarkup = (bytes: Uint8Array): string | undefined =>
   charsetIn(new TextDecoder("latin1").decode(bytes.subarray(0, 2_048)))
 
-/** Seven-bit encodings with escape sequences are valid UTF-8 and must not be read as such. */
+/** Seven-bit encodings with escape sequences are valid UTF-8, but must not be decoded as such. */
 const sevenBit = /^(?:iso-2022-|hz-gb)/
 
 const declared = (
@@ -55,17 +55,17 @@ const declared = (
   return label !== undefined && Option.isSome(decoder(label, false)) ? label : undefined
 }
 
-/** What 0x80 to 0x9F say in windows-1252; five of them nothing. */
+/** The characters of 0x80 to 0x9F in windows-1252. Five are unassigned. */
 const windows1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
-/** Some releases of Node decode windows-1252, which latin1 is a name of, as if those were control characters. */
+/** Some releases of Node decode windows-1252 (alias latin1) as if these were control characters. */
 const withMarks = (text: string): string =>
   text.replace(/[\u0080-\u009f]/g, (mark) => windows1252.charAt(mark.charCodeAt(0) - 0x80))
 
 const isWindows1252 = (label: string): boolean =>
   Option.exists(decoder(label, false), ({ encoding }) => encoding === "windows-1252")
 
-/** Always text; what no encoding explains comes out as U+FFFD. `markup` looks for `<meta charset>`, too. */
+/** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for `<meta charset>`. */
 export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
   const read = (label: string) => {
     const text = Option.getOrElse(decode(bytes, { label, fatal: false }), () =>

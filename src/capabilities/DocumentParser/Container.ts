@@ -1,6 +1,6 @@
 /**
- * Documents that are ZIP archives of XML: Office files and EPUB. Parts are read into memory under one budget and found by
- * their names, which never become paths.
+ * Documents that are ZIP archives of XML: Office files and EPUB. Parts are read into memory within a total limit and
+ * looked up by name. Names are never used as paths.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -9,9 +9,9 @@ import { ParseError } from "../DocumentParser.ts"
 import { decodeText } from "./Charset.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 
-/** Of all parts that are read, unpacked: about 5,000 pages of Word. */
+/** Maximum total size of the unpacked parts: about 5,000 pages of Word. */
 const maxBytes = 100 * 1024 * 1024
-/** No document has more parts; a directory of millions would take its time to read. */
+/** Maximum number of parts. Reading a directory of millions would take too long. */
 const maxParts = 20_000
 
 const malformed = new ParseError({
@@ -29,8 +29,8 @@ export interface Container {
 }
 
 /**
- * The parts of `bytes` that `wanted` names. What the directory says of their sizes bounds what is written, true or not, and
- * what is read: two parts that lie in the same bytes would let a small file be unpacked any number of times.
+ * The parts of `bytes` that `wanted` selects. The declared sizes, whether true or not, bound the output. The packed
+ * sizes must fit the file: overlapping parts would let a small file be unpacked any number of times.
  */
 const unpack = (bytes: Uint8Array, wanted: (name: string, size: number) => boolean) => {
   let left = maxBytes
@@ -49,7 +49,7 @@ const unpack = (bytes: Uint8Array, wanted: (name: string, size: number) => boole
   })
 }
 
-/** Unpacks the parts that `wanted` names. */
+/** Unpacks the parts that `wanted` selects. */
 export const openContainer = (
   bytes: Uint8Array,
   wanted: (name: string) => boolean
@@ -68,7 +68,7 @@ export const openContainer = (
     }
   })
 
-/** `target` as it stands in part `from`, as the name of a part. */
+/** The name of the part that `target` in part `from` refers to. */
 export const partName = (from: string, target: string): string => {
   const path = target.split("#", 1).join("")
   const start = path.startsWith("/") ? [] : from.split("/").slice(0, -1)
@@ -84,11 +84,11 @@ export interface Relationship {
   readonly id: string
   /** The last segment of the type's address, such as `slide`. */
   readonly type: string
-  /** A part's name. */
+  /** The name of a part. */
   readonly target: string
 }
 
-/** What a part of an Office file points to; `""` is the file itself. */
+/** The relationships of a part of an Office file; `""` is the file itself. */
 export const relationships = (container: Container, part: string): ReadonlyArray<Relationship> => {
   const at = part.lastIndexOf("/") + 1
   const found: Array<Relationship> = []
@@ -104,7 +104,7 @@ export const relationships = (container: Container, part: string): ReadonlyArray
   return found
 }
 
-/** The part that the file is about; `usual` when it does not say. */
+/** The main part of the file; `usual` when it is not declared. */
 export const mainPart = (container: Container, usual: string): string =>
   relationships(container, "").find(({ type }) => type === "officeDocument")?.target ?? usual
 
@@ -125,7 +125,7 @@ const declared = Option.liftThrowable((bytes: Uint8Array) =>
   unpack(bytes, (name, size) => declarations.includes(name) && size <= declarationBytes)
 )
 
-/** The kind of document a ZIP says it is, by the declarations inside it. */
+/** The kind of document in a ZIP, by its declarations. */
 export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {
   if (bytes[0] !== 0x50 || bytes[1] !== 0x4b) return undefined
   const files = Option.getOrElse(declared(bytes), (): Record<string, Uint8Array> => ({}))

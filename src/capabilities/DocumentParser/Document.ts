@@ -1,4 +1,4 @@
-/** One document of any kind: what a worker thread runs for each message. */
+/** Parses one document of any kind. The worker thread runs it for each message. */
 import * as Effect from "effect/Effect"
 import { urlOf } from "../../domain/Address.ts"
 import { sanitize } from "../../domain/Text.ts"
@@ -46,7 +46,7 @@ const read = (
 
 const maxTitle = 300
 
-/** The last segment of the name or address without its extension, as a title of last resort. */
+/** The last segment of the name or address without its extension, as a fallback title. */
 const nameOf = ({ fileName, url }: ParseRequest): string => {
   const address = url === undefined ? null : urlOf(url)
   const path = fileName ?? address?.pathname ?? ""
@@ -67,7 +67,7 @@ const nothing = (kind: Sniffed["kind"]): ParseError =>
         : "The document has no readable text."
   })
 
-/** Content without NUL and lone surrogates, of at least one and at most `limits.maxCharacters` characters. */
+/** Content without NUL and lone surrogates, of 1 to `limits.maxCharacters` characters. */
 export const parseDocument = (
   request: ParseRequest,
   limits: ParseLimits
@@ -82,7 +82,7 @@ export const parseDocument = (
     if (content.length > limits.maxCharacters) return yield* tooLong
     return { ...found, content, title: titleOf(title, request), mediaType: sniffed.mediaType }
   }).pipe(
-    // Libraries throw on unforeseen damage, and on stacks that run out.
+    // Libraries may throw on damaged input, and on stack overflows.
     Effect.catchAllDefect(() =>
       Effect.fail(
         new ParseError({ code: "malformed", message: "The document is damaged and could not be read." })

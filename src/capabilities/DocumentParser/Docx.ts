@@ -1,4 +1,4 @@
-/** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown. One pass over the XML. */
+/** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown, in one pass over the XML. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
 import { mainPart, openContainer } from "./Container.ts"

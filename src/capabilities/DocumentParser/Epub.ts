@@ -1,4 +1,4 @@
-/** EPUB: the chapters in the order of reading, each through the same extraction as a web page. */
+/** EPUB: the chapters in reading order, each extracted like a web page. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
@@ -26,7 +26,7 @@ const tooManyChapters = (chapters: number, max: number) =>
 
 const isChapter = /\.x?html?$/i
 
-/** Fonts are often obfuscated, which does not matter for the text; chapters are not. */
+/** Fonts are often obfuscated, which does not affect the text. Encrypted chapters do. */
 const isEncrypted = (container: Container): boolean => {
   let found = false
   scan(container.text("META-INF/encryption.xml"), {
@@ -53,7 +53,7 @@ const packagePart = (container: Container): string => {
 
 interface Book {
   readonly title: string
-  /** Names of parts in the order of reading. */
+  /** Names of parts in reading order. */
   readonly chapters: ReadonlyArray<string>
 }
 
@@ -96,7 +96,7 @@ const chapterBlock = (title: string, content: string): string =>
 
 const wanted = (name: string): boolean => /\.(?:x?html?|opf|xml)$|^mimetype$/i.test(name)
 
-/** `title` is empty when the book names none. A chapter that cannot be read is left out when others can. */
+/** `title` is empty when the book has none. An unreadable chapter is skipped when others can be read. */
 export const parseEpub = (
   bytes: Uint8Array,
   { maxPages, maxCharacters }: ParseLimits

@@ -1,4 +1,7 @@
-/** Web pages: the article as Markdown, without menus, with tables and code; the page's own address and its links. */
+/**
+ * Web pages: the article as Markdown, without menus, with tables and code; also the page's canonical address and its
+ * links.
+ */
 import * as Effect from "effect/Effect"
 import { Defuddle } from "defuddle/node"
 import { parseHTML } from "linkedom"
@@ -6,7 +9,7 @@ import { urlOf } from "../../domain/Address.ts"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
 import { tidy } from "./PlainText.ts"
 
-/** What is used of a DOM node. */
+/** The used members of a DOM node. */
 interface Node {
   readonly nodeType: number
   readonly parentNode: Node | null
@@ -23,9 +26,9 @@ interface Page extends Node {
   readonly querySelectorAll: (selector: string) => Iterable<Element>
 }
 
-/** The extraction takes about two seconds a megabyte: markup past this would run into the time limit. */
+/** Maximum number of `<`. The extraction takes about two seconds per megabyte, and must end within the time-out. */
 const maxMarks = 400_000
-/** No page that people read nests deeper; the extraction's time grows with the square of the depth. */
+/** Pages for people are not nested deeper. The extraction's time is quadratic in the depth. */
 const maxDepth = 150
 const maxLinks = 5_000
 
@@ -40,7 +43,7 @@ const countMarks = (html: string): number => {
   return count
 }
 
-/** The next node after everything inside `node` and below `root`, and how many levels up it is found. */
+/** The next node behind `node` and its children, below `root`, and how many levels up it is. */
 const after = (node: Node, root: Node): { readonly next: Node | null; readonly up: number } => {
   let up = 0
   for (let here: Node | null = node; here !== null && here !== root; here = here.parentNode, up++) {
@@ -49,7 +52,9 @@ const after = (node: Node, root: Node): { readonly next: Node | null; readonly u
   return { next: null, up }
 }
 
-/** Replaces what lies too deep by its text; iterative, since the depth is the attacker's choice. */
+/**
+ * Replaces elements below the maximum depth with their text. It is iterative, because an attacker chooses the depth.
+ */
 const flatten = (root: Node): void => {
   let depth = 0
   let node: Node | null = root
@@ -67,13 +72,16 @@ const flatten = (root: Node): void => {
   }
 }
 
-/** A fragment gets the root that the extraction looks for. */
+/** Adds the root element that the extraction needs to a fragment. */
 const rooted = (html: string): string => {
   if (/<html[\s>]/i.test(html)) return html
   return /<body[\s>]/i.test(html) ? `<html>${html}</html>` : `<html><body>${html}</body></html>`
 }
 
-/** A longer address names no document: no index holds it. Escaped, other scripts are nine times as long. */
+/**
+ * A longer address does not identify a document, because no index stores it. Percent-encoded, other scripts are nine
+ * times as long.
+ */
 const maxAddress = 2_048
 
 const absolute = (href: string | null, base: string | undefined): string | undefined => {
@@ -94,7 +102,7 @@ const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> =>
   return [...links]
 }
 
-/** Site-specific extraction would like to ask other servers; nothing leaves from here. */
+/** Site-specific extraction would send requests to other servers. None are allowed. */
 const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 
 const article = (page: Page, url: string | undefined) =>
@@ -105,7 +113,7 @@ const article = (page: Page, url: string | undefined) =>
 
 const words = (text: string): string => text.replace(/\s+/g, " ").trim()
 
-/** `url` is where the page was found. `title` is empty when the page names none. */
+/** `url` is the address of the page. `title` is empty when the page has none. */
 export const parseHtml = (
   html: string,
   url: string | undefined
@@ -117,7 +125,7 @@ export const parseHtml = (
       catch: () => new ParseError({ code: "malformed", message: "The page's markup could not be read." })
     })
     const base = absolute(page.querySelector("base[href]")?.getAttribute("href") ?? "", url) ?? url
-    // Read before the extraction, which takes the page apart.
+    // Read before the extraction, which modifies the page.
     const links = linksOf(page, base)
     const canonical = absolute(
       page.querySelector('link[rel~="canonical"][href]')?.getAttribute("href") ?? null,

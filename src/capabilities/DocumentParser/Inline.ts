@@ -1,4 +1,4 @@
-/** Parses in the calling thread: for tests and trusted documents. Nothing guards against a document that hangs. */
+/** Parses in the calling thread, for tests and trusted documents. A document that hangs is not stopped. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { DocumentParser, type ParseLimits } from "../DocumentParser.ts"

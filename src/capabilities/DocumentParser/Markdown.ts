@@ -1,4 +1,4 @@
-/** Markdown: front matter is metadata, the rest is the content as it stands. */
+/** Markdown: front matter becomes metadata, the rest is the unchanged content. */
 import { cleanHeading } from "../../search/Heading.ts"
 import type { ParsedDocument } from "../DocumentParser.ts"
 import { tidy } from "./PlainText.ts"
@@ -30,7 +30,7 @@ const matterTitle = (matter: string): string => {
   return ""
 }
 
-/** The first top heading outside code fences, as `# …` or underlined with `===`. */
+/** The first top-level heading outside code fences, as `# …` or underlined with `===`. */
 const headingTitle = (body: string): string => {
   let fenced = false
   let previous = ""
@@ -49,7 +49,7 @@ const headingTitle = (body: string): string => {
   return ""
 }
 
-/** `title` is empty when the text names none. */
+/** `title` is empty when the text has none. */
 export const parseMarkdown = (text: string): Pick<ParsedDocument, "title" | "format" | "content"> => {
   const { matter, body } = frontMatterOf(text.replaceAll("\r\n", "\n"))
   return { title: matterTitle(matter) || headingTitle(body), format: "markdown", content: tidy(body) }

@@ -11,5 +11,5 @@ export const Answer = Schema.Union(
 )
 export type Answer = typeof Answer.Type
 
-/** One for each request, in their order. */
+/** One answer per request, in order. */
 export const Answers = Schema.Array(Answer)

@@ -1,4 +1,4 @@
-/** PDF: page by page, each page's memory given back before the next. */
+/** PDF: page by page. The memory of each page is released before the next. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { isError } from "../../domain/Thrown.ts"
@@ -6,7 +6,7 @@ import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentPa
 import { optional } from "../../domain/OptionalPackage.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
-/** Fonts and other shared data are dropped after this many pages. */
+/** Number of pages after which fonts and other shared data are dropped. */
 const window = 20
 
 const Item = Schema.Struct({
@@ -19,7 +19,7 @@ const Item = Schema.Struct({
 type Item = typeof Item.Type
 const isItem = Schema.is(Item)
 
-/** What is used of a page of the library. */
+/** The used members of a page of the library. */
 interface PageProxy {
   readonly getTextContent: () => Promise<{ readonly items: ReadonlyArray<unknown> }>
   readonly cleanup: () => unknown
@@ -60,7 +60,7 @@ const isPasswordException = (error: unknown): boolean => isError(error) && error
 const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
   Effect.tryPromise({ try: work, catch: (error) => (isPasswordException(error) ? encrypted : malformed) })
 
-/** Text runs of one line; a gap between two runs that no white space fills is a space. */
+/** Joins the text runs of one line. A gap between two runs becomes a space. */
 const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
   const parts: Array<string> = []
   let end = Number.NEGATIVE_INFINITY
@@ -75,7 +75,7 @@ const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
   return { text, height, baseline: items[0]?.transform[5] ?? 0 }
 }
 
-/** A run ends its line when it says so, or when the next one stands at another height. */
+/** A run ends its line when it says so, or when the next one has another baseline. */
 const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
   const lines: Array<PdfLine> = []
   let run: Array<Item> = []
@@ -95,7 +95,7 @@ const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
 
 const lengthOf = (page: PdfPage): number => page.reduce((sum, { text }) => sum + text.length + 1, 0)
 
-/** `title` is empty when neither the metadata nor a heading names one. */
+/** `title` is empty when neither the metadata nor a heading has one. */
 export const parsePdf = (
   bytes: Uint8Array,
   { maxPages, maxCharacters }: ParseLimits

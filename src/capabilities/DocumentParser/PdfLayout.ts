@@ -1,6 +1,6 @@
-/** From the lines of a PDF to Markdown: headings by the height of the type, paragraphs by the gaps between lines. */
+/** Converts the lines of a PDF to Markdown: headings by font height, paragraphs by the gaps between lines. */
 
-/** A line as it stands on its page; measures in points. */
+/** A line with its position on the page, in points. */
 export interface PdfLine {
   readonly text: string
   readonly height: number
@@ -9,7 +9,7 @@ export interface PdfLine {
 }
 export type PdfPage = ReadonlyArray<PdfLine>
 
-/** Running heads and page numbers are the same line on page after page, but for its digits. */
+/** Finds running heads and page numbers: lines that are repeated on each page and differ only in digits. */
 const fingerprint = (line: PdfLine): string => line.text.replace(/\d+/g, "0")
 
 const edges = (page: PdfPage): ReadonlyArray<PdfLine> => {
@@ -28,7 +28,7 @@ const runningLines = (pages: ReadonlyArray<PdfPage>): ReadonlySet<string> => {
 
 const rounded = (height: number): number => Math.round(height * 2) / 2
 
-/** The height that most characters have. */
+/** The font height of most characters. */
 const bodyHeight = (pages: ReadonlyArray<PdfPage>): number => {
   const characters = new Map<number, number>()
   for (const { height, text } of pages.flat()) {
@@ -39,7 +39,7 @@ const bodyHeight = (pages: ReadonlyArray<PdfPage>): number => {
 
 const maxHeadingCharacters = 200
 
-/** Heights of headings, the largest first; what is taller than the third level shares it. */
+/** Font heights of headings, the largest first. All levels below the third share one. */
 const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyArray<number> => {
   const heights = pages
     .flat()
@@ -50,7 +50,7 @@ const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyAr
   return [...new Set(heights)].toSorted((a, b) => b - a).slice(0, 3)
 }
 
-/** Lines as one text; a word that was hyphenated at a line's end is joined. */
+/** Joins lines to one text, and words that were hyphenated at a line end. */
 const joined = (lines: ReadonlyArray<string>): string =>
   lines
     .map((line, place) => {
@@ -60,7 +60,7 @@ const joined = (lines: ReadonlyArray<string>): string =>
     })
     .join("")
 
-/** Text must not become structure: a line that starts like a heading stays a line. */
+/** Escapes text that would look like a Markdown heading. */
 const plain = (paragraph: string): string => (/^#{1,6} /.test(paragraph) ? `\\${paragraph}` : paragraph)
 
 interface Layout {
@@ -72,7 +72,7 @@ interface Layout {
 const levelOf = ({ height, text }: PdfLine, { levels }: Layout): number =>
   text.length > maxHeadingCharacters ? 0 : levels.indexOf(rounded(height)) + 1
 
-/** True when `next` begins a paragraph: a gap wider than the line distance, or a jump up into another column. */
+/** True when `next` begins a paragraph: the gap is wider than the line distance, or it begins another column. */
 const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
   if (previous === undefined) return true
   const gap = previous.baseline - next.baseline
@@ -82,7 +82,7 @@ const breaks = (previous: PdfLine | undefined, next: PdfLine): boolean => {
 const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArray<string> => {
   const blocks: Array<string> = []
   const place = `###### Page ${number}`
-  /** The level of the heading that they are, 0 for a paragraph. */
+  /** The heading level of the collected lines; 0 for a paragraph. */
   let open = 0
   let gathered: Array<string> = []
   let previous: PdfLine | undefined
@@ -108,8 +108,8 @@ const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArra
 }
 
 /**
- * The whole text. Every section begins with a sixth-level heading that names its page, so that each chunk's heading path
- * says where it stands. `title` is the first heading, or empty.
+ * The whole text. Every section begins with a sixth-level heading that names its page, so that each chunk's heading
+ * path contains the page. `title` is the first heading, or empty.
  */
 export const layOut = (
   pages: ReadonlyArray<PdfPage>

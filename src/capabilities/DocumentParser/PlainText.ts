@@ -1,9 +1,9 @@
-/** Text, CSV and JSON as text that reads well in pieces. */
+/** Plain text, CSV and JSON, formatted so that pieces of it can be understood alone. */
 import type { ParsedDocument } from "../DocumentParser.ts"
 
 type Read = Pick<ParsedDocument, "format" | "content">
 
-/** Unix line ends, no white space at line ends, never more than one empty line in a row. */
+/** Normalizes white space: Unix line ends, none at line ends, at most one empty line in a row. */
 export const tidy = (text: string): string => {
   const lines: Array<string> = []
   for (const line of text.replaceAll("\r\n", "\n").replaceAll("\r", "\n").split("\n")) {
@@ -23,7 +23,7 @@ const delimiterOf = (text: string): string => {
   return counts.reduce((best, next) => (next.count > best.count ? next : best)).mark
 }
 
-/** Where the quoted field that opens at `start` ends, and what it says; a quote that never closes takes the rest. */
+/** The value and the end of the quoted field that begins at `start`. A quote without an end takes the rest. */
 const quoted = (text: string, start: number): { readonly value: string; readonly end: number } => {
   const parts: Array<string> = []
   let from = start + 1
@@ -37,7 +37,7 @@ const quoted = (text: string, start: number): { readonly value: string; readonly
   }
 }
 
-/** The records of RFC 4180 text; lenient, one pass. */
+/** The records of RFC 4180 text, parsed leniently in one pass. */
 const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   const delimiter = delimiterOf(text)
   const rows: Array<Array<string>> = []
@@ -68,10 +68,10 @@ const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   return rows.filter((fields) => fields.some((value) => value !== ""))
 }
 
-/** A longer name of a column, or path of names, is cut: beside each value the text would grow far beyond the file. */
+/** Maximum length of a column name or path. Longer ones are cut, because they are repeated for each value. */
 const nameLimit = 200
 
-/** Each record is a paragraph of `column: value` lines, so that every chunk says what its values mean. */
+/** Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. */
 export const parseCsv = (text: string): Read => {
   const [header, ...records] = csvRows(text.replaceAll("\r\n", "\n"))
   if (header === undefined || records.length === 0) return parseText(text)
@@ -103,7 +103,7 @@ const leaves = (value: unknown, fullPath: string, depth: number, into: Array<str
   }
 }
 
-/** Every value on a line of its own behind its path; members of the outermost array or object are paragraphs. */
+/** Every value is a line with its path. Members of the outermost array or object become paragraphs. */
 export const parseJson = (value: unknown): Read => {
   const members: ReadonlyArray<readonly [string, unknown]> =
     typeof value === "object" && value !== null && !Array.isArray(value)

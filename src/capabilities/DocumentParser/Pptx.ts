@@ -1,4 +1,4 @@
-/** PPTX: every visible slide in the order it is shown, its title as a heading, its text, tables and the speaker's notes. */
+/** PPTX: every visible slide in order, with its title as a heading, its text, tables and the speaker's notes. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { type Container, mainPart, openContainer, relationships } from "./Container.ts"
@@ -15,10 +15,10 @@ const tooManySlides = (slides: number, max: number) =>
   })
 
 interface Shape {
-  /** `title`, `body` and others; empty for a shape that is no placeholder. */
+  /** `title`, `body` and others; empty for a shape that is not a placeholder. */
   readonly role: string
   readonly paragraphs: ReadonlyArray<string>
-  /** Rows of the tables in it. */
+  /** Rows of its tables. */
   readonly rows: ReadonlyArray<ReadonlyArray<string>>
 }
 
@@ -29,7 +29,7 @@ interface Slide {
 
 const words = (parts: ReadonlyArray<string>): string => parts.join("").replace(/\s+/g, " ").trim()
 
-/** Gathers shapes; a choice between renderings (`AlternateContent`) counts by its first alone. */
+/** Collects shapes. Of alternative renderings (`AlternateContent`) the first is used. */
 class SlideReader {
   readonly shapes: Array<Shape> = []
   hidden = false
@@ -97,7 +97,7 @@ const readSlide = (xml: string): Slide => {
 }
 
 const isTitle = ({ role }: Shape): boolean => role === "title" || role === "ctrTitle"
-/** Page numbers, dates and footers repeat on each slide and say nothing of it. */
+/** Page numbers, dates and footers are repeated on each slide and are ignored. */
 const isFurniture = ({ role }: Shape): boolean => ["sldNum", "dt", "ftr", "hdr"].includes(role)
 
 const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
@@ -109,7 +109,7 @@ const shapeBlocks = ({ paragraphs, rows }: Shape): ReadonlyArray<string> => {
   return [...(list.length > 0 ? [list.join("\n")] : []), ...table]
 }
 
-/** `read` holds the parts that were read already: notes belong to one slide. */
+/** `read` contains the parts that were read before, because notes belong to one slide. */
 const notesOf = (container: Container, slide: string, read: Set<string>): string => {
   const part = relationships(container, slide).find(({ type }) => type === "notesSlide")?.target
   if (part === undefined || read.has(part)) return ""
@@ -129,7 +129,7 @@ const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray
   return [`## ${title || `Slide ${number}`}`, ...body, ...said]
 }
 
-/** Each once: a small file can show a large slide any number of times. */
+/** Each slide once: a small file could reference a large slide any number of times. */
 const slidesOf = (container: Container): ReadonlySet<string> => {
   const main = mainPart(container, "ppt/presentation.xml")
   const parts = new Map(relationships(container, main).map(({ id, target }) => [id, target]))

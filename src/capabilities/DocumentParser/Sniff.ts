@@ -1,4 +1,4 @@
-/** Detects the type of a document from its bytes; name and declared type only choose between kinds of text. */
+/** Detects the type of a document from its bytes. Name and declared type only distinguish kinds of text. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { fileTypeFromBuffer } from "file-type"
@@ -37,14 +37,14 @@ const encrypted = new ParseError({
   code: "encrypted",
   message: "The Office document is encrypted. Upload a copy without a password."
 })
-/** A stream of this name is where Office keeps a document that has a password. */
+/** Office stores a password-protected document in a stream of this name. */
 const isProtectedOffice = (bytes: Uint8Array): boolean =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes("EncryptedPackage", 0, "utf16le")
 
 const isControl = (byte: number): boolean =>
   byte < 9 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32) || byte === 127
 
-/** True when more than one byte in twenty is a control character: a stray NUL does not make a page binary. */
+/** True when more than one byte in twenty is a control character. A single NUL does not make a page binary. */
 const looksBinary = (bytes: Uint8Array): boolean => {
   if (certainEncoding(bytes) !== undefined) return false
   const length = Math.min(bytes.length, 8_192)
@@ -53,15 +53,15 @@ const looksBinary = (bytes: Uint8Array): boolean => {
   return controls * 20 > length
 }
 
-/** Marks made of letters, such as "BM" or "MZ", also begin ordinary text; these do not. */
+/** Signatures made of letters, such as "BM" or "MZ", also begin ordinary text and are not used. */
 const hasBinaryMark = (bytes: Uint8Array): boolean =>
   certainEncoding(bytes) === undefined && bytes.subarray(0, 8).some((byte) => isControl(byte) || byte > 127)
 
-/** Markup: nothing that is not read begins with `<` and letters. */
+/** Markup is text: no unsupported format begins with `<` and letters. */
 const beginsAsText = (bytes: Uint8Array, binary: boolean): boolean =>
   !binary && bytes[0] === 0x3c && !hasBinaryMark(bytes)
 
-/** The header may stand behind white space, or anywhere in the first KiB of what is plainly not text. */
+/** The header may be preceded by white space, or be anywhere in the first KiB of binary data. */
 const isPdf = (bytes: Uint8Array, binary: boolean): boolean => {
   const start = new TextDecoder("latin1").decode(bytes.subarray(0, 1_024))
   return start.trimStart().startsWith("%PDF-") || (binary && start.includes("%PDF-"))
@@ -76,7 +76,7 @@ const extensionOf = (name: string | undefined): string =>
 const page = /^(?:<!doctype html|<html[\s>]|<head[\s>]|<body[\s>])/i
 const block = /<(?:p|div|h[1-6]|table|ul|ol|section|article|main|span|a|br)[\s/>]/i
 
-/** Without byte order mark, XML declaration and comments before the root. */
+/** The text without byte order mark, XML declaration and comments before the root. */
 const fromRoot = (text: string): string => {
   let rest = text.slice(0, 16_384).trimStart()
   for (;;) {
@@ -91,7 +91,7 @@ const fromRoot = (text: string): string => {
 const headings = /^#{1,6} \S/
 const otherMarks = /^(?:```|~~~|[-*] \S|\d{1,9}\. \S|\|.*\||> )|\]\(|\*\*\S/
 
-/** Structure that plain text does not have by chance: three headings, or one and a list, a fence, a link or a table. */
+/** Structure that plain text rarely has by chance: three headings, or one and a list, a fence, a link or a table. */
 const isMarkdown = (text: string): boolean => {
   let headed = 0
   let marked = 0
@@ -132,7 +132,7 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
     : { kind: "text", mediaType: "text/plain", text }
 }
 
-/** How many times longer than its text a document may be; past that nothing is built from it. */
+/** Maximum length of a document as a multiple of `maxCharacters`, because markup does not count as text. */
 export const maxMarkupRatio = 3
 
 export const tooLong = new ParseError({
@@ -141,8 +141,8 @@ export const tooLong = new ParseError({
 })
 
 /**
- * The kind of the document, with its text where the bytes are text; fails with `unsupported_type`, `empty` or, before
- * anything is made of text that cannot be read whole, `too_large`.
+ * The kind of the document, with its text if the bytes are text. Fails with `unsupported_type`, `empty` or, before text
+ * that is too long is decoded, `too_large`.
  */
 export const sniff = (
   request: ParseRequest,

@@ -1,8 +1,8 @@
 /**
- * Parses in worker threads with a limit on their memory and time. A thread serves one document after another; one that
- * hangs, dies or is interrupted is ended, and the next document gets a fresh one. There are two, and one owner's documents
- * have one of them at a time: documents that take long never delay another owner's. Small documents of an owner that wait at the
- * same time go there with one message; where that fails, each of them goes again by itself.
+ * Parses in worker threads with limits on memory and time. A thread parses documents one after another. A thread that
+ * hangs, dies or is interrupted is replaced. There are two threads, and one owner uses one of them at a time, so that
+ * slow documents never delay another owner. Small waiting documents of one owner are sent in one message; if that
+ * fails, each is sent again alone.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
@@ -25,22 +25,22 @@ import { type Answer, Answers, type Job } from "./Messages.ts"
 export interface WorkerOptions {
   /** The built `workers/parse.ts`. */
   readonly script: URL
-  /** Heap of the thread in MiB, default 192. */
+  /** Heap limit of the thread in MiB; default: 192. */
   readonly memoryMb?: number
-  /** Growth of the process beyond that heap while a document is read, in MiB; 128 by default. */
+  /** Maximum growth of the process beyond that heap while a document is parsed, in MiB; default: 128. */
   readonly buffersMb?: number
   /**
-   * What the process as a whole may hold while a document is read, in MiB, default 940: a document that goes past it fails,
-   * unless it has hardly added to it.
+   * Maximum memory of the whole process while a document is parsed, in MiB; default: 940. A document that exceeds it
+   * fails, unless it has hardly added to it.
    */
   readonly processMb?: number
-  /** For one document, default one minute. */
+  /** Time-out for one document; default: one minute. */
   readonly timeout?: Duration.DurationInput
-  /** Default 3,000. */
+  /** Default: 3,000. */
   readonly maxPages?: number
-  /** Most characters of a document's text, default ten million. */
+  /** Maximum length of a document's text in characters; default: ten million. */
   readonly maxCharacters?: number
-  /** An unused thread ends after this long, default one minute. */
+  /** An unused thread ends after this time; default: one minute. */
   readonly idleTimeout?: Duration.DurationInput
 }
 
@@ -59,16 +59,16 @@ const broken = new ParseError({
 
 const mebibyte = 1024 * 1024
 const watchInterval = Duration.millis(25)
-/** Growth of the process that any document may cause, however much the process holds already. */
+/** Growth that is allowed even if the process then exceeds `processMb`. */
 const minGrowthBytes = 96 * mebibyte
-/** A thread that has read as many bytes, or made as many characters, gives its memory back by ending. */
+/** Number of bytes read, or characters produced, after which a thread ends to free its memory. */
 const maxThreadBytes = 4 * mebibyte
 
-/** Documents of a message, and their bytes together; a longer one goes alone. */
+/** Maximum number of documents of a message, and their total size in bytes. A larger document is sent alone. */
 const maxBatchSize = 4
 const maxBatchBytes = 128 * 1024
 
-/** A document that waits for its answer. */
+/** A document that waits for its result. */
 interface Waiting {
   readonly request: ParseRequest
   readonly owner: string
@@ -80,7 +80,7 @@ interface Waiting {
 
 const isOutOfMemory = (error: unknown): boolean => codeOf(error) === "ERR_WORKER_OUT_OF_MEMORY"
 
-/** Without environment, arguments and output: the thread reads documents and nothing else. */
+/** Without environment, arguments and output, because the thread only parses documents. */
 const start = (script: URL, memoryMb: number): Worker => {
   const worker = new Worker(script, {
     env: {},
@@ -91,7 +91,7 @@ const start = (script: URL, memoryMb: number): Worker => {
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 }
   })
-  // Libraries complain about documents on both; unread, the complaints would pile up.
+  // Libraries write warnings to both. Unread output would accumulate.
   worker.stdout.resume()
   worker.stderr.resume()
   worker.unref()
@@ -100,7 +100,7 @@ const start = (script: URL, memoryMb: number): Worker => {
 
 const decodeAnswers = Schema.decodeUnknown(Answers)
 
-/** Sends a copy of the bytes, whose memory moves to the thread, and waits for the answer. */
+/** Sends a copy of the bytes, whose memory is transferred to the thread, and waits for the answer. */
 const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
   Effect.async((resume) => {
     const settle = (outcome: Effect.Effect<unknown, ParseError>) => {
@@ -119,8 +119,8 @@ const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
   })
 
 /**
- * Fails when the process grows by more than `growth` bytes, or past `maxProcessBytes`: buffers lie outside the heap that the thread's
- * own limit bounds.
+ * Fails when the process grows by more than `growth` bytes, or beyond `maxProcessBytes`. Buffers are not part of the
+ * heap that the thread's own limit bounds.
  */
 const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<never, ParseError> =>
   Effect.suspend(() => {
@@ -133,7 +133,7 @@ const watchMemory = (growth: number, maxProcessBytes: number): Effect.Effect<nev
     )
   })
 
-/** A thread, started when it is needed and ended when it is not used. */
+/** A thread that is started on demand and ended when unused. */
 const makeThread = ({
   idleTimeout = "1 minute",
   memoryMb,
@@ -155,7 +155,8 @@ const makeThread = ({
     const running = Effect.sync(() => {
       if (current !== undefined) return current
       const worker = start(script, memoryMb)
-      // A document may break its thread after the answer, when no caller waits: without a listener that would end the process.
+      // A document may crash its thread after the answer, when no caller waits. Without a listener, that would end the
+      // process.
       worker.on("error", () => undefined)
       worker.on("exit", () => {
         if (current === worker) current = undefined
@@ -164,7 +165,7 @@ const makeThread = ({
       return worker
     })
 
-    /** Ends the thread unless it was used meanwhile; then it says for how many milliseconds it may stay. */
+    /** Ends the thread unless it was used meanwhile. Then it returns the remaining milliseconds. */
     const endUnused = Effect.gen(function* () {
       const left = usedAt + Duration.toMillis(idleTimeout) - (yield* monotonicMillis)
       if (left <= 0 && !isBusy) yield* end
@@ -179,7 +180,10 @@ const makeThread = ({
       yield* FiberHandle.run(idle, endAfter(Duration.toMillis(idleTimeout)), { onlyIfMissing: true })
     })
 
-    /** Runs `work` on the thread, alone. After any outcome but a success the thread is in the middle of something, and ends. */
+    /**
+     * Runs `work` on the thread, exclusively. After any outcome but a success the thread's state is unknown, and it
+     * ends.
+     */
     const use = <A, E>(work: (worker: Worker) => Effect.Effect<A, E>): Effect.Effect<A, E> =>
       Effect.suspend(() => {
         isBusy = true
@@ -195,7 +199,9 @@ const makeThread = ({
     return { end, isBusy: () => isBusy, use } as const
   })
 
-/** Tries of a document that ran out of memory beside another one, which may have been what took it. */
+/**
+ * Maximum number of attempts for a document that ran out of memory together with another one, which may be the cause.
+ */
 const maxTries = 3
 
 const make = (options: WorkerOptions) =>
@@ -206,7 +212,7 @@ const make = (options: WorkerOptions) =>
       maxCharacters: options.maxCharacters ?? defaultLimits.maxCharacters
     }
     const threads = yield* Effect.forEach([1, 2], () => makeThread({ ...options, memoryMb }))
-    // The documents of one owner use one thread at a time; the other one is for all other owners.
+    // Limits one owner to one thread at a time. The other thread is for all other owners.
     const places = new FairLimiter({
       name: "document-parser",
       permits: threads.length,
@@ -239,7 +245,7 @@ const make = (options: WorkerOptions) =>
     const waiting = new Set<Waiting>()
     const inThread = new Map<Waiting, (typeof threads)[number]>()
 
-    /** The document and the small ones of the same owner that wait beside it. */
+    /** The document, and waiting small ones of the same owner. */
     const together = (own: Waiting): ReadonlyArray<Waiting> => {
       const batch = [own]
       let left = maxBatchBytes - own.request.bytes.length
@@ -271,7 +277,7 @@ const make = (options: WorkerOptions) =>
             for (const [place, each] of batch.entries()) {
               if (Either.isRight(answers))
                 each.answer = Either.fromNullable(answers.right[place], () => broken)
-              // One of them has broken the thread, and it is not known which.
+              // One of them has crashed the thread, and it is not known which.
               else if (batch.length > 1) each.alone = true
               else if (answers.left === outOfMemory && hadCompany && ++each.tries < maxTries) continue
               else each.answer = Either.left(answers.left)
@@ -285,7 +291,10 @@ const make = (options: WorkerOptions) =>
         )
       })
 
-    /** When a caller gives up while a thread reads its document, the thread ends; other documents of its message are sent again. */
+    /**
+     * When a caller is interrupted while a thread parses its document, the thread ends. Other documents of the message
+     * are sent again.
+     */
     const leave = (own: Waiting) =>
       Effect.suspend(() => {
         waiting.delete(own)

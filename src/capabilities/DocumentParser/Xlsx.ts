@@ -1,6 +1,6 @@
 /**
- * XLSX: every visible sheet as a heading and Markdown tables, the header row repeated in each, so that a chunk says what
- * its values mean. Only cells that are there are held; what the file declares of its size is not believed.
+ * XLSX: every visible sheet as a heading and Markdown tables. The header row is repeated in each table, so that a chunk
+ * explains its values. Only existing cells are stored; declared sizes are ignored.
  */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
@@ -9,37 +9,37 @@ import { cellFormats, type CellFormat, shown } from "./XlsxValues.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 
 const maxCells = 1_000_000
-/** Characters of one table: it fits a chunk, which keeps tables whole up to 1,600. */
+/** Maximum length of one table. It fits a chunk, which keeps tables whole up to 1,600. */
 const tableLength = 1_200
-/** A longer header would fill each chunk: such rows are written as `header: value`. */
+/** A longer header would fill each chunk. Such rows are written as `header: value`. */
 const maxHeader = 400
 
 const tooLarge = new ParseError({
   code: "too_large",
   message: `The workbook has more cells than one document may: at most ${maxCells.toLocaleString("en")} are read. Split it into several files.`
 })
-/** Tables repeat the header, so that short cells may become long text. */
+/** Tables repeat the header, so short cells may become long text. */
 const tooLong = new ParseError({
   code: "too_large",
   message: "The workbook's tables hold more text than one document may. Split it into several files."
 })
 
-/** Is told of text that is about to be written, and throws when it is too much. */
+/** Called with the length of text that is about to be written. Throws when the limit is exceeded. */
 type Spend = (length: number) => void
 
 interface Cell {
-  /** Counted from 0. */
+  /** 0-based. */
   readonly column: number
   readonly text: string
 }
-/** The cells that have text. Plain arrays: a million rows as maps would not fit the reader's memory. */
+/** The cells with text. Plain arrays, because a million rows as maps would not fit the memory limit. */
 type Row = ReadonlyArray<Cell>
 
-/** Text by column. */
+/** Cell texts by column. */
 const byColumn = (row: Row): ReadonlyMap<number, string> =>
   new Map(row.map(({ column, text }) => [column, text]))
 
-/** `BC12` is column 54; a cell without a reference stands behind the one before. */
+/** `BC12` is column 54. A cell without a reference follows the one before. */
 const columnOf = (reference: string, before: number): number => {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0]
   if (letters === undefined) return before + 1
@@ -53,7 +53,7 @@ const lettersOf = (column: number): string =>
 
 const words = (text: string): string => text.replace(/\s+/g, " ").trim()
 
-/** Texts of `<si>` elements, without the readings that East Asian ones carry. */
+/** Texts of `<si>` elements, without phonetic readings of East Asian text. */
 const sharedStrings = (xml: string): ReadonlyArray<string> => {
   const strings: Array<string> = []
   let parts: Array<string> = []
@@ -66,7 +66,7 @@ const sharedStrings = (xml: string): ReadonlyArray<string> => {
       else if (name === "rPh") phonetic = true
     },
     close: (name) => {
-      // Here and not where a cell names it: any number of cells may.
+      // Counted here and not at the cells, because any number of cells may refer to it.
       if (name === "si") {
         strings.push(words(parts.join("")))
         parts = []
@@ -86,7 +86,7 @@ interface Book {
   readonly from1904: boolean
 }
 
-/** The rows that have a cell with text. `count` is told of each cell and throws when there are too many. */
+/** The rows that have a cell with text. `count` is called for each cell and throws when there are too many. */
 const rowsOf = (
   xml: string,
   { strings, formats, from1904 }: Book,
@@ -119,14 +119,14 @@ const rowsOf = (
       if (name === "v" || name === "t") inValue = false
       else if (name === "c") {
         const text = parts.length === 0 ? "" : value()
-        // More ends of cells may follow than there are cells.
+        // Malformed XML may contain more closing tags than cells.
         parts = []
         if (text !== "") {
           count(text)
           row.push({ column, text })
         }
       } else if (name === "row" && row.length > 0) {
-        // A copy has no spare capacity, which a growing array has.
+        // A copy drops the spare capacity of a growing array.
         found.push(row.slice())
         row = []
       }
@@ -141,7 +141,7 @@ const rowsOf = (
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
 const escaped = (text: string): string => text.replaceAll("|", "\\|")
 
-/** Tables of at most {@link tableLength} characters, each under the header. */
+/** Tables of at most {@link tableLength} characters, each with the header. */
 const asTables = (
   header: Row,
   columns: ReadonlyArray<number>,
@@ -169,7 +169,7 @@ const asTables = (
   return [...tables, open]
 }
 
-/** A row as lines `header: value`: for sheets so wide that a header would bury the values. */
+/** A row as lines `header: value`, for sheets so wide that the header would outweigh the values. */
 const asRecords = (header: Row, body: ReadonlyArray<Row>, spend: Spend): ReadonlyArray<string> => {
   const names = byColumn(header)
   return body.map((row) =>
@@ -244,7 +244,7 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
   const read = new Set<string>()
   for (const { name, id } of sheets) {
     const part = targets.get(id)
-    // No part is two sheets: a small file could name a large one any number of times.
+    // A part is read once: a small file could reference a large sheet any number of times.
     if (part === undefined || read.has(part)) continue
     read.add(part)
     const content = sheetBlocks(rowsOf(container.text(part), book, count), spend)

@@ -1,4 +1,4 @@
-/** Formats numbers of a workbook: its styles say which are dates, times and percentages. */
+/** Formats numbers of a workbook. Its styles determine which are dates, times and percentages. */
 import * as DateTime from "effect/DateTime"
 import { attribute, scan } from "../../domain/Xml.ts"
 
@@ -8,14 +8,14 @@ export type CellFormat = "plain" | "date" | "percent"
 const isBuiltInDate = (id: number): boolean =>
   (id >= 14 && id <= 22) || (id >= 27 && id <= 36) || (id >= 45 && id <= 47) || (id >= 50 && id <= 58)
 
-/** Colours, quoted text and escaped characters may hold any letter; what is left decides. */
+/** Colours, quoted text and escaped characters may contain any letters, so they are removed first. */
 const ofCode = (code: string): CellFormat => {
   const bare = code.replace(/\[(?![hms]+\])[^\]]{0,100}\]|"[^"]{0,200}"|\\./gi, "")
   if (/[ymdhs]/i.test(bare) && !/[#0?]/.test(bare.replace(/\.0+/g, ""))) return "date"
   return bare.includes("%") ? "percent" : "plain"
 }
 
-/** The format of each cell style, in the order that cells refer to. */
+/** The format of each cell style, in the order of the cells' style indexes. */
 export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
   const own = new Map<number, CellFormat>()
   const formats: Array<CellFormat> = []
@@ -40,10 +40,10 @@ export const cellFormats = (styles: string): ReadonlyArray<CellFormat> => {
 }
 
 const dayMillis = 86_400_000
-/** Days from the beginning of a workbook's time to 1970. */
+/** Days from the workbook epoch (1900) to 1970. */
 const epoch = 25_569
 const epoch1904 = 24_107
-/** The last day that a workbook can hold is of the year 9999. */
+/** The last day that a workbook can represent, in the year 9999. */
 const lastDay = 2_958_465
 
 const dateText = (days: number, from1904: boolean): string => {
@@ -54,7 +54,7 @@ const dateText = (days: number, from1904: boolean): string => {
   return (seconds * 1_000) % dayMillis === 0 ? iso.slice(0, 10) : `${iso.slice(0, 10)} ${time}`
 }
 
-/** A number as its style shows it: `2024-02-29`, `08:30`, `12.5%`; long fractions of binary numbers are rounded. */
+/** A number in the format of its style: `2024-02-29`, `08:30`, `12.5%`. Long binary fractions are rounded. */
 export const shown = (value: string, format: CellFormat, from1904: boolean): string => {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number)) return value

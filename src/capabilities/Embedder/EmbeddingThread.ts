@@ -1,4 +1,4 @@
-/** The thread that holds the offline model: started when it is needed, ended when it is not, replaced when it breaks. */
+/** The thread of the offline model. It is started on demand, ended when unused, and replaced after a failure. */
 import { Worker } from "node:worker_threads"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,9 +10,9 @@ import { Answer } from "./Messages.ts"
 export interface ThreadOptions {
   /** The built `workers/embed.ts`. */
   readonly script: URL
-  /** An unused thread ends after this long, and its memory (about 185 MB) is free again. */
+  /** An unused thread ends after this time, which frees about 185 MB. */
   readonly idleTimeout: Duration.DurationInput
-  /** For one exchange, the start of the thread included. */
+  /** Time-out of one exchange, including the start of the thread. */
   readonly timeout: Duration.DurationInput
 }
 
@@ -24,7 +24,7 @@ const tooSlow = () =>
 const unreadable = () =>
   new EmbedderError({ message: "The offline embedding model could not read the text.", retryable: false })
 
-/** Without environment and output: TensorFlow greets on both. */
+/** Without environment and output, because TensorFlow writes to both streams. */
 const start = (script: URL): Worker => {
   const worker = new Worker(script, {
     env: {},
@@ -36,14 +36,14 @@ const start = (script: URL): Worker => {
   })
   worker.stdout.resume()
   worker.stderr.resume()
-  // Every exchange listens for itself; in between, an error without a listener would end the process.
+  // Every exchange has its own listener. Between exchanges, an error without a listener would end the process.
   worker.on("error", () => undefined)
   return worker
 }
 
 const isAnswer = Schema.is(Answer)
 
-/** Waits for the answer with this id: the answer to an earlier request may still come after its caller has left. */
+/** Waits for the answer with this id. The answer to an interrupted request may still arrive. */
 const ask = (worker: Worker, id: number, texts: ReadonlyArray<string>) =>
   Effect.async<Float32Array, EmbedderError>((resume) => {
     const settle = (outcome: Effect.Effect<Float32Array, EmbedderError>) => {
@@ -60,14 +60,14 @@ const ask = (worker: Worker, id: number, texts: ReadonlyArray<string>) =>
       worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
       worker.unref()
     }
-    // A process that does nothing but wait for the answer must not end before it comes.
+    // The process must stay alive while an answer is pending.
     worker.ref()
     worker.on("message", onMessage).on("error", onEnd).on("exit", onEnd)
     worker.postMessage({ id, texts })
     return Effect.sync(stop)
   })
 
-/** The exchange with the thread, one at a time: the vectors of all texts, one after another. */
+/** Exchanges with the thread, one at a time. Returns the concatenated vectors of all texts. */
 export const makeThread = (options: ThreadOptions) =>
   Effect.gen(function* () {
     const idle = yield* FiberHandle.make()
@@ -86,7 +86,7 @@ export const makeThread = (options: ThreadOptions) =>
     })
 
     const running = Effect.suspend((): Effect.Effect<Worker, EmbedderError> => {
-      // An embedding during the shutdown must not start a thread that would not be ended.
+      // An embedding during shutdown must not start a thread, because nothing would end it.
       if (closed) return Effect.failSync(broken)
       if (current !== undefined) return Effect.succeed(current)
       const worker = start(options.script)
@@ -103,7 +103,7 @@ export const makeThread = (options: ThreadOptions) =>
         Effect.zipRight(running),
         Effect.flatMap((worker) => ask(worker, ++lastId, texts)),
         Effect.timeoutFail({ duration: options.timeout, onTimeout: tooSlow }),
-        // What hangs does not come back; what broke may be half alive.
+        // After a time-out or a crash the thread's state is unknown, so it ends.
         Effect.tapError(({ retryable }) => (retryable ? end : Effect.void)),
         Effect.ensuring(endLater)
       )

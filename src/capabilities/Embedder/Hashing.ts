@@ -1,4 +1,7 @@
-/** Vectors of hashed words: equal texts are equal, shared words are near, meaning is not known. No model, no waiting. */
+/**
+ * Vectors of hashed words, without a model. Equal texts have equal vectors, and shared words increase similarity.
+ * Meaning is not considered.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { terms } from "../../search/Tokenizer.ts"
@@ -7,7 +10,7 @@ import { toUnit } from "./UnitVector.ts"
 
 const trigramWeight = 0.25
 
-/** FNV-1a with a final mix, for neighbouring texts must not land in neighbouring places. */
+/** FNV-1a with a final mix, so that similar texts get distant hashes. */
 const hash = (text: string): number => {
   let code = 0x811c9dc5
   for (let place = 0; place < text.length; place++)
@@ -27,7 +30,7 @@ const vectorOf = (text: string, dimensions: number): Float32Array => {
     add(term, 1)
     for (let from = 0; from + 3 < term.length; from++) add(term.slice(from, from + 3), trigramWeight)
   }
-  // A text without words, or one whose words cancel each other, has a direction all the same.
+  // A text without words, or whose words cancel each other, also needs a direction.
   return toUnit(sums) ?? Float32Array.from({ length: dimensions }, (_, place) => (place === 0 ? 1 : 0))
 }
 

@@ -4,13 +4,13 @@ import * as Schema from "effect/Schema"
 
 export const Job = Schema.Struct({
   id: Schema.Int,
-  /** Never empty texts. */
+  /** Texts are never empty. */
   texts: Schema.Array(Schema.String)
 })
 export type Job = typeof Job.Type
 
 export const Answer = Schema.Union(
-  /** All vectors one after another. */
+  /** All vectors, concatenated. */
   Schema.TaggedStruct("Embedded", {
     id: Schema.Int,
     vectors: Schema.declare((value): value is Float32Array => types.isFloat32Array(value))

@@ -1,6 +1,6 @@
 /**
- * The embedding model that ships with the package: Universal Sentence Encoder lite, English, 512 dimensions, in a thread
- * of its own, for a text takes up to 0.1 s of CPU.
+ * The built-in embedding model: Universal Sentence Encoder lite, English, 512 dimensions. It runs in its own thread,
+ * because a text takes up to 0.1 s of CPU.
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,21 +14,24 @@ import { toUnit } from "./UnitVector.ts"
 export interface OfflineOptions {
   /** The built `workers/embed.ts`. */
   readonly script: URL
-  /** An unused thread ends after this long; ten minutes by default. */
+  /** An unused thread ends after this time; default: ten minutes. */
   readonly idleTimeout?: Duration.DurationInput
-  /** For two texts, the start of the thread included; one minute by default. */
+  /** Time-out for two texts, including the start of the thread; default: one minute. */
   readonly timeout?: Duration.DurationInput
 }
 
 const dimensions = 512
-/** Names the model beside its vectors. */
+/** Profile that is stored with its vectors. */
 export const profile = builtInEmbeddingProfile
-/** The model reads 128 tokens, about 500 characters, and its tokenizer takes quadratic time. */
+/**
+ * Maximum number of characters that are tokenized. The model reads 128 tokens, about 500 characters, and its tokenizer
+ * takes quadratic time.
+ */
 const readable = 2_000
-/** Texts between which a query may overtake; more at a time save nothing. */
+/** Number of texts of a request, after which a query may go first. Larger requests are not faster. */
 const slice = 2
 const maxBatch = 32
-/** Callers in one line. */
+/** Maximum number of waiting callers per priority. */
 const waiting = 1_024
 
 const busy = () =>
@@ -36,7 +39,7 @@ const busy = () =>
 const wrong = () =>
   new EmbedderError({ message: "The offline embedding model gave no vector.", retryable: false })
 
-/** The tokenizer finds no token in nothing at all, but one in a space. */
+/** The tokenizer finds no token in an empty text, but one in a space. */
 const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, readable).toWellFormed())
 
 const slicesOf = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
@@ -63,7 +66,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
 
     const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>
       inTurn(priority, exchange(texts.map(toReadable))).pipe(
-        // A thread that broke is replaced; the text that breaks it twice is its caller's affair.
+        // The request is repeated once on a new thread. A text that fails twice is reported to its caller.
         Effect.retry({ times: 1, while: ({ retryable }) => retryable }),
         Effect.flatMap((all) => toVectors(all, texts.length))
       )
@@ -91,6 +94,6 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
     })
   })
 
-/** Nothing is loaded before the first text. Queries overtake documents. */
+/** Nothing is loaded before the first text. Queries have priority over documents. */
 export const layerUniversalSentenceEncoder = (options: OfflineOptions) =>
   Layer.scoped(Embedder, make(options))

@@ -1,4 +1,4 @@
-/** Any provider that speaks OpenAI's `POST /embeddings`. */
+/** Embeddings of any provider with OpenAI's `POST /embeddings`. */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -24,35 +24,35 @@ import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
   readonly apiKey: Redacted.Redacted
-  /** Such as `https://api.openai.com/v1`. */
+  /** For example `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly model: string
-  /** Its name in the configuration; openai by default. */
+  /** The provider's name in the configuration; default: openai. */
   readonly provider?: string
-  /** The model's own dimensions, when not set. */
+  /** Default: the model's own dimensions. */
   readonly dimensions?: number
-  /** For one request; 30 seconds by default. */
+  /** Time-out of one request; default: 30 seconds. */
   readonly timeout?: Duration.DurationInput
-  /** Batches of documents under way at a time; 4 by default. Queries do not wait for them. */
+  /** Maximum number of concurrent batches of documents; default: 4. Queries do not wait for them. */
   readonly concurrency?: number
 }
 
-/** Dimensions that OpenAI's models give unasked. */
+/** Default dimensions of OpenAI's models. */
 const native: Readonly<Record<string, number>> = {
   "text-embedding-3-small": 1_536,
   "text-embedding-3-large": 3_072,
   "text-embedding-ada-002": 1_536
 }
-/** All batches of a provider take at most 300,000 tokens, and a chunk of 1,600 characters may have 2,000 of them. */
+/** Providers limit a batch to 300,000 tokens, and a chunk of 1,600 characters may have 2,000. */
 const maxBatch = 128
-/** The models take 8,192 tokens, of which one character may be more than one. */
+/** The models accept 8,192 tokens, and one character may be more than one token. */
 const maxInputCharacters = 6_000
-/** A longer pause is left to the job queue, which keeps no connection and no thread meanwhile. */
+/** A longer pause is left to the job queue, which blocks no connection and no thread meanwhile. */
 const maxRetryDelay = Duration.seconds(20)
-/** A query waits so long for the end of a pause, then words alone decide. */
+/** Maximum time that a query waits for the end of a pause. After it, only words are used. */
 const hurry = Duration.seconds(1)
 const attempts = 4
-/** Queries that one request asks about at most. */
+/** Maximum number of queries in one request. */
 const askedTogether = 16
 
 const failure = (
@@ -91,7 +91,7 @@ const fromWire = (wire: WireFailure): EmbedderError => {
   return failure("The embedding provider's answer cannot be read.", wire.kind === "broken")
 }
 
-/** Unit vectors in the order of the texts; the answer may have another order. */
+/** Unit vectors in the order of the texts. The answer may have another order. */
 const toVectors = (
   data: ReadonlyArray<Embedding>,
   count: number,
@@ -128,7 +128,7 @@ const retries = Schedule.exponential("500 millis").pipe(
 const outcomeOf = ({ status }: WireFailure): ProviderMetrics.Outcome =>
   status === 429 ? "rate_limited" : status === 408 ? "timed_out" : "failed"
 
-/** Named as OpenTelemetry's conventions for generative AI want it; without the texts. */
+/** Named by OpenTelemetry's conventions for generative AI; without the texts. */
 const spanned =
   ({ dimensions, model }: Asked, { provider = "openai" }: OpenAiOptions) =>
   <A, E>(self: Effect.Effect<A, E>) =>
@@ -149,12 +149,12 @@ const spanned =
 
 type Ask = (asked: Asked) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
-/** What a server answers that does not know a parameter. */
+/** Statuses of servers that do not support a parameter. */
 const refusals: ReadonlyArray<number> = [400, 422]
 
 /**
- * What is asked for besides the vectors, found out once: servers of other models may refuse to have the dimensions named,
- * and those that do not know the short form of vectors may refuse that.
+ * The optional parameters of a request, determined once. Servers of other models may refuse `dimensions`, and servers
+ * without base64 vectors may refuse the encoding.
  */
 const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
   let named = native[model] !== dimensions
@@ -171,7 +171,7 @@ const makeNaming = ({ model }: OpenAiOptions, dimensions: number) => {
       const same = named === before.named && short === before.short
       return Effect.tapError(ask, ({ status }) =>
         Effect.sync(() => {
-          // It was not the form of vectors that was refused.
+          // The encoding was not the reason for the refusal.
           if (refusals.includes(status)) short = before.short
         })
       ).pipe(Effect.when(() => !same))
@@ -196,8 +196,8 @@ const pauses = Metric.counter("spoke_provider_pauses_total", {
 })
 
 /**
- * The pause that a provider asked for holds for all callers in every process. Documents ask the shared state before they
- * go; a query, which a user waits for, uses what this process knows.
+ * A pause that a provider requests applies to all callers in every process. Batches of documents read the shared state
+ * first. A query, for which a user waits, uses only what this process knows.
  */
 const makePause = (provider: string, shared: ProviderBackoffService) => {
   let until = 0
@@ -205,9 +205,9 @@ const makePause = (provider: string, shared: ProviderBackoffService) => {
     Effect.map(monotonicMillis, (now) => {
       if (millis > 0) until = Math.max(until, now + millis)
     })
-  /** Learns of pauses that other processes were asked for. */
+  /** Reads pauses that other processes have recorded. */
   const learn = Effect.flatMap(shared.left(provider), (left) => hold(Duration.toMillis(left)))
-  /** Milliseconds that are left of it. */
+  /** Remaining milliseconds of the pause. */
   const left = Effect.map(monotonicMillis, (now) => Math.max(0, until - now))
   const begin = ({ retryAfter: pause }: EmbedderError) =>
     pause === undefined
@@ -216,7 +216,7 @@ const makePause = (provider: string, shared: ProviderBackoffService) => {
           Effect.zipRight(Metric.increment(pauses)),
           Effect.zipRight(shared.begin(provider, pause))
         )
-  /** Waits up to `limit` for its end, and fails when it is longer. */
+  /** Waits for the end of the pause, or fails when it is longer than `limit`. */
   const respect = (limit: Duration.Duration) =>
     Effect.flatMap(left, (millis) =>
       millis > Duration.toMillis(limit)
@@ -262,7 +262,7 @@ const make = (options: OpenAiOptions) =>
         )
       )
 
-    /** The provider may refuse a batch because of one text: each is then sent by itself. */
+    /** The provider may refuse a batch because of one text. Each text is then sent alone. */
     const embedEach = (texts: ReadonlyArray<string>) =>
       embed(texts, hurry).pipe(
         Effect.map(Arr.map((vector) => Exit.succeed(vector))),
@@ -273,7 +273,7 @@ const make = (options: OpenAiOptions) =>
       )
     const asked = yield* Batcher.makeBatcher(askedTogether, embedEach)
 
-    // The caller of a query bounds its time, and the connection bounds each part of the answer.
+    // The caller limits the time of a query. The connection limits the time of each part of the answer.
     const inTime = Effect.timeoutFail({
       duration: Duration.sum(maxRetryDelay, timeout),
       onTimeout: () => failure("The embedding provider did not answer in time.", true)
@@ -297,7 +297,6 @@ const make = (options: OpenAiOptions) =>
   })
 
 /**
- * Queries that come at the same time go in one request. Honours `retry-after` for all batches at once, and repeats a batch
- * that failed for a passing reason.
+ * Concurrent queries are sent in one request. Respects `retry-after` for all batches, and retries transient failures.
  */
 export const layerOpenAi = (options: OpenAiOptions) => Layer.scoped(Embedder, make(options))

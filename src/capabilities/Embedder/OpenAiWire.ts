@@ -1,4 +1,4 @@
-/** OpenAI's `POST /embeddings` on the wire: what is asked, and what of the answer and of failures goes on. */
+/** OpenAI's `POST /embeddings` on the wire: requests, answers and failures. */
 import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,19 +11,19 @@ import type { Answered, StreamingPostError, StreamingPostService } from "../Stre
 export interface Asked {
   readonly model: string
   readonly input: ReadonlyArray<string>
-  /** Left to the model when left out. */
+  /** If omitted, the model decides. */
   readonly dimensions?: number
-  /** Base64 is a third of the bytes and of the work, where the server knows it. */
+  /** Base64 takes a third of the bytes and of the time, if the server supports it. */
   readonly encoding_format: "float" | "base64"
 }
 
-/** The embedding of the text with this place in the request. */
+/** The embedding of the text with this index in the request. */
 export interface Embedding {
   readonly index: number
   readonly embedding: ArrayLike<number>
 }
 
-/** A failure without the request, which holds the key and the texts; `status` is 0 where there was no answer. */
+/** A failure without the request, which contains the key and the texts. `status` is 0 if there was no answer. */
 export type WireFailure =
   | {
       readonly kind: "status"
@@ -34,14 +34,14 @@ export type WireFailure =
   | { readonly kind: "unreachable" | "broken" | "unreadable"; readonly status: 0 }
 
 const unreadable: WireFailure = { kind: "unreadable", status: 0 }
-/** Repeated, it comes whole. */
+/** A retry may succeed. */
 const broken: WireFailure = { kind: "broken", status: 0 }
 const unreachable: WireFailure = { kind: "unreachable", status: 0 }
 
 const isNumbers = (value: unknown): value is ReadonlyArray<number> =>
   Array.isArray(value) && value.every(Predicate.isNumber)
 
-/** Little-endian float32 in base64, or plain numbers: what a server does not know it passes over. */
+/** Little-endian float32 in base64, or plain numbers: servers ignore unknown parameters. */
 const numbersOf = (value: unknown): ArrayLike<number> | null => {
   if (typeof value !== "string") return isNumbers(value) ? value : null
   const bytes = Buffer.from(value, "base64")
@@ -57,7 +57,7 @@ const embeddingOf = (value: unknown): Embedding | null => {
   return Predicate.isNumber(index) && embedding !== null ? { index, embedding } : null
 }
 
-/** Looked at by hand: for thousands of numbers a schema takes longer than the search that needs them. */
+/** Checked by hand: for thousands of numbers a schema takes longer than the search that needs them. */
 const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> => {
   const parsed = Json.parsePiece(text)
   if (Either.isLeft(parsed)) return Effect.fail(broken)
@@ -76,7 +76,7 @@ const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, Wir
 const failed = ({ reason }: StreamingPostError): WireFailure =>
   reason === "Invalid" ? unreadable : unreachable
 
-/** The whole answer, which cannot be longer than what was asked for. */
+/** The whole answer. Its length is limited by the size of the request. */
 const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
   const chunks: Array<Uint8Array> = []
   const next: Effect.Effect<string, WireFailure> = Effect.matchEffect(read, {
@@ -90,7 +90,9 @@ const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
   return next
 }
 
-/** Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`; `timeout` is for each part of the answer. */
+/**
+ * Calls the provider at `baseUrl`, such as `https://api.openai.com/v1`. `timeout` applies to each part of the answer.
+ */
 export const makeAsk = (
   exchange: StreamingPostService,
   baseUrl: string,

@@ -1,4 +1,4 @@
-/** Embedders of other profiles than the current one, each made when it is first asked for. */
+/** Embedders of other profiles, each created on first use. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { Embedder, type EmbedderService, OtherEmbedders } from "../Embedder.ts"
 
-/** A profile that names a provider's model, as `text-embedding-3-small/1536`. */
+/** Parses a profile with a provider's model, such as `text-embedding-3-small/1536`. */
 export const modelOf = (
   profile: string
 ): Option.Option<{ readonly model: string; readonly dimensions: number }> => {
@@ -16,7 +16,7 @@ export const modelOf = (
     : Option.some({ model, dimensions: Number(digits) })
 }
 
-/** `layerOf` gives the layer that makes vectors of a profile, none where the configuration has no such model. */
+/** `layerOf` returns the layer for a profile, or none where the configuration has no such model. */
 export const layerOthers = <R>(
   layerOf: (profile: string) => Option.Option<Layer.Layer<Embedder, never, R>>
 ) =>

@@ -1,4 +1,4 @@
-/** One thing at a time, what is urgent first, and the owners of each priority in turns. */
+/** Runs one effect at a time, urgent ones first. Owners within a priority take turns. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * A turn for each caller, urgent ones before the others. At most `maxWaiting` wait in a priority: past it the owner with the
- * most of them is `refused`. Interruption leaves the queue.
+ * A queue with priorities. At most `maxWaiting` callers wait per priority. Beyond that, the owner with the most waiting
+ * callers is `refused`. Interruption leaves the queue.
  */
 export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
   const queues: Record<Priority, FairQueue<Waiting>> = {
@@ -40,7 +40,7 @@ export const makePriorityQueue = <E>(maxWaiting: number, refused: () => E) => {
       added?.displaced?.item.refuse()
       if (added === null) return resume(Effect.failSync(refused))
       return Effect.sync(() => {
-        // Already begun: the turn came together with the interruption and goes to the next.
+        // The turn was given at the same time as the interruption. It goes to the next caller.
         if (!queue.delete(added.waiter) && begun) give()
       })
     })

@@ -1,6 +1,6 @@
-/** Normalization of embeddings: vectors have length one, so that their product is their cosine. */
+/** Normalization of embeddings: vectors have length one, so that their dot product is their cosine. */
 
-/** `values` scaled to length one, or null when they are no vector: a component that is no number, or all zero. */
+/** `values` scaled to length one, or null when a component is not a finite number, or all are zero. */
 export const toUnit = (values: ArrayLike<number>): Float32Array | null => {
   let squares = 0
   for (let place = 0; place < values.length; place++) squares += (values[place] ?? 0) ** 2

@@ -1,23 +1,26 @@
-/** A passage as evidence: which of its sentences say what a statement says. Linear in its length, made once for all statements. */
+/**
+ * Searches a passage for sentences that support a statement. It is built once per passage, in linear time, and used for
+ * all statements.
+ */
 import { sentencesOf, type Span } from "../../domain/Sentences.ts"
 import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms } from "../../search/Tokenizer.ts"
 import type { CitedPassage } from "../GroundingChecker.ts"
 import { namesHaveCapitals, normal, numbersOf, wordsOf } from "./Facts.ts"
 
-/** UTF-16 units of a passage that are looked at. */
+/** Maximum number of UTF-16 units of a passage that are examined. */
 const maxLength = 64_000
-/** Sentences that say something together. */
+/** Number of adjacent sentences that are evaluated together. */
 const windowSize = 3
 
 interface Sentence extends Span {
   readonly text: string
 }
 
-/** What a statement finds in a passage. */
+/** The best match of a statement in a passage. */
 export interface Found {
   readonly evidence: Evidence
-  /** Weight of what the best sentences have of the statement. */
+  /** Weight of the statement's terms in the best sentences. */
   readonly weight: number
   readonly matched: ReadonlySet<string>
   /** The best sentences, in order. */
@@ -37,7 +40,7 @@ const scripts = [
 ]
 const countOf = (text: string, script: RegExp): number => text.match(script)?.length ?? 0
 
-/** The place of the script that most letters of a text are of. */
+/** The index of the script that most letters of a text belong to. */
 export const scriptOf = (text: string): number => {
   const counts = scripts.map((script) => countOf(text, script))
   return counts.indexOf(Math.max(...counts))
@@ -53,19 +56,19 @@ export class Evidence {
   readonly isEnglish: boolean | undefined
   /** Chinese or Japanese. */
   readonly isUnspaced: boolean
-  /** Whether capitals tell names in this text. */
+  /** Whether capital letters indicate names in this text. */
   readonly capitals: boolean
-  /** All of it, and what its title says. */
+  /** The numbers of the passage and its title. */
   readonly numbers: ReadonlySet<string>
   readonly words: ReadonlySet<string>
   readonly titleTerms: ReadonlySet<string>
   readonly titleNumbers: ReadonlySet<string>
   readonly titleWords: ReadonlySet<string>
   readonly folded: string
-  /** Beginnings of its words. */
+  /** Prefixes of its words. */
   private readonly beginnings: ReadonlySet<string>
   private readonly sentences: ReadonlyArray<Sentence>
-  /** By term: the sentences that have it. */
+  /** By term: the indexes of the sentences that contain it. */
   private readonly places = new Map<string, Array<number>>()
 
   constructor(passage: CitedPassage) {
@@ -98,23 +101,23 @@ export class Evidence {
     }
   }
 
-  /** The words of a text that count, as this passage's language has them. */
+  /** The terms of a text, in the language of this passage. */
   termsOf(text: string): ReadonlyArray<string> {
     return this.isEnglish === false ? pieces(text, { english: false }) : terms(text)
   }
 
-  /** Whether a word of the passage or its title begins alike. */
+  /** Whether a word of the passage or its title has the same prefix. */
   resembles(word: string): boolean {
     return this.beginnings.has(beginning(word))
   }
 
-  /** What a term tells: the fewer sentences have it, the more. */
+  /** Weight of a term: higher if fewer sentences contain it. */
   weightOf(term: string): number {
     const having = this.places.get(term)?.length ?? 0.5
     return Math.log(1 + this.sentences.length / having)
   }
 
-  /** The few sentences that have most of `claim`. */
+  /** The few sentences that contain most of `claim`. */
   find(claim: ReadonlySet<string>): Found {
     const weights = new Float64Array(this.sentences.length)
     for (const term of claim) {
@@ -141,7 +144,7 @@ export class Evidence {
     return { evidence: this, weight: weights[best] ?? 0, matched, sentences: shown }
   }
 
-  /** The passage's own words from the first of these sentences to the last. */
+  /** The text of the passage from the first of these sentences to the last. */
   span(sentences: ReadonlyArray<Sentence>): string | null {
     const first = sentences[0]
     const last = sentences.at(-1)
@@ -149,6 +152,6 @@ export class Evidence {
   }
 }
 
-/** What is left of a text where letters and digits alone count. */
+/** Reduces a text to its letters and digits. */
 export const folded = (text: string): string =>
   ` ${Array.from(text.toLowerCase().matchAll(/[\p{L}\p{N}\p{M}]+/gu), ([found]) => found).join(" ")} `

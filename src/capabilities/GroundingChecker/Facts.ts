@@ -2,7 +2,7 @@
 
 const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/u))
 
-/** Two to twelve in words; "one" says too much else. */
+/** "Two" to "twelve" in words. "One" has too many other meanings. */
 const numberWords = new Map(
   [
     "two three four five six seven eight nine ten eleven twelve",
@@ -21,7 +21,7 @@ const plainNumber = (digits: string, fraction = ""): string => {
   return end === 0 ? whole : `${whole}.${fraction.slice(0, end)}`
 }
 
-/** How a number can be meant: `1.000` is a thousand, or one. */
+/** The possible meanings of a number: `1.000` is a thousand, or one. */
 const formsOf = (written: string): ReadonlyArray<string> => {
   const groups = written.split(/[.,'’\u00a0\u202f]/u)
   const [first = "", ...others] = groups
@@ -35,19 +35,19 @@ const formsOf = (written: string): ReadonlyArray<string> => {
   return /[.,]/u.test(written) ? [...grouped, plainNumber(first, last)] : grouped
 }
 
-/** Digits of any script as those of ASCII, and one form of what looks alike. */
+/** Normalizes the digits of any script to ASCII, and similar-looking characters to one form. */
 export const normal = (text: string): string => {
   const plain = text.replaceAll(/(\p{M}{8})\p{M}+/gu, "$1").normalize("NFKC")
   return plain.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0
-    // Each script has its ten digits in a row.
+    // Each script has its ten digits in sequence.
     for (let value = 0; value < 10; value++)
       if (value === 9 || !/\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) return String(value % 10)
     return digit
   })
 }
 
-/** Each number with the ways in which it can be meant. */
+/** Each number with its possible meanings. */
 export const numbersOf = (text: string): ReadonlyArray<ReadonlyArray<string>> => [
   ...Array.from(text.matchAll(number), ([written]) => formsOf(written)),
   ...Array.from(text.toLowerCase().matchAll(/\p{L}+/gu), ([word]) => numberWords.get(word)).flatMap(
@@ -55,7 +55,7 @@ export const numbersOf = (text: string): ReadonlyArray<ReadonlyArray<string>> =>
   )
 ]
 
-/** A run of letters and digits; scripts that are written without spaces have none. */
+/** A run of letters and digits. Scripts without spaces have none. */
 const word =
   /(?:(?![\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])[\p{L}\p{N}\p{M}_])+/gu
 
@@ -66,10 +66,10 @@ export const wordsOf = (text: string): ReadonlySet<string> =>
 const isMixed = (found: string): boolean => /\p{Ll}\p{Lu}|\p{Lu}{2}|_|\p{L}\p{N}|\p{N}\p{L}/u.test(found)
 const isCapital = (found: string): boolean => /^\p{Lu}/u.test(found)
 
-/** Share of words with a capital from which capitals tell nothing, as in German. */
+/** Share of capitalised words above which capitals do not indicate names, as in German. */
 const capitalShare = 0.22
 
-/** Whether the words of a text that begin with a capital are names; the first of a sentence tells nothing. */
+/** Whether capitalised words of a text are names. The first word of a sentence is ignored. */
 export const namesHaveCapitals = (text: string): boolean => {
   let capitals = 0
   let all = 0
@@ -85,7 +85,7 @@ export const namesHaveCapitals = (text: string): boolean => {
   return capitals <= all * capitalShare
 }
 
-/** Names and identifiers, lower case: words with a capital inside of a sentence, and words that no language has. */
+/** Names and identifiers, lower case: capitalised words within a sentence, and words that are not of any language. */
 export const namesOf = (
   sentence: string,
   { capitals }: { readonly capitals: boolean }
@@ -99,7 +99,7 @@ export const namesOf = (
   return names
 }
 
-/** What stands between quotation marks and is more than a word, or between backticks. */
+/** Text between quotation marks that is more than a word, or text between backticks. */
 export const quotationsOf = (text: string): ReadonlyArray<string> =>
   Array.from(
     text.matchAll(/["“„«]([^"“”„«»\n]{6,300})["”“»]|`([^`\n]{2,300})`/gu),
@@ -112,27 +112,27 @@ const denying = listed(
     "pas jamais aucun aucune rien nunca ningún ninguna ninguno jamás tampoco " +
     "non mai nessun nessuno nessuna não nenhum nenhuma niet geen nooit " +
     "не нет никогда ни нельзя nie nigdy değil yok لا لم لن ليس δεν μην " +
-    // What is forbidden is not to be done.
+    // Prohibitions count as negations.
     "prohibited forbidden banned verboten untersagt interdit interdite interdits interdites prohibido prohibida " +
     "prohibidos prohibidas vietato vietata vietati vietate proibido proibida proibidos proibidas verboden " +
     "запрещено запрещён запрещена запрещены zabroniony zabroniona zabronione wzbroniony wzbronione yasak yasaktır ممنوع"
 )
 const denyingPiece = /n['’]t\b|\bfree (?:of|from)\b(?! charge)|[不没沒无無未]|禁止|ない|ません|않|없|못하/u
 
-/** What stands after it alone is missing; the rest of the sentence is affirmed. */
+/** They negate only what follows them, not the rest of the sentence. */
 const lacking = listed("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
-/** Words after it, of which the first that is no article is missing. */
+/** Number of following words among which the first that is not an article is negated. */
 const lackedWords = 3
 const isArticle = (found: string): boolean => found.length < 4
 
-/** Whether a sentence or a part of it denies something. */
+/** Whether a sentence or a clause contains a negation. */
 export const denies = (text: string): boolean => {
   if (denyingPiece.test(text)) return true
   for (const [found] of text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu)) if (denying.has(found)) return true
   return false
 }
 
-/** What a text says is missing: the word after each "without". */
+/** The words that a text says are missing: the word after each "without". */
 export const lackedIn = (text: string): ReadonlyArray<string> => {
   const words = Array.from(text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu), ([found]) => found)
   return words.flatMap((found, at) => {
@@ -143,7 +143,7 @@ export const lackedIn = (text: string): ReadonlyArray<string> => {
   })
 }
 
-/** What a sentence says one after the other. */
+/** The clauses of a sentence. */
 export const clausesOf = (sentence: string): ReadonlyArray<string> =>
   sentence
     .split(/[,;:()–—、，；：]|\b(?:but|aber|sondern|mais|pero|ma|mas|maar|except|unless)\b/iu)

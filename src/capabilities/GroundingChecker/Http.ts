@@ -1,7 +1,7 @@
 /**
- * Any service with a `/check-grounding` interface, one POST for each statement: `{ answerCandidate, facts: [{ factText,
- * attributes }], groundingSpec }` in, `{ supportScore, citedChunks: [{ chunkText, source }] }` out. What it does not tell,
- * words do.
+ * Any service with a `/check-grounding` endpoint, with one POST per statement. Request: `{ answerCandidate, facts: [{
+ * factText, attributes }], groundingSpec }`. Answer: `{ supportScore, citedChunks: [{ chunkText, source }] }`. Where
+ * the service gives no result, word overlap is used.
  */
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -15,15 +15,15 @@ import { OutboundHttp } from "../OutboundHttp.ts"
 import * as Words from "./Words.ts"
 
 export interface HttpOptions {
-  /** The whole address, such as `https://grounding.example.com/v1/check-grounding`. */
+  /** The full address, such as `https://grounding.example.com/v1/check-grounding`. */
   readonly url: string
-  /** Sent as a bearer token; none for a server of one's own. */
+  /** Sent as a bearer token. Optional, for a server without authentication. */
   readonly apiKey?: Redacted.Redacted | undefined
-  /** For all statements of a reply together; 5 seconds by default. */
+  /** Time-out for all statements of a reply together; default: 5 seconds. */
   readonly timeout?: Duration.DurationInput
 }
 
-/** Scores from which a statement is supported, and from which some of it is. */
+/** Minimum scores of a fully, and of a partly supported statement. */
 const wholeScore = 0.75
 const partScore = 0.4
 const requestsAtOnce = 4
@@ -54,7 +54,7 @@ const bodyOf = ({ passages, text }: Claim): string =>
 
 const verdictOf = ({ passages }: Claim, words: Verdict, answer: typeof Answer.Type): Verdict => {
   const spans = new Map(words.spans.map(({ index, text }) => [index, text]))
-  // Its word on where something stands counts where it stands there; the best comes first.
+  // A cited chunk counts only if it is in the passage. The best comes first.
   for (const { chunkText } of answer.citedChunks.toReversed()) {
     const passage = passages.find(({ text }) => chunkText !== "" && text.includes(chunkText))
     if (passage !== undefined) spans.set(passage.index, chunkText)
@@ -67,7 +67,7 @@ const verdictOf = ({ passages }: Claim, words: Verdict, answer: typeof Answer.Ty
   }
 }
 
-/** Asks about one statement; fails in words that tell nothing of the address and the key. */
+/** Checks one statement. Error messages contain neither the address nor the key. */
 const makeAsk = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
   Effect.map(
     OutboundHttp,
@@ -102,7 +102,7 @@ const makeAsk = ({ apiKey, timeout = "5 seconds", url }: HttpOptions) =>
         )
   )
 
-/** Whether the service answers, asked about one sentence of our own. */
+/** Checks that the service answers, with a sentence of our own. */
 export const probe = (
   options: HttpOptions
 ): Effect.Effect<void, { readonly message: string }, OutboundHttp> =>
@@ -145,6 +145,6 @@ const make = (options: HttpOptions) =>
     return GroundingChecker.of({ name: "http", check })
   })
 
-/** A service that fails is not waited for longer than `timeout`; the reply is then checked by words. */
+/** If the service does not answer within `timeout`, the reply is checked by word overlap. */
 export const layerHttp = (options: HttpOptions): Layer.Layer<GroundingChecker, never, OutboundHttp> =>
   Layer.effect(GroundingChecker, make(options))

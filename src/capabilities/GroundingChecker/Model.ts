@@ -1,4 +1,7 @@
-/** Asks the language model whether its own statements hold, in one request for a reply. What it does not tell, words do. */
+/**
+ * Asks the language model whether the reply's statements are supported, in one request per reply. Where the model gives
+ * no result, word overlap is used.
+ */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -13,11 +16,11 @@ import { type ModelError, ModelRuntime, type ModelPart } from "../ModelRuntime.t
 import * as Words from "./Words.ts"
 
 export interface ModelOptions {
-  /** For the whole answer; 15 seconds by default. */
+  /** Time-out of the whole answer; default: 15 seconds. */
   readonly timeout?: Duration.DurationInput
 }
 
-/** UTF-16 units of one passage that the model is shown, and of its answer that are read. */
+/** Maximum number of UTF-16 units of a passage in the prompt, and of the answer. */
 const maxPassageLength = 12_000
 const maxAnswerLength = 65_536
 
@@ -101,7 +104,7 @@ const gathered = (reply: Reply, part: ModelPart): Reply => {
   return reply
 }
 
-/** Models put their JSON into a fence, or say something before it. */
+/** Models may put their JSON into a code fence, or write text before it. */
 const jsonOf = (text: string): string => text.slice(text.indexOf("["), text.lastIndexOf("]") + 1)
 
 const make = ({ timeout = "15 seconds" }: ModelOptions) =>
@@ -115,7 +118,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
         })
       )
 
-    /** Of a call that did not tell what it used. */
+    /** For a call without reported usage. */
     const unpriced: Bill = {
       model: runtime.billedAs?.(null) ?? runtime.defaultModel,
       inputTokens: 0,

@@ -1,6 +1,7 @@
 /**
- * The default: compares each statement with the sentences that it cites, by words. A number, a name or a quotation that they
- * do not have speaks against it, and so does a denial that they do not share. No model, no network; linear in the texts.
+ * The default: compares each statement with the cited sentences, by words. Numbers, names and quotations that the
+ * sentences lack count against it, and so does a different negation. It needs no model and no network, and takes linear
+ * time.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,19 +16,22 @@ import {
 import { Evidence, folded, type Found, scriptOf } from "./Evidence.ts"
 import { clausesOf, denies, lackedIn, namesOf, normal, numbersOf, quotationsOf, wordsOf } from "./Facts.ts"
 
-/** UTF-16 units of a statement that are looked at. */
+/** Maximum number of UTF-16 units of a statement that are examined. */
 const maxClaimLength = 2_000
-/** Share of a statement's words, by what they tell, from which the sentences say it, and say some of it. */
+/** Minimum weighted share of a statement's words in the sentences, for full and for partial support. */
 const shares = { whole: 0.58, part: 0.32 } as const
-/** Scripts without spaces are compared by pairs of characters, of which a sentence put otherwise keeps fewer. */
+/** For scripts without spaces, which are compared by pairs of characters. A paraphrase keeps fewer of them. */
 const unspacedShares = { whole: 0.36, part: 0.18 } as const
-/** From this share on, a denial on one side alone contradicts. */
+/** Minimum share from which a negation on one side only is a contradiction. */
 const sameSubjectShare = 0.45
 
-/** Nothing can be told. */
+/** The check is not possible. */
 export const unknown: Verdict = { supported: null, spans: [], reasons: [] }
 
-/** How grave it is that passages lack something: 0 has it near, 1 has it elsewhere, 2 does not have it. */
+/**
+ * Severity of items that passages lack: 0 if they are near, 1 if they are elsewhere in a passage, 2 if they are
+ * missing.
+ */
 const lack = (
   found: ReadonlyArray<Found>,
   near: (one: Found) => boolean,
@@ -52,10 +56,10 @@ interface Clause {
   readonly sentence: string
 }
 
-/** What a part of a sentence has to add to better ones, as a share of the best, to count. */
+/** Minimum share of the best clause's weight that a further clause has to add. */
 const addedShare = 0.35
 
-/** The parts of the sentences that the statement is made of: the best, and those that add what better ones do not have. */
+/** The clauses that support the statement: the best, and those that add terms the better ones do not have. */
 const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Clause> => {
   const clauses = sentences
     .flatMap((sentence) => clausesOf(sentence.text).map((text) => ({ sentence: sentence.text, text })))
@@ -66,26 +70,26 @@ const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Cl
   const weightOf = (terms: ReadonlyArray<string>) =>
     terms.reduce((sum, term) => sum + evidence.weightOf(term), 0)
   const ranked = clauses.toSorted((one, other) => weightOf(other.terms) - weightOf(one.terms))
-  const least = weightOf(ranked[0]?.terms ?? []) * addedShare
+  const minAddedWeight = weightOf(ranked[0]?.terms ?? []) * addedShare
   const covered = new Set<string>()
   const chosen: Array<Clause> = []
   for (const { sentence, terms, text } of ranked) {
     const added = terms.filter((term) => !covered.has(term))
-    if (added.length === 0 || weightOf(added) < least) continue
+    if (added.length === 0 || weightOf(added) < minAddedWeight) continue
     for (const term of added) covered.add(term)
     chosen.push({ sentence, text })
   }
   return chosen
 }
 
-/** Whether one text is said to be without what the other has. */
+/** Whether one text says that something is missing which the other has. */
 const lacks = (evidence: Evidence, lacking: string, having: string): boolean => {
   const missing = lackedIn(lacking)
   if (missing.length === 0 || denies(having) || lackedIn(having).length > 0) return false
   return missing.some((word) => sharesTerm(evidence, word, having))
 }
 
-/** A denial has to be in the same sentences, and nothing of what is affirmed may be denied, or missing. */
+/** Contradicted if a negation is not in the same sentences, or if something affirmed is negated or missing there. */
 const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evidence): boolean => {
   if (clauses.some(({ text }) => lacks(evidence, text, claim))) return true
   const sentences = clauses.map(({ sentence }) => sentence).join(" ")
@@ -132,11 +136,11 @@ const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Ver
       (one) => has(one.evidence.words, name)
     )
   )
-  // Where every noun has a capital, one that the passages do not have may be another word for the same.
+  // Where every noun is capitalised, an unknown one may be a synonym instead of a name.
   const strangeNoun =
     !evidence.capitals &&
     namesOf(claim, { capitals: true }).some((noun) => !found.some((one) => one.evidence.resembles(noun)))
-  // A part of a sentence may lack what denies it.
+  // A verbatim clause may still lack the negation around it.
   const isVerbatim = found.some(({ sentences }) =>
     sentences.some(({ text }) => folded(text).includes(folded(claim)) && denies(text) === denies(claim))
   )
@@ -162,7 +166,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Ver
   return { supported: isDenied ? "no" : isWhole ? "yes" : "partly", spans, reasons }
 }
 
-/** The verdicts on claims, which share what was found out about their passages. */
+/** Checks claims, and shares the analysis of their passages. */
 export class WordChecker {
   private readonly known = new Map<CitedPassage, Evidence>()
 
@@ -187,7 +191,7 @@ export class WordChecker {
         evidence.script === script &&
         (english === undefined || evidence.isEnglish === undefined || evidence.isEnglish === english)
     )
-    // Words of two languages cannot be compared.
+    // Words of different languages cannot be compared.
     if (alike.length === 0) return unknown
     const found = alike.map((evidence) => evidence.find(new Set(evidence.termsOf(claim))))
     const best = found.reduce((one, other) => (other.weight > one.weight ? other : one))
@@ -195,10 +199,10 @@ export class WordChecker {
   }
 }
 
-/** Statements that are checked at one go before others get a turn. */
+/** Number of statements that are checked before yielding to other work. */
 const together = 4
 
-/** What words tell of claims. */
+/** Checks claims by word overlap. */
 export const check = Effect.fn("GroundingChecker.words")(function* (claims: ReadonlyArray<Claim>) {
   const checker = new WordChecker()
   const verdicts: Array<Verdict> = []

@@ -1,7 +1,7 @@
 /**
- * {@link IdentityProvider} by OpenID Connect: code flow with PKCE, state and nonce. The protocol is `oauth4webapi`'s, which has no
- * dependencies, takes its cryptography from Node, and lets every request go through {@link OutboundHttp}. (`openid-client`
- * is a wrapper around it that brings `jose` along, and we allow no package with cryptography of its own.)
+ * {@link IdentityProvider} by OpenID Connect: code flow with PKCE, state and nonce. It uses `oauth4webapi`, which has
+ * no dependencies, uses Node's cryptography, and allows every request to go through {@link OutboundHttp}.
+ * (`openid-client` wraps it and adds `jose`; packages with their own cryptography are not allowed.)
  */
 import * as Cache from "effect/Cache"
 import * as Clock from "effect/Clock"
@@ -23,19 +23,19 @@ import {
 } from "../IdentityProvider.ts"
 import { OutboundHttp } from "../OutboundHttp.ts"
 
-/** Of each answer: discovery, keys, tokens, userinfo. */
+/** Maximum size of each answer: discovery, keys, tokens, userinfo. */
 const maxBytes = 256 * 1_024
 const timeout = Duration.seconds(10)
-/** Clocks may differ by so much. */
+/** Maximum clock difference. */
 const skewSeconds = 60
-/** Descriptions of providers that are kept, and for how long. Keys are kept for five minutes at most. */
+/** Cache of provider metadata. Keys are cached for at most five minutes. */
 const described = { capacity: 256, timeToLive: Duration.minutes(10), failureTimeToLive: Duration.seconds(5) }
 const maxGroups = 1_000
 const maxSubjectCharacters = 255
 
 const invalid = (message: string) => new IdentityProviderError({ reason: "Invalid", message })
 
-/** The library's messages are fixed sentences; what it saw stands in the cause, which stays here. */
+/** The library's messages are constant. The data is in the cause, which is not passed on. */
 const failed = (thrown: unknown): IdentityProviderError => {
   if (thrown instanceof IdentityProviderError) return thrown
   if (thrown instanceof Oauth.AuthorizationResponseError) {
@@ -47,7 +47,7 @@ const failed = (thrown: unknown): IdentityProviderError => {
   return invalid(isError(thrown) ? thrown.message : "The provider's answer could not be read.")
 }
 
-/** Providers speak https; one on this machine, which the address rules have to allow, need not. */
+/** Providers must use https, except one on this machine, which the address rules must allow. */
 const isLocal = ({ hostname }: URL) =>
   hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
 
@@ -64,7 +64,7 @@ const isTrue = (value: unknown) => value === true || value === "true"
 const make = Effect.gen(function* () {
   const http = yield* OutboundHttp
 
-  /** The library's way out, in the fiber's own context, so that limits count for its tenant. */
+  /** Sends the library's requests in the fiber's context, so that limits count for its tenant. */
   const optionsFor = (issuer: URL, signal: AbortSignal, runtime: Runtime.Runtime<never>) => ({
     signal,
     [Oauth.allowInsecureRequests]: isLocal(issuer) && issuer.protocol === "http:",
@@ -96,7 +96,7 @@ const make = Effect.gen(function* () {
         throw exit.cause._tag === "Fail" ? exit.cause.error : invalid("The request was interrupted.")
       }
       const { body, headers, status } = exit.value
-      // A response of these has no body, and the constructor refuses one.
+      // These responses have no body, and the constructor refuses one.
       const empty = status === 204 || status === 205 || status === 304
       return new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, status), headers })
     }
@@ -138,7 +138,7 @@ const make = Effect.gen(function* () {
       verifier: Oauth.generateRandomCodeVerifier()
     }
     const challenge = yield* Effect.promise(() => Oauth.calculatePKCECodeChallenge(flow.verifier))
-    // Some providers tell groups only when they are asked for by this name.
+    // Some providers return groups only with this scope.
     const groups = client.groupsClaim !== null && server.scopes_supported?.includes("groups") === true
     const url = new URL(page)
     for (const [name, value] of Object.entries({
@@ -200,7 +200,7 @@ const make = Effect.gen(function* () {
             codeOf(thrown) === Oauth.KEY_SELECTION ? false : Promise.reject(failed(thrown))
         )
       )
-    // The library keeps keys by the object that describes the provider: another one asks for them anew.
+    // The library caches keys by the metadata object. A new object makes it fetch them again.
     if (!(yield* verified(server)) && !(yield* verified({ ...server }))) {
       return yield* invalid("The id token is signed with a key that the provider does not list.")
     }

@@ -1,7 +1,6 @@
 /**
  * Jobs in the table `queue_jobs`, on either engine. Enqueueing joins the caller's transaction. Workers of this process
- * are woken directly, those of others by NOTIFY when the transaction commits; a worker also looks by itself at least
- * every five seconds.
+ * are woken directly, those of others by NOTIFY on commit. A worker also polls at least every five seconds.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Effect from "effect/Effect"
@@ -26,7 +25,7 @@ const make = (options: TableOptions) =>
     const rows = makeRows(sql)
     const policyOf = (queue: QueueName): QueuePolicy => (options.policies ?? policies)[queue]
     const local = new Set<{ readonly queue: QueueName; readonly wake: Effect.Effect<void> }>()
-    // Within a transaction this comes too soon and does no harm: its commit brings the notification.
+    // Within a transaction this is too early, but harmless: the commit sends the notification.
     const wakeLocal = (queue: QueueName) =>
       Effect.forEach(local, (worker) => (worker.queue === queue ? worker.wake : Effect.void), {
         discard: true
@@ -52,7 +51,7 @@ const make = (options: TableOptions) =>
           )
           yield* Effect.forkScoped(wakeUps.run(wake))
           yield* sql.listen(channel).pipe(
-            // The empty one says that listening has begun: what was enqueued before that may not have been heard.
+            // The empty name means that listening has begun. Earlier notifications may have been missed.
             Stream.runForEach((name) => (name === queue || name === "" ? wakeUps.announced : Effect.void)),
             Effect.retry(Schedule.spaced("1 second")),
             Effect.forkScoped
@@ -69,8 +68,8 @@ export const layerTableWith = (options: TableOptions): Layer.Layer<JobQueue, nev
 export const layerTable: Layer.Layer<JobQueue, never, PgClient.PgClient> = layerTableWith({})
 
 /**
- * Jobs of a later time than now, and those put off for longer than any of ours is, which would wait because the clock was
- * set back meanwhile: they are due.
+ * Makes jobs due whose time is later than possible because the clock was set back: created in the future, or delayed
+ * for longer than the maximum.
  */
 const catchUp = (sql: PgClient.PgClient) => sql`
   update queue_jobs set run_at = clock_timestamp()
@@ -78,8 +77,8 @@ const catchUp = (sql: PgClient.PgClient) => sql`
     and (created_at > clock_timestamp() or run_at > clock_timestamp() + interval '61 minutes')`
 
 /**
- * Takes every running job from its worker, so that the next claim goes on with it at once. Only for a store that one
- * process holds alone, when it starts: all earlier workers have died with their process, and the clock may have been set.
+ * Ends the leases of all running jobs, so that the next claim gets them at once. Only for a store used by a single
+ * process, at its start: all earlier workers have died, and the clock may have been set.
  */
 export const expireLeases = Effect.flatMap(PgClient.PgClient, (sql) =>
   sql`update queue_jobs set lease_until = clock_timestamp() - interval '1 second' where state = 'active'`.pipe(

@@ -1,6 +1,6 @@
 /**
- * API keys in PostgreSQL. A key that was found is remembered for half a second, counted from before the query, so that a
- * revocation elsewhere holds within one second here; what was not found is asked for again every time.
+ * API keys in PostgreSQL. A found key is cached for half a second, counted from before the query, so that a revocation
+ * by another process takes effect within one second. Unknown keys are not cached.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -20,11 +20,11 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
 
-/** Milliseconds that a found key is remembered. */
+/** Milliseconds for which a found key is cached. */
 const remembered = 500
-/** Keys that are remembered; the one remembered longest makes room. */
+/** Maximum number of cached keys. The oldest entry is evicted. */
 const capacity = 10_000
-/** Longer than any secret we make: not worth a query. */
+/** Longer than any generated secret, so no query is needed. */
 const maxSecretCharacters = 200
 
 const Row = Schema.Struct({
@@ -37,9 +37,9 @@ const Row = Schema.Struct({
   allowedOrigins: Schema.Array(Schema.String),
   publicApi: Schema.Boolean,
   rateLimit: Schema.NullOr(RateLimit),
-  /** Milliseconds until it expires. */
+  /** Milliseconds until the key expires. */
   remaining: Schema.NullOr(Schema.Number),
-  /** Its last use was noted more than a minute ago. */
+  /** Whether its last use was recorded more than a minute ago. */
   noteUse: Schema.Boolean
 })
 
@@ -54,7 +54,7 @@ const touches = (touched: Touched, key: LiveKey): boolean => {
   return key.tenantId === touched.tenantId
 }
 
-/** Found keys by fingerprint. `epoch` tells a look-up that began before an invalidation not to remember its result. */
+/** Found keys by fingerprint. `epoch` prevents caching the result of a look-up that began before an invalidation. */
 class Remembered {
   private readonly entries = new Map<string, Entry>()
   epoch = 0
@@ -88,7 +88,7 @@ type NotedKey = Pick<LiveKey, "tenantId" | "keyId">
 const toJson = (keys: Iterable<NotedKey>) =>
   JSON.stringify(Array.from(keys, ({ keyId, tenantId }) => [tenantId, keyId]))
 
-/** Notes when keys were last used, beside the requests that use them; under pressure a note is dropped. */
+/** Records the last use of keys in the background. Under load, records are dropped. */
 const makeNotes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const used = yield* Queue.dropping<NotedKey>(1_000)
@@ -107,7 +107,7 @@ const makeNotes = Effect.gen(function* () {
     Effect.flatMap(write),
     Effect.catchAllCause((cause) => Effect.logWarning("The last use of API keys was not noted.", cause)),
     Effect.forever,
-    // A request's span must not become the parent of what outlives it.
+    // The span of a request must not be the parent of work that outlives it.
     Effect.withTracerEnabled(false),
     Effect.forkScoped
   )

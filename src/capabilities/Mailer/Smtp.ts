@@ -1,4 +1,4 @@
-/** {@link Mailer} by SMTP: a connection for each mail, TLS where the server offers it. */
+/** {@link Mailer} by SMTP: one connection per mail, with TLS if the server offers it. */
 import { createTransport } from "nodemailer"
 import type SMTPTransport from "nodemailer/lib/smtp-transport"
 import * as Effect from "effect/Effect"
@@ -15,12 +15,12 @@ export interface SmtpOptions {
   readonly from: string
 }
 
-/** Of a mail, from the first byte to the server's answer. */
+/** Time-out of a mail, from the first byte to the server's answer. */
 const deadline = "20 seconds"
-/** Mails on their way at the same time. */
+/** Maximum number of mails that are sent concurrently. */
 const maxConnections = 4
 
-/** The kinds of failure that nodemailer knows; what else it says may carry addresses. */
+/** Error codes of nodemailer. Its messages may contain addresses. */
 const codeOf = (cause: unknown): string =>
   Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && /^E[A-Z]+$/u.test(cause.code)
     ? cause.code
@@ -39,7 +39,7 @@ const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
     ? undefined
     : { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) }
 
-/** Only host, port and account are used: other options of a URL (a proxy, a log) are not passed on. */
+/** Only host, port and account are used. Other options in the URL (a proxy, a log) are ignored. */
 const transportOf = (url: URL) =>
   createTransport({
     host: url.hostname.replace(/^\[|\]$/gu, ""),
@@ -54,10 +54,10 @@ const transportOf = (url: URL) =>
     disableUrlAccess: true
   })
 
-/** The name that the server gave the mail, where it says so: its provider's events use that one. */
+/** The server's id for the mail, if it reports one. Its provider's events use that id. */
 const queuedAs = (response: string): string | undefined => /\bqueued as ([\w-]{1,200})/iu.exec(response)?.[1]
 
-/** Whether the server lets us in; sends nothing. */
+/** Checks that the server accepts the login. Sends nothing. */
 export const verify = (url: Redacted.Redacted) =>
   Effect.acquireUseRelease(
     Effect.sync(() => transportOf(new URL(Redacted.value(url)))),

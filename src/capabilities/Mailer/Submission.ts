@@ -1,4 +1,4 @@
-/** {@link MailSubmission} by SMTP: a connection for each mail, to an address that may be connected to. */
+/** {@link MailSubmission} by SMTP: one connection per mail, to an allowed address. */
 import type MailComposer from "nodemailer/lib/mail-composer"
 import type SMTPConnection from "nodemailer/lib/smtp-connection"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import { type MailLogin, MailSubmission, SubmissionError, type SubmittedMail } f
 import { OutboundAddresses, type OutboundHttpError } from "../OutboundHttp.ts"
 import { timeoutsMs } from "./Timeouts.ts"
 
-/** Of a mail, from the look-up of the server to its answer. */
+/** Time-out of a mail, from the server's look-up to its answer. */
 const deadline = "20 seconds"
 
 const refused = (message: string, retryable: boolean) =>
@@ -28,14 +28,14 @@ const unreachable = ({ reason }: OutboundHttpError) =>
     ? refused("The mail server has an address that this service may not connect to.", false)
     : refused("The mail server could not be found.", true)
 
-/** What the server answered: 5xx is for good, 4xx for now. */
+/** The server's answer: 5xx is permanent, 4xx transient. */
 const answered = (cause: unknown): SubmissionError | null => {
   if (!Predicate.hasProperty(cause, "responseCode") || typeof cause.responseCode !== "number") return null
   const { responseCode: status } = cause
   return status < 400 ? null : refused(`The mail server refused it (${status}).`, status < 500)
 }
 
-/** Nothing of the mail has been said. What the server has of the kinds that do not pass by themselves stays. */
+/** Errors before any of the mail was sent. Permanent errors of the server stay permanent. */
 const early = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
   if (code === "EAUTH") return answered(cause) ?? refused("The mail server does not let the user in.", false)
@@ -70,7 +70,7 @@ const composed = (Composer: typeof MailComposer, mail: SubmittedMail) =>
       .build()
   )
 
-/** Read only once the server has asked for the message. */
+/** The stream is read only when the server has asked for the message. */
 const watched = (message: Buffer, begin: () => void) =>
   Readable.from(
     (function* () {
@@ -80,7 +80,7 @@ const watched = (message: Buffer, begin: () => void) =>
     { objectMode: false }
   )
 
-/** One step of a connection, which an error that belongs to no step ends, too. */
+/** Runs one step of a connection. An error that belongs to no step also ends it. */
 const step = (
   connection: SMTPConnection,
   failed: (cause: unknown) => SubmissionError,
@@ -101,7 +101,7 @@ const step = (
 const make = Effect.gen(function* () {
   const addresses = yield* OutboundAddresses
 
-  /** Logged in; closed with the scope. */
+  /** A logged-in connection, closed with the scope. */
   const opened = Effect.fn("MailSubmission.opened")(function* ({
     host,
     password,
@@ -117,14 +117,14 @@ const make = Effect.gen(function* () {
           host: found.addresses[0],
           port,
           secure,
-          // A server of the operator's own network may do without.
+          // A server in the operator's own network need not support TLS.
           requireTLS: !secure && !found.internal,
           ...(isIP(host) === 0 ? { servername: host, tls: { servername: host } } : {}),
           connectionTimeout: timeoutsMs.connection,
           greetingTimeout: timeoutsMs.greeting,
           socketTimeout: timeoutsMs.socket
         })
-        // One that comes after its step has nobody to tell.
+        // An error after its step has no listener, which would end the process.
         made.on("error", () => {})
         return made
       }),

@@ -43,11 +43,11 @@ const userPart = (part: Prompt.UserMessagePart): AiSdkUserPart =>
         ...(part.fileName === undefined ? {} : { filename: part.fileName })
       }
 
-/** It is JSON as it came from the SDK, and goes back to it. */
+/** The value is JSON from the SDK, and is returned to it. */
 const isProviderOptions = (value: unknown): value is AiSdkProviderOptions =>
   isObject(value) && Object.values(value).every(isObject)
 
-/** Thoughts of other runtimes are left out: this model's provider could not read them. */
+/** Reasoning of other runtimes is omitted, because this model's provider cannot read it. */
 const thought = ({ options: { aiSdk }, text }: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
   if (aiSdk === undefined) return []
   return [{ type: "reasoning", text, ...(isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {}) }]
@@ -106,11 +106,11 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   "tool-calls": "tool-calls"
 }
 
-/** The second version says a word, the third an object with it. */
+/** A string in the second version, an object in the third. */
 const reasonOf = (reason: unknown): FinishReason =>
   reasons[String(isObject(reason) ? reason.unified : reason)] ?? "other"
 
-/** The second version has numbers, the third has objects of them. */
+/** Numbers in the second version, objects in the third. */
 const usageIn = (usage: unknown) => {
   const { cachedInputTokens, inputTokens, outputTokens, reasoningTokens }: WireObject = isObject(usage)
     ? usage
@@ -123,10 +123,10 @@ const usageIn = (usage: unknown) => {
   }
 }
 
-/** Characters of an error's body that are looked at for its code. */
+/** Maximum number of characters of an error body that are searched for its code. */
 const maxErrorBody = 16 * 1024
 
-/** Headers of an answer, as far as they are texts. */
+/** The headers of an answer that are strings. */
 const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
   isObject(headers)
     ? Object.fromEntries(
@@ -137,8 +137,8 @@ const headersOf = (headers: unknown): Readonly<Record<string, string>> =>
     : {}
 
 /**
- * An SDK's error holds the request, and with it the key: nothing of it goes on but its status, and a code and a pause that the provider
- * is known to send.
+ * An error of the SDK contains the request, and with it the key. Only its status, a known code and the requested pause
+ * are passed on.
  */
 const failureOf = (error: unknown, hasBegun: boolean, now: number): ModelError => {
   if (hasBegun) return Failure.brokenOff(null)
@@ -153,7 +153,7 @@ const failureOf = (error: unknown, hasBegun: boolean, now: number): ModelError =
 const clientFailed = (retryable: boolean) =>
   new ModelError({ reason: "Unreachable", message: "The model's own client failed", retryable })
 
-/** The pieces of `stream` as they come. To stop reading waits for nothing: a client may take for ever to end its request. */
+/** The pieces of `stream` as they arrive. Cancelling does not wait, because a client may never end its request. */
 const piecesOf = (
   stream: ReadableStream<unknown>,
   onError: (error: unknown) => Effect.Effect<ModelError>
@@ -245,7 +245,7 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
     })
   )
 
-/** `model` answers for every agent: one that names another model is answered by this one too. */
+/** `model` answers for every agent, even if the agent names another model. */
 export const layerAiSdk = (model: AiSdkModel): Layer.Layer<ModelRuntime> => {
   const billedAs = () => `${model.provider}/${model.modelId}`
   const runtime: ModelRuntimeService = {

@@ -1,18 +1,20 @@
-/** What a model of the AI SDK thinks, in blocks that go back to it as they came. */
+/** Reasoning blocks of a model of the AI SDK, which are returned to it unchanged. */
 import type { ModelPart } from "../ModelRuntime.ts"
 import { ReplyText } from "./ReplyText.ts"
 import { isObject, type WireObject } from "./WireJson.ts"
 
-/** Blocks of one reply. */
+/** Maximum number of blocks of one reply. */
 const maxThoughts = 256
 
 export class AiSdkThoughts {
   readonly #text = new ReplyText("ReasoningDelta")
-  /** Blocks that have not ended, by their ids. */
+  /** Open blocks, by id. */
   readonly #open = new Map<string, { text: string; metadata: WireObject }>()
   #count = 0
 
-  /** A part of type `reasoning-start`, `reasoning-delta` or `reasoning-end`. False when there is too much of them. */
+  /**
+   * Reads a part of type `reasoning-start`, `reasoning-delta` or `reasoning-end`. False when the reasoning is too long.
+   */
   read({ delta, id, providerMetadata, type }: WireObject, parts: Array<ModelPart>): boolean {
     if (typeof id !== "string") return true
     let thought = this.#open.get(id)
@@ -22,7 +24,7 @@ export class AiSdkThoughts {
       thought = { text: "", metadata: {} }
       this.#open.set(id, thought)
     }
-    // Of a block that tells twice what it is, such as its signature, the last word counts.
+    // Metadata, such as the signature, may come several times. The last one counts.
     if (isObject(providerMetadata)) thought.metadata = providerMetadata
     if (type === "reasoning-end") this.#end(id, parts)
     if (type !== "reasoning-delta" || typeof delta !== "string") return this.#count <= maxThoughts
@@ -30,7 +32,7 @@ export class AiSdkThoughts {
     return this.#text.add(delta, parts)
   }
 
-  /** Ends what has not ended. */
+  /** Ends all open blocks. */
   end(parts: Array<ModelPart>): void {
     this.#text.end(parts)
     for (const id of this.#open.keys()) this.#end(id, parts)

@@ -1,4 +1,4 @@
-/** A prompt as `system` and `messages` of Anthropic's `/messages`. */
+/** Converts a prompt to `system` and `messages` of Anthropic's `/messages`. */
 import type * as Prompt from "@effect/ai/Prompt"
 import { attachmentOf } from "./Attachments.ts"
 import { outputOf } from "./ChatMessages.ts"
@@ -10,11 +10,11 @@ interface Message {
   readonly content: ReadonlyArray<Wire>
 }
 
-/** Empty texts are refused. */
+/** The API refuses empty texts. */
 const text = (value: string): ReadonlyArray<Wire> =>
   value.trim() === "" ? [] : [{ type: "text", text: value }]
 
-/** Bytes inline, or the address where the provider is to read them. */
+/** Bytes inline, or the address from which the provider reads them. */
 const sourceOf = (url: string): Wire => {
   const inline = /^data:([^;,]*);base64,/u.exec(url)
   return inline === null
@@ -31,7 +31,7 @@ const userPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
   return [{ type: "document", title: attachment.name, source: sourceOf(attachment.url) }]
 }
 
-/** Another provider's thoughts are left out: they have no signature of this one's. */
+/** Reasoning of other providers is omitted, because it lacks this one's signature. */
 const thought = ({ options: { anthropic }, text: thinking }: Prompt.ReasoningPart): ReadonlyArray<Wire> => {
   const { redactedData, signature } = anthropic ?? {}
   if (typeof signature === "string") return [{ type: "thinking", thinking, signature }]
@@ -67,7 +67,7 @@ const messageOf = (message: Prompt.Message): Message | null => {
   }
 }
 
-/** A conversation begins with its user; a history that was cut may not. */
+/** A conversation must begin with the user, but the history may have been cut. */
 const cutOff: Message = {
   role: "user",
   content: [{ type: "text", text: "(Earlier messages are left out.)" }]

@@ -1,7 +1,7 @@
 /**
- * Anthropic's `POST /messages`, streamed. Written like the other two interfaces and not with `@effect/ai-anthropic` 0.27, which fits
- * the Effect that is pinned: that one brings a tokenizer compiled to WebAssembly, decodes each event by a schema, which costs more than
- * the token that is in it, and has none of our deadlines and errors.
+ * Anthropic's `POST /messages`, streamed. It does not use `@effect/ai-anthropic` 0.27, the version for the pinned
+ * Effect: that adds a tokenizer in WebAssembly, decodes each event with a schema, which is slow, and lacks our
+ * time-outs and errors.
  */
 import { typeId } from "../../domain/Ids.ts"
 import {
@@ -20,10 +20,13 @@ import { usageOf } from "./Tokens.ts"
 import { ToolCalls } from "./ToolCalls.ts"
 import { countOf, isObject, parseObject, type WireObject } from "./WireJson.ts"
 
-/** Most tokens of one reply, its thinking included: the interface wants a number, and all current models write as many. */
+/**
+ * Maximum number of tokens of one reply, including reasoning. The API requires a number, and all current models support
+ * this one.
+ */
 const maxOutputTokens = 16_384
 
-/** Characters of the signature of one thought. */
+/** Maximum number of characters of the signature of one reasoning block. */
 const maxSignatureLength = 256 * 1024
 
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -35,7 +38,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   refusal: "content-filter"
 }
 
-/** What was read, the parts of it that came from the cache or went there included: the provider counts them apart. */
+/** Input tokens, including those read from or written to the cache, which the provider reports separately. */
 const inputOf = (usage: WireObject): number | null => {
   const fresh = countOf(usage.input_tokens)
   if (fresh === null) return null
@@ -49,9 +52,9 @@ class AnthropicDecoder implements Decoder {
   readonly #calls = new ToolCalls()
   readonly #text = new ReplyText()
   readonly #reasoning = new ReplyText("ReasoningDelta")
-  /** What is thought, by its place among the blocks of the reply, until the block has ended. */
+  /** Open reasoning blocks, by their index among the blocks of the reply. */
   readonly #thoughts = new Map<number, { thinking: string; signature: string }>()
-  /** Places of the calls among the blocks of the reply. */
+  /** Indexes of the tool calls among the blocks of the reply. */
   readonly #called = new Set<number>()
   #input: WireObject = {}
   #output: unknown = null
@@ -82,7 +85,7 @@ class AnthropicDecoder implements Decoder {
       case "error":
         return Failure.brokenOff(event.error)
       default:
-        // Pings, and what the interface is given later; one without a type is of another interface.
+        // Pings, and future event types. An event without a type is from another API.
         return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
     }
   }
@@ -125,14 +128,14 @@ class AnthropicDecoder implements Decoder {
       parts.push({ _tag: "Reasoning", text: "", options: { anthropic: { redactedData: block.data } } })
       return null
     }
-    // What the provider's own tools do is no part of a reply.
+    // Blocks of the provider's own tools are not part of the reply.
     if (block.type !== "tool_use") return null
     const { id, input, name } = block
     if (typeof id !== "string" || typeof name !== "string") {
       return Failure.malformed("a tool call has a wrong shape")
     }
     this.#called.add(index)
-    // The arguments come in pieces; some servers send them whole, here.
+    // The arguments come in pieces, but some servers send all of them here.
     const isWhole = isObject(input) && Object.keys(input).length > 0
     return this.#call({ slot: index, id, name, rawInput: isWhole ? JSON.stringify(input) : "" })
   }
@@ -159,7 +162,7 @@ class AnthropicDecoder implements Decoder {
     return this.#reasoning.add(thinking, parts) ? null : Failure.malformed("the reasoning is too long")
   }
 
-  /** The block goes back as it came: its signature is of these very characters. */
+  /** The block is returned unchanged, because the signature covers its exact text. */
   #endThought(index: unknown, parts: Array<ModelPart>): void {
     const thought = typeof index === "number" ? this.#thoughts.get(index) : undefined
     if (typeof index !== "number" || thought === undefined) return
@@ -183,7 +186,7 @@ class AnthropicDecoder implements Decoder {
     if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
     if (typeof delta.stop_reason === "string") this.#reason = delta.stop_reason
     if (isObject(usage)) {
-      // Counts of the whole message so far; those of the input need not be repeated.
+      // Cumulative counts of the message. Those of the input may be omitted.
       this.#output = usage.output_tokens
       if (countOf(usage.input_tokens) !== null) this.#input = { ...this.#input, ...usage }
     }
@@ -197,7 +200,7 @@ const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
   input_schema: parameters
 })
 
-// A `responseSchema` is asked for by the prompt, and the reply is checked against it.
+// A `responseSchema` is requested in the prompt, and the reply is checked against it.
 const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   model: request.model ?? defaultModel,
   max_tokens: maxOutputTokens,
@@ -206,7 +209,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   ...(request.tools.length > 0 && { tools: request.tools.map(toTool) })
 })
 
-/** Streams straight from the provider; options say what is waited for how long. */
+/** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
   ProviderStream.runtimeOver(
     options,

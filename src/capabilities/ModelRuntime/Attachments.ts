@@ -1,13 +1,13 @@
-/** Files of a prompt, as every provider's interface takes them: images and PDF inline or by address, text as text. */
+/** Files in a prompt, in the forms that providers' APIs accept: images and PDF inline or by address, text as text. */
 import type * as Prompt from "@effect/ai/Prompt"
 import { AttachmentType } from "../../domain/channels/Attachment.ts"
 import { ModelError } from "../ModelRuntime.ts"
 
-/** Models of the provider that read text alone; of a model with another name only its answer tells what it reads. */
+/** Known text-only models of the provider. For other names, only the answer shows what the model reads. */
 const textOnly =
   /^(?:gpt-3\.5|gpt-4(?:-\d{4})?(?:-preview)?$|gpt-4-32k|o1-mini|o1-preview|o3-mini|text-|davinci|babbage)/i
 
-/** The files that the model called `name` may be sent. */
+/** File types that may be sent to the model `name`. */
 export const readableBy = (name: string): ReadonlyArray<AttachmentType> =>
   textOnly.test(name) ? [] : AttachmentType.literals
 
@@ -30,7 +30,7 @@ const toText = ({ data, fileName }: Prompt.FilePart): string | null => {
   return `${fileName ?? "File"}:\n${new TextDecoder().decode(text)}`
 }
 
-/** Null for a kind that no provider takes. */
+/** Null for a kind that no provider accepts. */
 export const attachmentOf = (part: Prompt.FilePart): Attachment | null => {
   if (part.mediaType.startsWith("image/")) return { kind: "image", url: toUrl(part) }
   if (part.mediaType === "application/pdf") {
@@ -41,7 +41,7 @@ export const attachmentOf = (part: Prompt.FilePart): Attachment | null => {
   return text === null ? null : { kind: "text", text }
 }
 
-/** Fails the request when a user's file cannot be sent; `accepts` says what the interface takes. */
+/** Returns an error when a user's file cannot be sent. `accepts` decides for the API. */
 export const refusal = (
   prompt: Prompt.Prompt,
   accepts: (attachment: Attachment) => boolean

@@ -1,4 +1,4 @@
-/** Any provider that speaks `POST /chat/completions`, streamed. */
+/** Any provider with `POST /chat/completions`, streamed. */
 import { typeId } from "../../domain/Ids.ts"
 import {
   type FinishReason,
@@ -26,7 +26,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   function_call: "tool-calls"
 }
 
-/** Null when the piece has a wrong shape. */
+/** Null when the piece has an invalid shape. */
 const pieceOf = (value: unknown, place: number): CallPiece | null => {
   if (!isObject(value)) return null
   const { index, id } = value
@@ -118,7 +118,7 @@ class ChatDecoder implements Decoder {
     return null
   }
 
-  /** Services differ in the field's name; some send both. */
+  /** The field's name differs between services; some send both. */
   #think(delta: WireObject, parts: Array<ModelPart>): boolean {
     for (const field of reasoningFields) {
       const text = delta[field]
@@ -156,13 +156,13 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   })
 })
 
-/** Azure's dated interface has a place for each deployment. */
+/** Azure's dated API has a path for each deployment. */
 const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: string): string =>
   api === "azure"
     ? versioned(`/deployments/${encodeURIComponent(model)}/chat/completions`, apiVersion)
     : "/chat/completions"
 
-/** Streams straight from the provider; options say what is waited for how long. */
+/** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
   ProviderStream.runtimeOver(options, accepts, (exchange, request) =>
     Structured.orByInstruction(request, (asked) => {

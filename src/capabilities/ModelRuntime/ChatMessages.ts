@@ -1,10 +1,10 @@
-/** A prompt as the messages of `/chat/completions`. */
+/** Converts a prompt to the messages of `/chat/completions`. */
 import type * as Prompt from "@effect/ai/Prompt"
 import { type Attachment, attachmentOf } from "./Attachments.ts"
 
 type Wire = Readonly<Record<string, unknown>>
 
-/** A PDF by its address has no place in this interface. */
+/** The API does not support a PDF by address. */
 export const accepts = (attachment: Attachment): boolean => attachment.kind !== "pdf" || attachment.inline
 
 const toContentPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
@@ -19,18 +19,18 @@ const toContentPart = (part: Prompt.UserMessagePart): ReadonlyArray<Wire> => {
 export const textOf = (parts: ReadonlyArray<Prompt.Part>): string =>
   parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
 
-/** Arguments that were not an object are sent back as an empty one: many servers parse them again. */
+/** Arguments that were not an object are sent back as an empty one, because many servers parse them. */
 export const argumentsOf = ({ params }: Prompt.ToolCallPart): string =>
   typeof params === "object" && params !== null && !Array.isArray(params) ? JSON.stringify(params) : "{}"
 
 export const outputOf = ({ result }: Prompt.ToolResultPart): string =>
   typeof result === "string" ? result : (JSON.stringify(result) ?? "null")
 
-/** Fields in which services send what a model thinks. */
+/** Names of the field that contains the reasoning. */
 export const reasoningFields = ["reasoning_content", "reasoning"] as const
 export type ReasoningField = (typeof reasoningFields)[number]
 
-/** What was thought before calls of tools: some services refuse the calls without it. */
+/** Reasoning before tool calls. Some services refuse the calls without it. */
 const reasoningOf = (parts: ReadonlyArray<Prompt.AssistantMessagePart>): Wire =>
   Object.fromEntries(
     parts.flatMap((part) => {

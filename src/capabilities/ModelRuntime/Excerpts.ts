@@ -1,4 +1,7 @@
-/** A passage of Markdown as blocks that can be quoted: paragraphs, lists, code and tables, without what a reply cannot show. */
+/**
+ * Splits a Markdown passage into blocks that can be quoted: paragraphs, lists, code and tables, without what a reply
+ * cannot show.
+ */
 import { type Block, sections } from "../../search/Blocks.ts"
 import { plain } from "../../search/Heading.ts"
 
@@ -11,7 +14,7 @@ export interface Excerpt {
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
 
-/** Hard-wrapped lines run on; items of a list keep their lines. */
+/** Joins hard-wrapped lines; list items keep their lines. */
 const unwrapped = (paragraph: string): string => {
   const lines: Array<string> = []
   for (const line of paragraph.split("\n").filter((line) => !isHeading(line))) {
@@ -24,7 +27,9 @@ const unwrapped = (paragraph: string): string => {
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
-/** Code as a fence without its list's indentation, and closed: a long one may have been cut when it was chunked. */
+/**
+ * Code as a fence without the indentation of its list. The fence is closed, because chunking may have cut long code.
+ */
 const fenced = (text: string): string => {
   const lines = text.trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
@@ -39,7 +44,7 @@ const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
 
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 
-/** Links within the source lead nowhere from a reply: their words stay. */
+/** Relative links do not work in a reply, so only their text is kept. */
 const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
@@ -48,7 +53,7 @@ const excerptOf = ({ kind, text }: Block): Excerpt => {
   return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
 }
 
-/** Everything that can be quoted from `text`, in order. */
+/** All quotable blocks of `text`, in order. */
 export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
   sections("", text, "markdown")
     .flatMap(({ blocks }) => blocks)
@@ -56,10 +61,10 @@ export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
     .map(excerptOf)
     .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
 
-/** Rows of a table that are quoted at most. */
+/** Maximum number of quoted rows of a table. */
 const maxRows = 8
 
-/** A table with its header and of its rows those that `answers`, for a chat shows a whole table badly. */
+/** A table with its header and only those rows for which `answers` is true, because a chat cannot show large tables. */
 export const narrowed = (table: string, answers: (row: string) => boolean): string => {
   const [head = "", rule = "", ...rows] = table.split("\n")
   if (!/^[\s|:-]+$/.test(rule)) return table

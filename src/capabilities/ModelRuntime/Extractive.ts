@@ -1,6 +1,7 @@
 /**
- * The runtime without a model, for a service that has just been started: replies are up to three coherent passages of what
- * was found, each from the start of its section through its code, with their marks, and say that they are extracts.
+ * The runtime without a model, for a service without a configured provider. A reply consists of up to three coherent
+ * extracts of the found passages, each from the start of its section through its code, with citation marks. It says
+ * that these are extracts.
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -15,24 +16,33 @@ import { estimatePrompt } from "./Tokens.ts"
 const name = "extractive"
 const contextWindow = 128_000
 
-/** Least score of a passage that is read at all: words are compared once more here. */
+/** Minimum score of a passage that is considered. Words are compared again here. */
 const minScore = 0.16
-/** Below this score a passage must have {@link leastWords} of the question's words, and the reply says that it is not sure. */
+/**
+ * Below this score a passage must contain {@link minCommonWords} of the question's words, and the reply says that it is
+ * not sure.
+ */
 const unsureBelow = 0.25
-const leastWords = 2
-/** From this score on the search was sure by itself; below, a passage must have one of the question's words. */
+const minCommonWords = 2
+/** Minimum score at which a passage needs no common word with the question. */
 const sureFrom = 0.35
 
 const maxSections = 3
-/** Further sections must be this good beside the best. */
+/** Minimum score of further sections, as a share of the best. */
 const besidesShare = 0.7
-/** Share of common words from which two sections say the same. */
+/** Minimum share of common words of two sections that count as the same. */
 const sameShare = 0.7
-/** What all words of the question add to the score of a section that has them, as a share of it: the search has counted them already. */
+/**
+ * Maximum increase of a section's score for containing all words of the question, as a share of the score. The search
+ * has counted the words already.
+ */
 const wordsShare = 0.25
-/** What a section without any of them keeps of its score. */
+/** Factor of the score of a section that contains none of the words. */
 const wordlessShare = 0.5
-/** UTF-16 units of a section that stand before what answers; with more before it, it begins there. */
+/**
+ * Maximum length of the text in a section before the best block, in UTF-16 units. With more, the extract begins at that
+ * block.
+ */
 const maxLeadLength = 900
 
 const notice =
@@ -40,22 +50,22 @@ const notice =
 const nothing = "I found nothing on that in the sources."
 const closest = "I am not sure that the sources answer this. These passages come closest:"
 
-/** A block of a passage, as it can be quoted. */
+/** A quotable block of a passage. */
 interface Quotable extends Excerpt {
   readonly index: number
   readonly terms: ReadonlySet<string>
 }
 
-/** What was found of one section, in the order of reading. */
+/** The found passages of one section, in reading order. */
 interface FoundSection {
   readonly title: string
   readonly score: number
   readonly quotables: ReadonlyArray<Quotable>
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
-  /** Of the title and of everything but code, which may only mention a word. */
+  /** Words of the title and of all blocks but code, which may only mention a word. */
   readonly said: ReadonlySet<string>
-  /** Its words, each in one form: what two sections have in common is measured by them. */
+  /** Its words, each in one form, for comparison of two sections. */
   readonly words: ReadonlySet<string>
 }
 
@@ -79,7 +89,7 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
   }
 }
 
-/** The best first, as the search found them. */
+/** Sections, the best first, in the order of the search results. */
 const sectionsOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<FoundSection> => {
   const groups = new Map<string, Array<Passage>>()
   for (const passage of passages) {
@@ -95,7 +105,7 @@ type Weights = ReadonlyMap<AskedWord, number>
 
 const noTerms: ReadonlySet<string> = new Set()
 
-/** The weight of the words that a text has; those of `mentioned` count half. */
+/** The weight of the words that a text contains; those of `mentioned` count half. */
 const carried = (
   weights: Weights,
   said: ReadonlySet<string>,
@@ -123,7 +133,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   const answers = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
-    if (score < unsureBelow) return words >= leastWords
+    if (score < unsureBelow) return words >= minCommonWords
     return words > 0 || score >= sureFrom
   }
   const chosen: Array<FoundSection> = []
@@ -142,11 +152,13 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   return chosen
 }
 
-/** Whether a block belongs to the one before it: code does to what announces it, and so does a list or a table. */
+/**
+ * Whether a block belongs to the one before it, such as code, a list or a table to the paragraph that introduces it.
+ */
 const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
   next !== undefined && (next.kind === "code" || before?.text.endsWith(":") === true)
 
-/** From the section's start through what answers best, and through the code that follows it. */
+/** The blocks from the section's start through the best one, and through the code that follows it. */
 const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
   const worths = quotables.map(({ terms }) => carried(weights, terms))
@@ -168,7 +180,7 @@ const shown = ({ kind, text }: Quotable, weights: Weights): string =>
     ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
     : text
 
-/** Blocks with the mark of their passage: after code and after the last of the blocks that stand together. */
+/** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
 const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
   blocks
     .map((block, place) => {
@@ -189,11 +201,11 @@ const headed = (section: FoundSection, weights: Weights): string => {
   return heading === "" ? text : `**${heading}**\n\n${text}`
 }
 
-/** A curated answer, whole. */
+/** The complete curated answer. */
 const curatedReply = (passages: ReadonlyArray<Passage>): string =>
   [...sectionsOf(passages).map(({ quotables }) => quoted(quotables, new Map())), notice].join("\n\n")
 
-/** The reply to a question from what was found for it; the same for the same input. */
+/** The reply to a question from the found passages. Deterministic. */
 export const extract = (question: string, passages: ReadonlyArray<Passage>): string => {
   const curated = passages.filter((passage) => passage.curated === true)
   if (curated.length > 0) return curatedReply(curated)
@@ -209,7 +221,7 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
   return parts.join("\n\n")
 }
 
-/** Words with the white space before them. */
+/** Words with preceding white space. */
 const wordsOf = (text: string): ReadonlyArray<string> => text.split(/(?<=\S)(?=\s)/)
 
 const partsOf = (request: ModelRequest): ReadonlyArray<ModelPart> => {
@@ -225,7 +237,7 @@ const partsOf = (request: ModelRequest): ReadonlyArray<ModelPart> => {
   ]
 }
 
-/** Works without network or model; never fails, never calls a tool. */
+/** Needs no network and no model. It never fails and never calls a tool. */
 export const layerExtractive = Layer.succeed(ModelRuntime, {
   defaultModel: name,
   contextWindow,

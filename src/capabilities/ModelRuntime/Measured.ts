@@ -1,6 +1,6 @@
 /**
- * What is told of each call to a provider: a metric, and a span with the attributes that OpenTelemetry's conventions for
- * generative AI name. Neither prompt nor reply is in them.
+ * Measures each call to a provider: a metric, and a span with the attributes of OpenTelemetry's conventions for
+ * generative AI. They contain neither prompt nor reply.
  */
 import type * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from ".
 const outcomeOf = ({ reason }: ModelError): ProviderMetrics.Outcome =>
   reason === "RateLimited" ? "rate_limited" : reason === "TimedOut" ? "timed_out" : "failed"
 
-/** Adds to `span` what is known of the answer as it comes: when the stream ends the span may have ended before. */
+/** Adds attributes to `span` as the answer arrives, because the span may end before the stream. */
 const tellTo = (span: Tracer.Span, began: number, now: () => number) => {
   let hasBegun = false
   return (parts: Chunk.Chunk<ModelPart>) => {
@@ -30,7 +30,7 @@ const tellTo = (span: Tracer.Span, began: number, now: () => number) => {
   }
 }
 
-/** `inner`, whose calls are told under the provider's name of the configuration. */
+/** Measures the calls of `inner` under the provider's configured name. */
 export const measured = (provider: string, inner: ModelRuntimeService): ModelRuntimeService => {
   const call = { operation: "chat", provider } as const
   ProviderMetrics.begin(call)

@@ -1,4 +1,4 @@
-/** The bytes of one answer, turned into parts as they come, up to a finish or a failure. */
+/** Decodes the bytes of one answer into parts as they arrive, up to a finish or a failure. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,23 +8,23 @@ import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import * as Failure from "./ProviderFailure.ts"
 import { SseLines } from "./SseLines.ts"
 
-/** Reads one answer, event by event. */
+/** Decodes one answer, event by event. */
 export interface Decoder {
-  /** True once the answer's finish was among the parts. */
+  /** True once the answer's finish was emitted. */
   readonly isFinished: boolean
-  /** Adds what the event says to `parts`; a returned error ends the answer after them. */
+  /** Adds the parts of the event to `parts`. A returned error ends the answer after them. */
   readonly read: (data: string, parts: Array<ModelPart>) => ModelError | null
-  /** The provider closed the connection. */
+  /** Called when the provider closed the connection. */
   readonly end: (parts: Array<ModelPart>) => ModelError | null
 }
 
-/** What came, and with what to go on: null, or what fails the stream next. */
+/** Parts, and how to continue: null, or the error with which the stream fails next. */
 type Page = readonly [Chunk.Chunk<ModelPart>, Option.Option<ModelError | null>]
 
-/** UTF-16 units of one event; the last one of `/responses` repeats the whole answer. */
+/** Maximum length of one event, in UTF-16 units. The last one of `/responses` repeats the whole answer. */
 const maxEvent = 8 * 1024 * 1024
 
-/** The parts of one answer, those of what came together as one chunk. The decoder is of no other answer. */
+/** The parts of one answer. Parts that arrived together are one chunk. A decoder is used for one answer only. */
 export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<ModelPart, ModelError> => {
   const lines = new SseLines(maxEvent)
   let hasReceived = false
@@ -43,7 +43,7 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
   }
 
   const end = (parts: Array<ModelPart>): ModelError | null => {
-    // Some providers end with the last line and no blank one; a frame cut in two is a cut answer.
+    // Some providers omit the final blank line. An incomplete frame is an incomplete answer.
     const rest = lines.end()
     if (rest !== null) decoder.read(rest, parts)
     return decoder.isFinished ? null : decoder.end(parts)
@@ -60,7 +60,7 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
           const chunk = Chunk.unsafeFromArray(parts)
           if (broken !== null || !decoder.isFinished)
             return Effect.succeed<Page>([chunk, Option.some(broken)])
-          // The finish may come before the end of the connection, which the next request is to use.
+          // The finish may come before the end of the answer. The rest is read so that the connection can be reused.
           return Effect.as(answered.noTokensLeft, [chunk, Option.none()])
         })
   return Stream.paginateChunkEffect(null, next)

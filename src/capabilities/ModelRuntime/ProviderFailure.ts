@@ -1,6 +1,6 @@
 /**
- * What can go wrong with a provider, as our own small error. A client's error holds the request, and with it the key,
- * so nothing of it goes on but words from fixed lists.
+ * Converts failures of a provider to our own error. A client's error contains the request, and with it the key, so only
+ * words from fixed lists are passed on.
  */
 import * as Option from "effect/Option"
 import { retryAfter } from "../../domain/RetryAfter.ts"
@@ -9,7 +9,7 @@ import type { StreamingPostError } from "../StreamingPost.ts"
 import { ModelError } from "../ModelRuntime.ts"
 import { isObject, parseObject } from "./WireJson.ts"
 
-/** Codes that tell an operator what to do. Any other text of a provider may hold what was sent to it. */
+/** Error codes that are useful for operators. Any other text of a provider may contain parts of the request. */
 const knownCodes = new Set([
   "api_error",
   "authentication_error",
@@ -39,14 +39,14 @@ const knownCode = (error: unknown): string => {
   return typeof code === "string" ? ` (${code})` : ""
 }
 
-/** What an operator can mend, where the status and the provider's code tell it. */
+/** A problem that an operator can fix, if the status and the provider's code identify it. */
 const toMend = (status: number, code: string): ProviderProblem | undefined => {
   if (code.includes("quota") || code.includes("billing") || status === 402) return "quota_spent"
   if (status === 401 || status === 403 || code.includes("invalid_api_key")) return "key_refused"
   return status === 404 || code.includes("model_not_found") ? "model_unknown" : undefined
 }
 
-/** The provider answered with `status`; `body` is the beginning of what it said. */
+/** For an answer with `status`; `body` is the beginning of its body. */
 export const fromStatus = (
   status: number,
   headers: Readonly<Record<string, string | undefined>>,
@@ -55,7 +55,7 @@ export const fromStatus = (
 ): ModelError => {
   const code = knownCode(parseObject(body)?.error)
   const message = `The provider answered with status ${status}${code}`
-  // A spent budget comes as 429 too, and no pause mends it.
+  // An exhausted quota is also a 429, and a pause does not help.
   const spent = code.includes("quota") || code.includes("billing")
   const retryable = (status === 429 && !spent) || status === 408 || status >= 500
   const problem = toMend(status, code)
@@ -77,7 +77,7 @@ export const fromStatus = (
   })
 }
 
-/** The connection failed; `received` is true when a part of the answer had arrived. */
+/** For a failed connection; `received` is true when a part of the answer had arrived. */
 export const fromTransport = ({ reason, code }: StreamingPostError, received: boolean): ModelError => {
   if (reason === "Invalid") {
     return new ModelError({
@@ -101,7 +101,7 @@ export const fromTransport = ({ reason, code }: StreamingPostError, received: bo
       })
 }
 
-/** Not retryable although nothing arrived: the provider may still be at work, and the turn's time is used up. */
+/** Not retryable although nothing arrived: the provider may still be working, and the turn's time is used up. */
 const noAnswer = () =>
   new ModelError({
     reason: "TimedOut",
@@ -109,7 +109,7 @@ const noAnswer = () =>
     retryable: false
   })
 
-export const silence = () =>
+const silence = () =>
   new ModelError({
     reason: "TimedOut",
     message: "The provider fell silent in the middle of its answer",
@@ -130,7 +130,7 @@ export const truncated = () =>
     retryable: false
   })
 
-/** The provider said in mid-stream that it failed. */
+/** For an error that the provider sent within the stream. */
 export const brokenOff = (error: unknown): ModelError => {
   const code = knownCode(error)
   return new ModelError({

@@ -1,6 +1,6 @@
 /**
- * The HTTP client for addresses that the operator configured: model and embedding providers. Addresses that a customer
- * chose go through OutboundHttp.
+ * The HTTP client for addresses configured by the operator: model and embedding providers. Addresses chosen by
+ * customers go through OutboundHttp.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -9,10 +9,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Agent } from "undici"
 
-/** Streams hold their connection while they last, so this is also how many run at a time against one provider. */
+/** A stream occupies its connection, so this also limits concurrent streams per provider. */
 const connections = 2_048
 const connectTimeout = Duration.seconds(10)
-/** Shorter than what servers and balancers allow: a connection that both sides close at once fails the next request. */
+/**
+ * Shorter than the keep-alive of servers and load balancers: if both sides close a connection at the same time, the
+ * next request on it fails.
+ */
 const keepAlive = Duration.seconds(4)
 const maxKeepAlive = Duration.minutes(1)
 
@@ -36,7 +39,7 @@ export const layerDispatcher: Layer.Layer<NodeHttpClient.Dispatcher> = Layer.sco
   agent
 )
 
-/** Pooled connections, closed with the layer. Trace ids are not sent: providers have no use for them. */
+/** Pooled connections, closed with the layer. Trace ids are not sent, because providers do not use them. */
 export const layer: Layer.Layer<HttpClient.HttpClient> = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false))

@@ -1,6 +1,4 @@
-/**
- * One streamed request to a provider: status, deadlines, events, and an end that is a finish or a failure.
- */
+/** One streamed request to a provider: status, time-outs, events, and an end that is a finish or a failure. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,28 +20,28 @@ import * as Failure from "./ProviderFailure.ts"
 
 export interface ProviderOptions {
   readonly apiKey: Redacted.Redacted
-  /** The header of the key; `Bearer` by default. */
+  /** Determines the header of the key; default: `Bearer`. */
   readonly api?: ProviderApi
-  /** Of Azure OpenAI's dated interface, which has the model in its address: such as `2024-10-21`. */
+  /** For Azure OpenAI's dated API, which has the model in its path, for example `2024-10-21`. */
   readonly apiVersion?: string | undefined
-  /** Such as `https://api.openai.com/v1`. */
+  /** For example `https://api.openai.com/v1`. */
   readonly baseUrl: string
-  /** The model used when an agent names none. */
+  /** The model of agents that name none. */
   readonly defaultModel: string
-  /** Tokens of prompt and reply together that fit the model; 128,000 by default. */
+  /** Maximum number of tokens of prompt and reply together; default: 128,000. */
   readonly contextWindow?: number
-  /** Longest wait for the first byte of an answer; one minute by default. */
+  /** Time-out until the first byte of an answer; default: one minute. */
   readonly responseTimeout?: Duration.DurationInput
-  /** Longest silence inside an answer; by default as long as `responseTimeout`. */
+  /** Time-out between two pieces of an answer; default: that of `responseTimeout`. */
   readonly idleTimeout?: Duration.DurationInput
 }
 
 export const defaultContextWindow = 128_000
 const defaultTimeout = Duration.minutes(1)
 
-/** Bytes of an error's body that are looked at for its code. */
+/** Maximum number of bytes of an error body that are searched for its code. */
 const maxErrorBody = 16 * 1024
-/** How long the end of an error's body is waited for. */
+/** Time-out for reading an error body. */
 const errorBodyTimeout = Duration.seconds(1)
 
 const beginningOf = ({ read }: Answered): Effect.Effect<string> =>
@@ -73,7 +71,9 @@ const refused = (answer: Answered) =>
 
 const isEvents = ({ headers }: Answered) => /^\s*text\/event-stream\b/i.test(headers["content-type"] ?? "")
 
-/** Posts `body` to `path`: the parts that `decoder` reads of the answer. Interruption aborts the request. */
+/**
+ * Posts `body` to `path` and returns the parts that `decoder` reads from the answer. Interruption aborts the request.
+ */
 export const parts = (
   exchange: StreamingPostService,
   options: ProviderOptions,
@@ -103,10 +103,7 @@ export const parts = (
   )
 }
 
-/**
- * A runtime that speaks one interface of providers. A prompt with a file that `accepts` does not take is refused before the
- * provider is asked.
- */
+/** A runtime for one API of providers. A prompt with a file that `accepts` rejects is refused without a request. */
 export const runtimeOver = (
   options: ProviderOptions,
   accepts: Parameters<typeof refusal>[1],

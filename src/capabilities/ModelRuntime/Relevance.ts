@@ -3,19 +3,21 @@ import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../se
 import { isEnglish } from "../../search/Language.ts"
 import { pieces, terms, word } from "../../search/Tokenizer.ts"
 
-/** A word of the question: found by its English stem, or by most of its pieces. */
+/** A word of the question, which is matched by its English stem, or by most of its pieces. */
 interface AskedWord {
   readonly stem: string
   readonly pieces: ReadonlyArray<string>
-  /** A pair of Han characters counts for two words: it is one, where no spaces say so, and rarely there by chance. */
+  /**
+   * A pair of Han characters counts as two words: without spaces it is usually a word, and rarely matches by chance.
+   */
   readonly count: number
 }
 
-/** Words of a question that count; a longer one is cut here. */
+/** Maximum number of words of a question that are considered. */
 const maxWords = 64
 const hanPair = /^\p{Script=Han}{2}$/u
 
-/** The words that say what is asked about, each once; text without spaces counts by pairs of characters. */
+/** The distinct content words of a question. Text without spaces is split into pairs of characters. */
 export const askedWords = (question: string): ReadonlyArray<AskedWord> => {
   const found = new Map<string, AskedWord>()
   const foreign = isEnglish(question) === false
@@ -40,7 +42,10 @@ export const termsOf = (text: string): ReadonlySet<string> =>
 export const has = (text: ReadonlySet<string>, { pieces: parts, stem }: AskedWord): boolean =>
   text.has(stem) || (parts.length > 1 && parts.filter((part) => text.has(part)).length * 2 > parts.length)
 
-/** How much each word tells: rare ones more, yet what all texts share is what the search found them by. */
+/**
+ * The weight of each word: higher for rare ones. A word that all texts contain still counts, because the search found
+ * them by it.
+ */
 export const weightsOf = (
   words: ReadonlyArray<AskedWord>,
   texts: ReadonlyArray<ReadonlySet<string>>

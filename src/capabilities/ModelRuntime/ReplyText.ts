@@ -1,8 +1,11 @@
-/** The text of one reply, or of what is thought before it, cleaned as it streams: what a model writes is stored, and no store holds NUL. */
+/**
+ * Accumulates and cleans the text of one reply, or of its reasoning, as it streams. The text is stored, and stores do
+ * not accept NUL.
+ */
 import { sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
 
-/** UTF-16 units of one reply: twice what any model writes at a time. */
+/** Maximum length of one reply in UTF-16 units: twice what any model writes at once. */
 const maxLength = 1024 * 1024
 
 const endsInHalf = (text: string): boolean => {
@@ -12,7 +15,7 @@ const endsInHalf = (text: string): boolean => {
 
 export class ReplyText {
   readonly #tag: "TextDelta" | "ReasoningDelta"
-  /** The first half of a surrogate pair, whose other half some providers send in the next delta. */
+  /** The first half of a surrogate pair. Some providers send the other half in the next delta. */
   #half = ""
   #text = ""
 
@@ -20,12 +23,14 @@ export class ReplyText {
     this.#tag = tag
   }
 
-  /** All of it so far. */
+  /** The whole text so far. */
   get text(): string {
     return this.#text
   }
 
-  /** False when the reply is over its limit: a provider that never ends must not fill the memory. */
+  /**
+   * Adds a delta. False when the reply exceeds its limit, because a provider that never ends must not fill the memory.
+   */
   add(delta: string, parts: Array<ModelPart>): boolean {
     const whole = this.#half === "" ? delta : this.#half + delta
     this.#half = endsInHalf(whole) ? whole.slice(-1) : ""
@@ -33,7 +38,7 @@ export class ReplyText {
     return this.#text.length <= maxLength
   }
 
-  /** A half that stayed alone becomes U+FFFD. */
+  /** A remaining half becomes U+FFFD. */
   end(parts: Array<ModelPart>): void {
     this.#push(this.#half, parts)
     this.#half = ""

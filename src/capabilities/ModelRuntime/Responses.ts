@@ -21,12 +21,12 @@ const incompleteReasons: Readonly<Record<string, FinishReason>> = {
   content_filter: "content-filter"
 }
 
-/** Most calls in one reply. */
+/** Maximum number of calls in one reply. */
 const maxCalls = 128
 
 class ResponsesDecoder implements Decoder {
   readonly #request: ModelRequest
-  /** Ids of the calls that were handed on. */
+  /** Ids of the calls that were emitted. */
   readonly #called = new Set<string>()
   readonly #text = new ReplyText()
   readonly #reasoning = new ReplyText("ReasoningDelta")
@@ -60,7 +60,7 @@ class ResponsesDecoder implements Decoder {
       case "error":
         return Failure.brokenOff(isObject(event.error) ? event.error : event)
       default:
-        // The interface has dozens of other events and is given more; one without a type is of another interface.
+        // Other events, of which there are dozens, and future ones. An event without a type is from another API.
         return typeof event.type === "string" ? null : Failure.malformed("a frame has no type")
     }
   }
@@ -96,7 +96,7 @@ class ResponsesDecoder implements Decoder {
     if (!isObject(response)) return Failure.malformed("the finish has a wrong shape")
     this.#reasoning.end(parts)
     this.#text.end(parts)
-    // Servers that leave `output_item.done` out still list every item here.
+    // Servers that omit `output_item.done` list every item here.
     for (const item of itemsOf(response.output)) {
       const failure = this.#item(item, parts)
       if (failure !== null) return failure
@@ -138,7 +138,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   model: request.model ?? defaultModel,
   input: responsesInput(request.prompt),
   stream: true,
-  // Conversations are kept here, under the tenant's retention; the provider has no need to keep them too.
+  // We store conversations, under the tenant's retention. The provider need not store them too.
   store: false,
   ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
   ...(request.responseSchema !== undefined && {
@@ -146,7 +146,7 @@ const bodyOf = (request: ModelRequest, defaultModel: string) => ({
   })
 })
 
-/** Streams straight from the provider; options say what is waited for how long. */
+/** Streams directly from the provider, with the time-outs in the options. */
 export const layer = (options: ProviderStream.ProviderOptions) =>
   ProviderStream.runtimeOver(
     options,

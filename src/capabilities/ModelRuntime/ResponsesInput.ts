@@ -1,4 +1,4 @@
-/** A prompt as the input items of `/responses`. */
+/** Converts a prompt to the input items of `/responses`. */
 import type * as Prompt from "@effect/ai/Prompt"
 import { attachmentOf } from "./Attachments.ts"
 import { argumentsOf, outputOf, textOf } from "./ChatMessages.ts"

@@ -1,6 +1,7 @@
 /**
- * Several providers as one: an agent's model names one of them, `provider/model`, and where a provider fails before its first
- * token the next of a chain is asked. A provider that failed so is left alone for a while, as long as another one answers.
+ * Combines several providers. An agent's model names one of them, `provider/model`. If a provider fails before its
+ * first token, the next of a chain is tried. A failed provider is tried last for a while, as long as another one
+ * answers.
  */
 import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
@@ -10,17 +11,17 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from "../ModelRuntime.ts"
 
 export interface Routes {
-  /** By name; names have no slash. */
+  /** By name. Names contain no slash. */
   readonly providers: ReadonlyMap<string, ModelRuntimeService>
-  /** The provider of models that name none of them. */
+  /** The provider of models without a provider's name. */
   readonly base: string
   /** The model of agents that name none. */
   readonly defaultModel: string
-  /** Models that are asked one after the other where an agent's own cannot answer. */
+  /** Models that are tried in order if the agent's own cannot answer. */
   readonly fallbacks: ReadonlyArray<string>
 }
 
-/** How long a provider that failed is asked after the others, where it does not say itself. */
+/** How long a failed provider is tried last, if it does not say itself. */
 const pause = Duration.seconds(10)
 const maxPause = Duration.minutes(5)
 
@@ -30,17 +31,19 @@ interface Target {
   readonly model: string
 }
 
-/** Another provider may answer what this one did not begin to: nothing was said, and nothing is billed. */
+/**
+ * Another provider may be tried if this one did not begin to answer, so that nothing was sent to the client or billed.
+ */
 const mayMoveOn = ({ problem, reason }: ModelError): boolean =>
   reason === "Unreachable" || reason === "RateLimited" || (reason === "Rejected" && problem !== undefined)
 
-/** One runtime over all of `routes`, whose base has to be among its providers. */
+/** One runtime over all of `routes`. Its base must be among its providers. */
 export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeService => {
   const { defaultModel, fallbacks, providers } = routes
-  /** The time from which each failed provider is tried first again, in monotonic milliseconds. */
+  /** By failed provider: the monotonic time in milliseconds until which it is tried last. */
   const pausedUntil = new Map<string, number>()
 
-  /** A name before the first slash that is no provider's belongs to the model. */
+  /** If the text before the first slash is not a provider's name, it belongs to the model's name. */
   const targetOf = (name: string): Target => {
     const slash = name.indexOf("/")
     const provider = name.slice(0, Math.max(0, slash))
@@ -93,7 +96,7 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
 
   return {
     defaultModel,
-    // The prompt is made before it is known who answers.
+    // The smallest window, because the prompt is made before it is known which provider answers.
     contextWindow: Math.min(...[...providers.values()].map(({ contextWindow }) => contextWindow)),
     readsPassages: false,
     acceptsImages: targetOf(defaultModel).runtime.acceptsImages,

@@ -1,6 +1,6 @@
 /**
- * Server-sent events out of bytes. Each byte is looked at once, however the bytes are cut: the splitter of
- * @effect/experimental rescans its buffer for every line. Only `data` matters to the providers' formats.
+ * Parses server-sent events from bytes. Each byte is read once, however the bytes are split; the parser of
+ * @effect/experimental rescans its buffer for every line. Only `data` is needed for the providers' formats.
  */
 
 const space = 32
@@ -8,24 +8,24 @@ const space = 32
 export class SseLines {
   readonly #limit: number
   readonly #decoder = new TextDecoder()
-  /** The line that has begun and not ended. */
+  /** The incomplete line. */
   #line = ""
-  /** The data of the event that has begun and not ended. */
+  /** The data of the incomplete event. */
   #data: string | null = null
-  /** The last text ended in CR: a LF that follows belongs to it. */
+  /** The last text ended in CR. A following LF belongs to it. */
   #afterReturn = false
 
-  /** `limit` is the longest event, in UTF-16 units. */
+  /** `limit` is the maximum length of an event, in UTF-16 units. */
   constructor(limit: number) {
     this.#limit = limit
   }
 
-  /** The data of each event that `bytes` completes, or null when an event is over the limit. */
+  /** The data of each event that `bytes` completes, or null when an event exceeds the limit. */
   push(bytes: Uint8Array): ReadonlyArray<string> | null {
     return this.#split(this.#decoder.decode(bytes, { stream: true }))
   }
 
-  /** The data of an event that the end of the stream cut off before its blank line, or null. */
+  /** The data of an event without a blank line at the end of the stream, or null. */
   end(): string | null {
     this.#split(this.#decoder.decode())
     if (this.#line !== "") this.#field(this.#line)

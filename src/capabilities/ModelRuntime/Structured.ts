@@ -1,4 +1,4 @@
-/** Replies that fit a JSON Schema, of providers that can hold the model to it and of those that cannot. */
+/** Replies that fit a JSON Schema, for providers with and without support for schemas. */
 import * as Stream from "effect/Stream"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { ModelError, ModelPart, ModelRequest } from "../ModelRuntime.ts"
@@ -7,7 +7,7 @@ const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue>
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !isList(value)
 
-/** What strict mode takes; an object has to name all its members there, and admit no others. */
+/** Keywords of strict mode. There, an object must require all its members and allow no others. */
 const strictKeywords: ReadonlySet<string> = new Set([
   "type",
   "enum",
@@ -43,10 +43,10 @@ const isStrict = (schema: JsonValue): boolean => {
   )
 }
 
-/** The schema as OpenAI's interfaces take it: strict where they can hold the model to all of it. */
+/** The schema for OpenAI's APIs: strict if they support all of it. */
 export const formatOf = (schema: JsonObject) => ({ name: "reply", schema, strict: isStrict(schema) })
 
-/** `reply`, and once more without the schema where the provider refuses the request: the prompt asks for it too. */
+/** Retries without the schema if the provider refuses the request. The prompt also contains the schema. */
 export const orByInstruction = (
   request: ModelRequest,
   reply: (request: ModelRequest) => Stream.Stream<ModelPart, ModelError>
@@ -54,7 +54,7 @@ export const orByInstruction = (
   request.responseSchema === undefined
     ? reply(request)
     : Stream.catchAll(reply(request), (error) => {
-        // Nothing of a refused answer has come: a refusal is told by the status.
+        // A refusal has an error status, so nothing of an answer was received.
         const isRefused = error.reason === "Rejected" && error.problem === undefined
         return isRefused ? reply({ ...request, responseSchema: undefined }) : Stream.fail(error)
       })

@@ -3,7 +3,7 @@ import { estimateTokens } from "../../domain/Tokens.ts"
 import type { ModelRequest } from "../ModelRuntime.ts"
 import { countOf } from "./WireJson.ts"
 
-/** What a request's text comes to; attachments are not guessed. */
+/** Estimated tokens of a request's text. Attachments are not estimated. */
 export const estimatePrompt = ({ prompt }: ModelRequest): number => {
   let tokens = 0
   for (const { content } of prompt.content) {
@@ -13,7 +13,7 @@ export const estimatePrompt = ({ prompt }: ModelRequest): number => {
   return tokens
 }
 
-/** What the provider says that it counted, and an estimate of what it does not say. */
+/** The provider's counts, with estimates for missing ones. */
 export const usageOf = (
   request: ModelRequest,
   reply: string,

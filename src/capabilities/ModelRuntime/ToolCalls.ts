@@ -7,21 +7,21 @@ import type { ModelPart } from "../ModelRuntime.ts"
 
 type ToolCall = Extract<ModelPart, { readonly _tag: "ToolCall" }>
 
-/** Most calls in one reply. */
+/** Maximum number of calls in one reply. */
 const maxCalls = 128
-/** UTF-16 units of all calls of one reply: their ids, names and arguments. */
+/** Maximum total length of ids, names and arguments of the calls of one reply, in UTF-16 units. */
 const maxLength = 1024 * 1024
 
 const isJsonObject = Schema.is(JsonObject)
 
-/** Models call a tool without parameters with nothing at all. */
+/** For a tool without parameters, models may send an empty text. */
 const inputOf = (rawInput: string): JsonObject | null => {
   if (rawInput.trim() === "") return {}
   const parsed = Either.getOrNull(Json.parse(rawInput))
   return isJsonObject(parsed) ? parsed : null
 }
 
-/** Never fails: the model is told what was wrong with its call when the tools run. */
+/** Never fails. The model gets the error of its call when the tools run. */
 export const toolCall = (id: string, name: string, rawInput: string): ToolCall => ({
   _tag: "ToolCall",
   id: sanitize(id),
@@ -37,7 +37,7 @@ interface Pending {
   rawInput: string
 }
 
-/** A piece of a call, as `delta.tool_calls` has it. */
+/** A piece of a call, as in `delta.tool_calls`. */
 export interface CallPiece {
   readonly slot: number
   readonly id: string
@@ -53,11 +53,11 @@ export class ToolCalls {
     return this.#pending.length === 0
   }
 
-  /** False when the calls are over their limits. */
+  /** False when the calls exceed their limits. */
   add({ slot, id, name, rawInput }: CallPiece): boolean {
     this.#length += id.length + name.length + rawInput.length
     const known = this.#pending.findLast((call) => call.slot === slot)
-    // Some providers send whole calls that all claim slot 0: a new id with a name begins a new call.
+    // Some providers send complete calls that all have slot 0. A new id with a name begins a new call.
     const begins = known === undefined || (id !== "" && name !== "" && known.id !== id)
     if (begins) this.#pending.push({ slot, id, name, rawInput })
     else {
@@ -67,7 +67,7 @@ export class ToolCalls {
     return this.#pending.length <= maxCalls && this.#length <= maxLength
   }
 
-  /** The calls in the order in which they began. `freshId` names those that the provider did not. */
+  /** The calls in the order in which they began. `freshId` creates missing ids. */
   finished(freshId: () => string): ReadonlyArray<ToolCall> {
     return this.#pending.map(({ id, name, rawInput }) => toolCall(id === "" ? freshId() : id, name, rawInput))
   }

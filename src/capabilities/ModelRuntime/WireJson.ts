@@ -1,4 +1,4 @@
-/** Reading a provider's JSON by hand: a schema's decode for each token would cost more than the token. */
+/** Reads a provider's JSON by hand, because decoding each token with a schema would be too slow. */
 
 import * as Either from "effect/Either"
 import * as Json from "../../domain/Json.ts"
@@ -9,8 +9,8 @@ export const isObject = (value: unknown): value is WireObject =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The object that `text` is the JSON of, or null when it is anything else. Its texts are as they were sent: one may end in
- * half of a character whose other half comes with the next frame.
+ * The object in the JSON `text`, or null when it is anything else. Strings are not cleaned: one may end in half of a
+ * surrogate pair whose other half comes with the next frame.
  */
 export const parseObject = (text: string): WireObject | null => {
   const value: unknown = Either.getOrNull(Json.parsePiece(text))
@@ -19,9 +19,9 @@ export const parseObject = (text: string): WireObject | null => {
 
 export const isAbsent = (value: unknown): value is null | undefined => value === null || value === undefined
 
-/** The members of an array; of anything else, none. */
+/** The members of an array; none for any other value. */
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** A count of tokens, or null when the provider sent none. */
+/** A token count, or null when the provider sent none. */
 export const countOf = (value: unknown): number | null =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : null

@@ -1,6 +1,6 @@
 /**
- * Which addresses a request may go to: those that are routed globally, and what the operator
- * allows (`SPOKE_FETCH_ALLOW`). The ranges are those of the IANA special-purpose registries.
+ * Decides which addresses a request may go to: globally routed ones, and those that the operator allows
+ * (`SPOKE_FETCH_ALLOW`). The ranges are those of the IANA special-purpose registries.
  */
 import { isIPv4, isIPv6 } from "node:net"
 import * as Either from "effect/Either"
@@ -11,7 +11,7 @@ import { urlOf } from "../../domain/Address.ts"
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type Range = readonly [cidr: string, meaning: string]
 
-/** First match wins. */
+/** The first match is used. */
 const specialV4: ReadonlyArray<Range> = [
   ["169.254.169.254/32", "a cloud metadata address"],
   ["169.254.170.0/24", "a cloud metadata address"],
@@ -39,7 +39,7 @@ const specialV4: ReadonlyArray<Range> = [
   ["240.0.0.0/4", "a reserved address"]
 ]
 
-/** First match wins; what is left of 2000::/3 is global unicast. */
+/** The first match is used. The rest of 2000::/3 is global unicast. */
 const specialV6: ReadonlyArray<Range> = [
   ["fd00:ec2::/32", "a cloud metadata address"],
   ["fd20:ce::254/128", "a cloud metadata address"],
@@ -81,50 +81,55 @@ const isIsatap = ({ parts }: ipaddr.IPv6): boolean =>
 const meaningOf = (address: Address): string | null => {
   if (address instanceof ipaddr.IPv4)
     return rangesV4.find(({ range }) => within(address, range))?.meaning ?? null
-  // The well-known prefix of DNS64 leads to the public IPv4 internet, so what is inside decides.
+  // The well-known prefix of DNS64 leads to the public IPv4 internet, so the embedded address decides.
   if (within(address, translated) || isIsatap(address)) return meaningOf(lastFour(address))
   const special = rangesV6.find(({ range }) => within(address, range))
   if (special !== undefined) return special.meaning
   return within(address, globalUnicast) ? null : "a reserved address"
 }
 
-/** Strict: dotted decimals or RFC 4291 alone. A mapped address is the IPv4 address that the kernel would connect to. */
+/**
+ * Strict: dotted decimals or RFC 4291 only. A mapped address becomes the IPv4 address that the kernel would connect to.
+ */
 const parse = (text: string): Address | null => {
   if (isIPv4(text)) return ipaddr.IPv4.parse(text)
   if (!isIPv6(text) || text.includes("%")) return null
-  // ipaddr.js takes ::8.8.8.8 for ::ffff:8.8.8.8; with an URL's hexadecimal groups there is nothing to mistake.
+  // ipaddr.js parses ::8.8.8.8 as ::ffff:8.8.8.8. The hexadecimal groups of a URL are unambiguous.
   const address = ipaddr.IPv6.parse(new URL(`http://[${text}]/`).hostname.slice(1, -1))
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
-/** What is wrong with an address, such as `a private address`, or null when it is routed globally. */
+/** Why an address is refused, such as `a private address`, or null when it is routed globally. */
 export const refusal = (address: string): string | null => {
   const parsed = parse(address)
   return parsed === null ? "not an address on the internet" : meaningOf(parsed)
 }
 
-/** One spelling for each address; null for anything else. */
+/** The canonical form of an address; null for anything else. */
 export const canonical = (address: string): string | null => parse(address)?.toString() ?? null
 
 type AllowEntry =
   | { readonly _tag: "Host"; readonly host: string; readonly port: number | null }
   | { readonly _tag: "Range"; readonly range: [Address, number]; readonly port: number | null }
 
-/** What may be reached although it is not routed globally. A host stands for all its addresses. */
+/** Allowed destinations that are not routed globally. A host stands for all its addresses. */
 export type AllowList = ReadonlyArray<AllowEntry>
 
-/** Names each entry that is neither a host, a `host:port`, an address nor a CIDR. */
+/** Names each entry that is not a host, a `host:port`, an address or a CIDR. */
 export class InvalidAllowList extends Schema.TaggedError<InvalidAllowList>()("InvalidAllowList", {
   message: Schema.String
 }) {}
 
-/** Lower case, ASCII, IPv4 in dotted decimals, no brackets, no trailing dot: how a URL's host is compared. */
+/**
+ * The normalized form in which hosts are compared: lower case, ASCII, IPv4 in dotted decimals, no brackets, no trailing
+ * dot.
+ */
 export const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$|\.$/g, "")
 
 const whole = (address: Address): [Address, number] => [address, address.kind() === "ipv4" ? 32 : 128]
 
 const parseHost = (text: string): string | null => {
-  // The scheme gives the host the same spelling as in the URLs that it is compared with.
+  // Parsing as a URL normalizes the host like the URLs that it is compared with.
   const url = urlOf(`http://${text}/`)
   if (!/^[^\s/?#@\\:*]+$|^\[[\da-f:.]+\]$/i.test(text) || url === null) return null
   return bareHost(url.hostname) || null
@@ -147,8 +152,8 @@ const parseEntry = (text: string): AllowEntry | null => {
 }
 
 /**
- * Reads `SPOKE_FETCH_ALLOW`: hosts, `host:port`, addresses, `address:port` (IPv6 in brackets then) and CIDRs, separated by
- * commas; empty entries are skipped.
+ * Parses `SPOKE_FETCH_ALLOW`: hosts, `host:port`, addresses, `address:port` (then IPv6 in brackets) and CIDRs,
+ * separated by commas. Empty entries are skipped.
  */
 export const parseAllow = (text: string): Either.Either<AllowList, InvalidAllowList> => {
   const entries = text
@@ -166,7 +171,7 @@ export const parseAllow = (text: string): Either.Either<AllowList, InvalidAllowL
       )
 }
 
-/** Where a connection would go: the host as {@link bareHost} writes it, and one of its addresses. */
+/** The target of a connection: the host as normalized by {@link bareHost}, and one of its addresses. */
 export interface Endpoint {
   readonly host: string
   readonly port: number

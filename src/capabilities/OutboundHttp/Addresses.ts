@@ -13,7 +13,7 @@ export const layerAddresses = (options: { readonly allow: AllowList }) =>
     OutboundAddresses,
     Effect.map(makeSystemResolver, (resolver) => ({
       of: (host, port) => {
-        // The scheme gives the host the spelling that the rules compare.
+        // Parsing as a URL normalizes the host as the rules expect.
         const url = urlOf(`http://${host}:${port}/`)
         return url === null
           ? Effect.fail(invalid())

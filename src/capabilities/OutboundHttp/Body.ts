@@ -1,20 +1,20 @@
-/** A response's body, decompressed, and never more of it than was asked for: not on the wire, not unpacked. */
+/** Reads and decompresses a response's body, with limits on the received and on the decompressed size. */
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { types } from "node:util"
 import * as Schema from "effect/Schema"
 import { codeOf } from "../../domain/Thrown.ts"
 
-/** More bytes came than the caller takes. */
+/** The body exceeds the caller's limit. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}
 
-/** The body is not what its `content-encoding` says, or that names a coding that was not asked for. */
+/** The body does not match its `content-encoding`, or the coding was not requested. */
 export class BodyUnreadable extends Schema.TaggedError<BodyUnreadable>()("BodyUnreadable", {}) {}
 
-/** What {@link decode} understands, as `accept-encoding`. */
+/** The value of `accept-encoding`: the codings of {@link decode}. */
 export const acceptEncoding = "gzip, deflate, br"
 
-/** More layers than this are an attack, not a server. */
+/** Maximum number of nested codings. More are an attack. */
 const layerLimit = 2
 
 const gunzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.gunzip)
@@ -22,10 +22,10 @@ const inflate = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflate
 const inflateRaw = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array>(zlib.inflateRaw)
 const unbrotli = promisify<Uint8Array, zlib.BrotliOptions, Uint8Array>(zlib.brotliDecompress)
 
-// Servers that flush but never finish are common; HTTP's own framing tells whether all bytes have arrived.
+// Many servers flush the compressed data but never finish it. HTTP's framing shows whether all bytes have arrived.
 const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = zlib.constants
 
-// Some servers send bare deflate, most the zlib form that the standard means; its first four bits say 8.
+// Some servers send raw deflate, most the zlib format that the standard requires, whose first four bits are 8.
 const deflated = (bytes: Uint8Array, options: zlib.ZlibOptions) =>
   ((bytes[0] ?? 0) & 0x0f) === 8 ? inflate(bytes, options) : inflateRaw(bytes, options)
 
@@ -46,7 +46,9 @@ const codings: ReadonlyMap<string, Unpack> = new Map([
 
 const isOverflow = (cause: unknown): boolean => codeOf(cause) === "ERR_BUFFER_TOO_LARGE"
 
-/** Undoes each coding of `contentEncoding`, last first. Rejects with {@link BodyTooLarge} or {@link BodyUnreadable}. */
+/**
+ * Decodes each coding of `contentEncoding`, last first. Rejects with {@link BodyTooLarge} or {@link BodyUnreadable}.
+ */
 export const decode = async (
   bytes: Uint8Array,
   contentEncoding: string,
@@ -57,7 +59,7 @@ export const decode = async (
     .split(",")
     .map((name) => name.trim())
     .filter((name) => name !== "" && name !== "identity")
-  // What answers HEAD, or says that nothing changed, has the headers of a body and none of its bytes.
+  // Responses to HEAD and 304 have the headers of a body but no bytes.
   if (bytes.length === 0) return bytes
   if (names.length > layerLimit) throw new BodyUnreadable()
   let unpacked = bytes

@@ -1,4 +1,4 @@
-/** Connections that can only go to the addresses that were checked, kept alive for the next request of the same kind. */
+/** Connections to checked addresses only, kept alive for further requests to the same destination. */
 import type { LookupFunction } from "node:net"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -6,19 +6,19 @@ import { buildConnector, Pool } from "undici"
 import { canonical } from "./AddressRules.ts"
 import type { Destination } from "./Destination.ts"
 
-/** Most unused pools that are kept. */
+/** Maximum number of unused pools. */
 const idleLimit = 64
-/** Connections to one destination; further requests wait for one. */
+/** Maximum number of connections to one destination; further requests wait. */
 const connectionsEach = 8
 const connectTimeout = 10_000
-/** For one of several addresses, before the next one is tried. */
+/** Time-out in milliseconds for one of several addresses, before the next one is tried. */
 const attemptTimeout = 1_000
 const keepAlive = 4_000
 const headerBytes = 64 * 1_024
 
 const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4)
 
-/** Always answers with the checked addresses: DNS may answer differently since the check. */
+/** Always returns the checked addresses, because DNS may answer differently since the check. */
 const pinned =
   (addresses: ReadonlyArray<string>): LookupFunction =>
   (_hostname, options, callback) => {
@@ -39,9 +39,9 @@ const connector = (addresses: ReadonlyArray<string>): buildConnector.connector =
   })
   return (options, callback) =>
     connect(options, (...[error, socket]: Parameters<buildConnector.Callback>) => {
-      // Bun calls back with undefined where Node says null.
+      // Bun passes undefined where Node passes null.
       if (error !== null && error !== undefined) return callback(error, null)
-      // The look-up above decides; this holds even if a runtime should not ask it.
+      // The look-up above should suffice. This check also holds if a runtime does not call it.
       if (addresses.includes(canonical(socket.remoteAddress ?? "") ?? "")) return callback(null, socket)
       socket.destroy()
       callback(new Error("Connected to an address that was not checked."), null)
@@ -56,7 +56,7 @@ const open = ({ addresses, url }: Destination) =>
     keepAliveTimeout: keepAlive,
     keepAliveMaxTimeout: keepAlive,
     maxHeaderSize: headerBytes,
-    // The time limit of the whole exchange covers both.
+    // The time-out of the whole exchange covers both.
     headersTimeout: 0,
     bodyTimeout: 0
   })
@@ -71,13 +71,13 @@ interface Held {
 }
 
 export interface Connections {
-  /** A pool that others may use too. */
+  /** A pool shared between callers. */
   readonly shared: (destination: Destination) => Effect.Effect<Pool, never, Scope.Scope>
-  /** A pool of one's own, so that a request which must not be repeated never meets a connection that is just closing. */
+  /** A new pool, so that a request that must not be repeated never uses a connection that is just closing. */
   readonly fresh: (destination: Destination) => Effect.Effect<Pool, never, Scope.Scope>
 }
 
-/** Pools by origin and addresses: when a name moves, its old connections are not used for it any more. */
+/** Pools by origin and addresses. When a name's addresses change, its old connections are not used any more. */
 export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = Effect.gen(function* () {
   // In the order of last use.
   const held = new Map<string, Held>()

@@ -1,4 +1,4 @@
-/** From a URL to the addresses that may be connected to: looked up once, and every one of them checked. */
+/** Resolves a URL once to the addresses that may be connected to, and checks every one. */
 import { lookup } from "node:dns"
 import { isIP } from "node:net"
 import * as Effect from "effect/Effect"
@@ -8,19 +8,19 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { type AllowList, bareHost, canonical, isAllowed, refusal } from "./AddressRules.ts"
 
-/** A URL whose addresses have passed; nothing may connect anywhere else on its behalf. */
+/** A URL with its checked addresses. Its requests may connect only to these. */
 export interface Destination {
   readonly url: URL
-  /** Not empty, each in its one spelling. */
+  /** Not empty, in canonical form. */
   readonly addresses: ReadonlyArray<string>
 }
 
-/** All addresses of a name, asked for once a request; fails with reason `Unresolved`. */
+/** All addresses of a name, resolved once per request. Fails with reason `Unresolved`. */
 export type Resolver = (hostname: string) => Effect.Effect<ReadonlyArray<string>, OutboundHttpError>
 
 /**
- * A name is looked up on one of libuv's four threads, and files need some of them too. A name server that does not answer
- * holds a thread for long: an owner has one of them.
+ * A look-up occupies one of libuv's four threads, and files need some of them too. A name server that does not answer
+ * blocks a thread for long, so an owner may use one.
  */
 const lookups = { permits: 2, maxPermitsPerOwner: 1, maxWaiting: 4_096 } as const
 
@@ -48,7 +48,8 @@ const lookUp = (hostname: string) =>
 export const makeSystemResolver: Effect.Effect<Resolver> = Effect.sync(() => {
   const running = new FairLimiter({ name: "name-lookups", ...lookups })
   return (hostname) =>
-    // A look-up that has begun cannot be stopped: its caller leaves at once, its place is free only when it ends.
+    // A running look-up cannot be stopped. Its caller is interrupted at once, but the permit is released only when it
+    // ends.
     Effect.uninterruptible(lookUp(hostname)).pipe(
       withSharedPermit(running, () => tooMany(hostname)),
       Effect.disconnect
@@ -57,7 +58,10 @@ export const makeSystemResolver: Effect.Effect<Resolver> = Effect.sync(() => {
 
 const invalid = (message: string) => new OutboundHttpError({ reason: "InvalidUrl", message })
 
-/** An absolute http or https URL without credentials, fragment or trailing dot; else reason `InvalidUrl`. */
+/**
+ * An absolute http or https URL without credentials, fragment or trailing dot. Otherwise fails with reason
+ * `InvalidUrl`.
+ */
 export const parseUrl = (text: string, base?: URL): Effect.Effect<URL, OutboundHttpError> =>
   Effect.suspend(() => {
     const url = urlOf(text, base?.href)
@@ -75,7 +79,7 @@ export const parseUrl = (text: string, base?: URL): Effect.Effect<URL, OutboundH
     return Effect.succeed(url)
   })
 
-/** The port that a URL leads to. */
+/** The port of a URL, with the default of its scheme. */
 const portOf = (url: URL): number =>
   url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port)
 
@@ -86,8 +90,8 @@ const refused = (url: URL, subject: string, meaning: string) =>
   })
 
 /**
- * Looks the URL's host up and checks each address it has: one bad address refuses the whole, since a name that mixes
- * public and private ones is an attack or a mistake.
+ * Resolves the URL's host and checks each of its addresses. One refused address refuses the request, because a name
+ * with public and private addresses is an attack or a mistake.
  */
 export const resolve = (
   resolver: Resolver,
@@ -106,7 +110,7 @@ export const resolve = (
     for (const address of found) {
       const meaning = refusal(address)
       if (meaning === null || isAllowed(allow, { host, port: portOf(url), address })) continue
-      // Which private address a name has is nothing that a stranger should learn.
+      // The private address of a name must not be disclosed to the caller, so it is only logged.
       yield* Effect.logInfo("An outbound request was refused").pipe(Effect.annotateLogs({ host, address }))
       return yield* literal ? refused(url, `${host} is`, meaning) : refused(url, `${host} leads to`, meaning)
     }

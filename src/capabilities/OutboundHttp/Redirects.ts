@@ -1,9 +1,12 @@
-/** The request that follows a redirect, without what must not reach another origin (Fetch standard, HTTP-redirect fetch). */
+/**
+ * The request after a redirect, without headers that must not reach another origin (Fetch standard, HTTP-redirect
+ * fetch).
+ */
 import * as Effect from "effect/Effect"
 import { OutboundHttpError } from "../OutboundHttp.ts"
 import { parseUrl } from "./Destination.ts"
 
-/** One request on its way; header names are lower-case. */
+/** One request of an exchange. Header names are lower-case. */
 export interface Hop {
   readonly url: URL
   readonly method: string
@@ -13,13 +16,15 @@ export interface Hop {
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** All that another party may see of the caller's headers: anything else may be a credential. */
+/** The only headers of the caller that are sent to another origin. Any other may be a credential. */
 const harmless: ReadonlySet<string> = new Set(["accept", "accept-language", "user-agent"])
 
 const keep = (headers: Hop["headers"], wanted: (name: string) => boolean) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => wanted(name)))
 
-/** The same origin, or the same host moved from port 80 to TLS: that server has seen the request already. */
+/**
+ * The same origin, or the same host moved from port 80 to TLS, because that server has received the request already.
+ */
 const isSameParty = (from: URL, to: URL): boolean =>
   from.origin === to.origin ||
   (from.hostname === to.hostname &&
@@ -31,7 +36,7 @@ const isSameParty = (from: URL, to: URL): boolean =>
 const becomesGet = (status: number, method: string): boolean =>
   status === 303 ? method !== "GET" && method !== "HEAD" : status < 303 && method === "POST"
 
-/** True when the response asks to go elsewhere. */
+/** True when the response is a redirect. */
 export const isRedirect = (status: number, location: string | undefined): location is string =>
   redirects.has(status) && location !== undefined
 

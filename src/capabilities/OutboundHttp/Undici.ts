@@ -1,4 +1,4 @@
-/** {@link OutboundHttp} on Node with undici's connection pools; it knows no proxies and no cookies. */
+/** {@link OutboundHttp} on Node with undici's connection pools, without proxies and cookies. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -20,23 +20,26 @@ import { makeSystemResolver, parseUrl, resolve, type Resolver } from "./Destinat
 import { type Hop, isRedirect, next } from "./Redirects.ts"
 
 export interface UndiciOptions {
-  /** Addresses that are allowed although they are not routed globally. */
+  /** Allowed addresses that are not routed globally. */
   readonly allow: AllowList
-  /** The operating system's by default. */
+  /** Default: the operating system's resolver. */
   readonly resolver?: Resolver
 }
 
 const defaults = { maxBytes: 50 * 1_024 * 1_024, timeout: "30 seconds", maxRedirects: 5 } as const
 
-/** Exchanges at a time in this process; further ones wait within their own time limit. An owner may have a quarter. */
+/**
+ * Maximum number of concurrent exchanges of this process. Further ones wait within their own time-out. An owner may use
+ * a quarter.
+ */
 const exchanges = { permits: 256, maxPermitsPerOwner: 64, maxWaiting: 4_096 } as const
 const redirectBodyBytes = 16 * 1_024
 
-/** Repeating one of these changes nothing. */
+/** Methods that can be repeated without an effect. */
 const safeMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 const methods: ReadonlySet<string> = new Set([...safeMethods, "POST", "PUT", "PATCH", "DELETE"])
 
-/** What the connection itself says; a caller's word on it would be smuggling. */
+/** Headers that the connection sets itself. A caller's value could be used for request smuggling. */
 const ours: ReadonlySet<string> = new Set([
   "accept-encoding",
   "connection",
@@ -120,7 +123,7 @@ const flat = (headers: Dispatcher.ResponseData["headers"]): Record<string, strin
     )
   )
 
-/** Headers are in; the body is still to be read, while `signal` holds. */
+/** Returns when the headers have arrived. The body must be read before `signal` is aborted. */
 const send = (pool: Pool, hop: Hop, signal: AbortSignal) =>
   Effect.tryPromise({
     try: () =>
@@ -135,10 +138,10 @@ const send = (pool: Pool, hop: Hop, signal: AbortSignal) =>
   })
 
 const staleConnection: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"])
-/** A kept connection may be closed while the request is on its way; nothing of an answer has come then. */
+/** A kept-alive connection may be closed while the request is sent. Nothing of an answer has arrived then. */
 const isStale = (cause: unknown) => staleConnection.has(codeOf(cause))
 
-/** The whole response; the headers that describe compressed bytes go when the bytes are no longer compressed. */
+/** The whole response. Headers that describe compressed bytes are removed after decompression. */
 const read = async (
   url: URL,
   response: Dispatcher.ResponseData,
@@ -156,7 +159,7 @@ const read = async (
   }
 }
 
-/** An exchange that did not come to its end is cut off when the scope closes. */
+/** An unfinished exchange is aborted when the scope closes. */
 const aborting = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => new AbortController()),
@@ -242,5 +245,5 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
     return { fetch }
   })
 
-/** Requests to what is routed globally and to what is allowed; connections close with the layer's scope. */
+/** Sends requests to globally routed and allowed addresses. Connections close with the layer's scope. */
 export const layerUndici = (options: UndiciOptions) => Layer.scoped(OutboundHttp, make(options))

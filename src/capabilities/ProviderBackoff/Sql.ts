@@ -1,11 +1,11 @@
-/** Pauses as rows that all processes read; by the database's clock. */
+/** Pauses as rows that all processes read, by the database's clock. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ProviderBackoff } from "../ProviderBackoff.ts"
 
-/** A database that fails tells of no pause: the provider will, again. */
+/** A failing database reports no pause. The provider will request it again. */
 const unknown = Effect.catchAllCause((cause: unknown) =>
   Effect.as(Effect.logWarning("A provider's pause could not be shared", cause), Duration.zero)
 )

@@ -1,11 +1,11 @@
-/** {@link RateLimiter} of a single process. What is counted ends with it. */
+/** {@link RateLimiter} of a single process. Its counters are lost when the process ends. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { counterOf, partAt, parts, RateLimiter, taken } from "../RateLimiter.ts"
 
-/** Counters that are kept; beyond them, the one that was used longest ago is forgotten. */
+/** Maximum number of counters. Beyond it, the least recently used one is dropped. */
 const capacity = 100_000
 
 /** Requests by part, oldest first. */
@@ -21,7 +21,7 @@ const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, n
   }
   const granted = used < limit.requests
   if (granted) counter.set(current, (counter.get(current) ?? 0) + 1)
-  // Put last, as the one that was used last.
+  // Moved to the end, as the most recently used one.
   counters.delete(name)
   counters.set(name, counter)
   for (const oldest of counters.keys()) {

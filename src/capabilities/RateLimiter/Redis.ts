@@ -1,11 +1,11 @@
-/** {@link RateLimiter} in Redis: one script on one key, by the clock of the server. */
+/** {@link RateLimiter} in Redis: one script on one key, by the server's clock. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
 import { counterOf, parts, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
 
-/** A hash from part to requests, which expires when its last part does. */
+/** A hash from part to requests, which expires with its last part. */
 const script = `
 local limit, window, parts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -33,14 +33,14 @@ return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * win
 
 const decode = Schema.decodeUnknown(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int))
 
-/** `redis`: for short commands, with a time-out of its own. */
+/** `redis` is a connection for short commands, with a time-out for each. */
 export const layerRedis = (redis: Redis | Cluster) =>
   Layer.succeed(
     RateLimiter,
     RateLimiter.of({
       take: (name, limit) =>
         Effect.tryPromise(() =>
-          // In braces: what belongs together in a cluster, which is this key alone.
+          // The braces make the key a hash tag of a cluster.
           redis.eval(
             script,
             1,

@@ -1,4 +1,6 @@
-/** {@link RateLimiter} in the table `rate_counters`: one statement, which looks at the clock once it holds the row. */
+/**
+ * {@link RateLimiter} in the table `rate_counters`: one statement, which reads the clock once it holds the row lock.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -8,7 +10,7 @@ import * as Schema from "effect/Schema"
 import { counterOf, parts, RateLimiter, RateLimiterError, taken, windowOf } from "../RateLimiter.ts"
 
 const Row = Schema.Struct({
-  /** Requests of each part, oldest first, the last of them `part`. */
+  /** Requests of each part, oldest first. The last one is `part`. */
   counts: Schema.Array(Schema.Number),
   part: Schema.Number,
   granted: Schema.Boolean,

@@ -1,4 +1,4 @@
-/** {@link Realtime} for a service of one process. */
+/** {@link Realtime} for a service with one process. */
 import * as Layer from "effect/Layer"
 import { Realtime } from "../Realtime.ts"
 import * as Subscribers from "./Subscribers.ts"

@@ -1,6 +1,6 @@
 /**
- * {@link Realtime} by LISTEN and NOTIFY. A signal reaches the subscribers of its own process at once; the others hear of
- * it in the background, many in one statement, so that publishing never waits for the database.
+ * {@link Realtime} by LISTEN and NOTIFY. A signal reaches the subscribers of its own process at once. Other processes
+ * get it in the background, in batches, so that publishing never waits for the database.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Chunk from "effect/Chunk"
@@ -16,14 +16,14 @@ import * as Subscribers from "./Subscribers.ts"
 
 const channel = "spoke_realtime"
 
-/** Signals that wait to be sent; the oldest go first. */
+/** Maximum number of signals that wait to be sent. The oldest are dropped first. */
 const backlog = 4_096
-/** Signals of one statement. */
+/** Maximum number of signals of one statement. */
 const maxBatchSize = 100
-/** Longest wait for the database to take a batch. */
+/** Time-out for sending a batch. */
 const batchTimeout = "5 seconds"
 
-/** What travels: at most 500 bytes, where PostgreSQL takes 8,000. */
+/** A notification, of at most 500 bytes; PostgreSQL allows 8,000. */
 const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signal: Signal }))
 const write = Schema.encodeSync(Letter)
 const read = Schema.decodeUnknownOption(Letter)
@@ -50,7 +50,7 @@ export const layerPostgres = Layer.scoped(
       Effect.forkScoped
     )
 
-    /** An empty letter says that others may have been lost before it. */
+    /** An empty notification means that earlier ones may have been lost. */
     const receive = (letter: string) => {
       if (letter === "") return disturb
       const received = read(letter)

@@ -1,6 +1,6 @@
 /**
- * {@link Realtime} by publish and subscribe of Redis. A signal reaches the subscribers of its own process at once; the
- * others hear of it in the background, many in one go, so that publishing never waits for Redis.
+ * {@link Realtime} by publish and subscribe of Redis. A signal reaches the subscribers of its own process at once.
+ * Other processes get it in the background, in batches, so that publishing never waits for Redis.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -15,16 +15,16 @@ import * as Subscribers from "./Subscribers.ts"
 
 const channel = "{spoke}:realtime"
 
-/** Signals that wait to be sent; the oldest go first. */
+/** Maximum number of signals that wait to be sent. The oldest are dropped first. */
 const backlog = 4_096
-/** Signals that are sent in one letter. */
+/** Maximum number of signals of one message. */
 const batch = 100
 
 const Letter = Schema.parseJson(Schema.Struct({ from: Schema.String, signals: Schema.Array(Signal) }))
 const write = Schema.encodeSync(Letter)
 const read = Schema.decodeUnknownOption(Letter)
 
-/** A connection that subscribes can do nothing else. */
+/** A connection that subscribes cannot run other commands. */
 const listening = (redis: Redis | Cluster) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -35,14 +35,14 @@ const listening = (redis: Redis | Cluster) =>
               redisOptions: { ...redis.options.redisOptions, commandTimeout: undefined }
             })
           : redis.duplicate({ enableOfflineQueue: true, commandTimeout: undefined })
-      // Told by the connection that it came from.
+      // The connection that it was duplicated from reports errors.
       own.on("error", () => {})
       return own
     }),
     (own) => Effect.sync(() => own.disconnect())
   )
 
-/** `redis`: for short commands; the subscription opens a connection of its own with its settings. */
+/** `redis` is a connection for short commands. The subscription opens its own connection with the same settings. */
 export const layerRedis = (redis: Redis | Cluster) =>
   Layer.scoped(
     Realtime,
@@ -53,7 +53,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
       const outgoing = yield* Queue.sliding<Signal>(backlog)
       const listener = yield* listening(redis)
 
-      // The connection gives up by itself on a command that is not answered.
+      // The connection has a time-out for each command.
       const send = (signals: Chunk.Chunk<Signal>) =>
         Effect.catchAll(
           Effect.tryPromise(() => redis.publish(channel, write({ from, signals: [...signals] }))),
@@ -66,23 +66,23 @@ export const layerRedis = (redis: Redis | Cluster) =>
       )
 
       listener.on("message", (_channel, letter) => {
-        // Its own come back, too, and are the most.
+        // The process also receives its own messages, which are the most.
         if (letter.includes(from)) return
         const received = read(letter)
         if (Option.isSome(received)) {
           Runtime.runFork(runtime)(Effect.forEach(received.value.signals, deliver, { discard: true }))
         }
       })
-      // Each time that listening begins, others may have been lost before it.
+      // Signals may have been lost before each start of listening.
       listener.on("ready", () => {
         listener.subscribe(channel).then(
           () => Runtime.runFork(runtime)(disturb),
-          // The connection is gone again: its next `ready` tries again.
+          // The connection was lost again. Its next `ready` tries again.
           () => undefined
         )
       })
 
-      // The subscription moves by itself when a node of a cluster goes.
+      // The subscription moves to another node of the cluster by itself, and signals may be lost.
       listener.on("-node", () => Runtime.runFork(runtime)(disturb))
 
       return {

@@ -4,7 +4,7 @@ import * as Queue from "effect/Queue"
 import type { ConversationId } from "../../domain/Ids.ts"
 import type { Signal } from "../Realtime.ts"
 
-/** Signals that wait for one slow reader; the oldest go first. */
+/** Maximum number of signals that wait for one slow reader. The oldest are dropped first. */
 const backlog = 64
 
 export const make = () => {
@@ -15,7 +15,7 @@ export const make = () => {
       discard: true
     })
 
-  /** Has every subscriber look at the database. */
+  /** Makes every subscriber check the database. */
   const disturb = Effect.suspend(() =>
     Effect.forEach(
       [...readers.keys()],

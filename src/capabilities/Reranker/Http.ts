@@ -1,6 +1,6 @@
 /**
- * Any provider or server with the widespread `/rerank`: `{ model, query, documents, top_n }` in,
- * `{ results: [{ index, relevance_score }] }` out.
+ * Any provider or server with the common `/rerank` API. Request: `{ model, query, documents, top_n }`. Answer:
+ * `{ results: [{ index, relevance_score }] }`.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
@@ -15,17 +15,17 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { Reranker, RerankerError } from "../Reranker.ts"
 
 export interface HttpOptions {
-  /** The whole address, such as `https://api.example.com/v1/rerank`. */
+  /** The full address, such as `https://api.example.com/v1/rerank`. */
   readonly url: string
   readonly model: string
-  /** Sent as a bearer token; none for a server of one's own. */
+  /** Sent as a bearer token. Optional, for a server without authentication. */
   readonly apiKey?: Redacted.Redacted | undefined
-  /** For one request; 2 seconds by default. */
+  /** Time-out of one request; default: 2 seconds. */
   readonly timeout?: Duration.DurationInput
 }
 
 const widen = 4
-/** After a failure the reranker is not asked for this time, so that no search waits for the next failure. */
+/** After a failure the reranker is not called for this time, so that searches do not wait for further failures. */
 const pauseAfterFailure = Duration.seconds(10)
 
 const Results = Schema.Struct({
@@ -35,13 +35,13 @@ type Results = typeof Results.Type
 
 const failure = (message: string) => new RerankerError({ message })
 
-/** Some models tell a share, others a logit: those are brought between 0 and 1, which keeps their order. */
+/** Some models return a probability, others a logit. Logits are mapped to 0..1, which keeps their order. */
 const toShares = (scores: ReadonlyArray<number>): ReadonlyArray<number> =>
   scores.every((score) => score >= 0 && score <= 1)
     ? scores
     : scores.map((score) => 1 / (1 + Math.exp(-score)))
 
-/** The score of each of `count` passages, 0 for one that was left out. */
+/** The score of each of `count` passages, 0 for an omitted one. */
 const scoresOf = ({ results }: Results, count: number) => {
   const places = new Set(results.map(({ index }) => index))
   if (results.length === 0 || places.size < results.length || Math.max(...places) >= count) {
@@ -65,7 +65,7 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
         apiKey === undefined ? (request) => request : HttpClientRequest.bearerToken(apiKey),
         HttpClientRequest.bodyUnsafeJson({ model, query, documents, top_n: documents.length })
       )
-      // The errors hold the request and with it the key, so nothing of them goes on but the status.
+      // The errors contain the request and with it the key, so only the status is passed on.
       return http.execute(post).pipe(
         Effect.flatMap(HttpClientResponse.filterStatusOk),
         Effect.flatMap(HttpClientResponse.schemaBodyJson(Results)),
@@ -105,6 +105,6 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
     return Reranker.of({ widen, rerank })
   })
 
-/** After a failure it is left alone for ten seconds, so that a reranker that hangs does not slow every search. */
+/** After a failure it is not called for ten seconds, so that a reranker that hangs does not slow every search. */
 export const layerHttp = (options: HttpOptions): Layer.Layer<Reranker, never, HttpClient.HttpClient> =>
   Layer.effect(Reranker, make(options))

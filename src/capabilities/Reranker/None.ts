@@ -1,4 +1,4 @@
-/** The default: candidates stay in the order of their scores. */
+/** The default: keeps candidates in the order of their scores. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Reranker } from "../Reranker.ts"

@@ -1,5 +1,5 @@
 /**
- * {@link SecretBox} with Node's cryptography: HKDF-SHA-256 (RFC 5869) gives each purpose and use a key of its own.
+ * {@link SecretBox} with Node's cryptography. HKDF-SHA-256 (RFC 5869) derives a key for each purpose and use.
  *
  * Signed: `<text>.<tag>`. Sealed: `v1.<key id>.<nonce, ciphertext and tag>`. All parts but the names are base64url.
  */
@@ -17,7 +17,10 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { type Purpose, SecretBox } from "../SecretBox.ts"
 
-/** Master secrets: the current one first, then those that are still good for {@link SecretBox} `verify` and `open`. */
+/**
+ * Master secrets: the current one first, then older ones that are still accepted by {@link SecretBox} `verify` and
+ * `open`.
+ */
 export type MasterSecrets = readonly [Redacted.Redacted, ...ReadonlyArray<Redacted.Redacted>]
 
 const version = "v1"
@@ -31,16 +34,16 @@ const derive = (master: Redacted.Redacted, info: string, bytes: number): Buffer 
 
 const encode = (bytes: Buffer): string => bytes.toString("base64url")
 
-/** Null for any but the one spelling of some bytes: decoders ignore stray characters and the last bits. */
+/** Null for anything but the canonical encoding, because decoders ignore invalid characters and the last bits. */
 const decode = (text: string): Buffer | null => {
   const bytes = Buffer.from(text, "base64url")
   return encode(bytes) === text ? bytes : null
 }
 
-/** Names a master secret, in everything that it sealed; the secret cannot be found from it. */
+/** The id of a master secret, which all sealed values contain. The secret cannot be derived from it. */
 export const keyIdOf = (master: Redacted.Redacted): string => encode(derive(master, "key id", idBytes))
 
-/** What one master secret can do. Keys are derived once and stay in closures, out of reach of any log. */
+/** The operations of one master secret. Keys are derived once and kept in closures, so that they cannot be logged. */
 const makeKeys = (master: Redacted.Redacted) => {
   const derived = new Map<string, Buffer>()
   const key = (use: "sign" | "seal", purpose: Purpose): Buffer => {

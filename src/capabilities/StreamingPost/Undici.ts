@@ -1,6 +1,6 @@
 /**
- * {@link StreamingPost} by undici's own callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. Through `HttpClient` an
- * answer of 50 pieces takes 1.26 ms of CPU, through this 0.7 ms: every turn reads two answers.
+ * {@link StreamingPost} by undici's callbacks, on the connections of {@link NodeHttpClient.Dispatcher}. An answer of 50
+ * pieces takes 0.7 ms of CPU, instead of 1.26 ms through `HttpClient`. Every turn reads two answers.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
@@ -20,12 +20,12 @@ import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { type Answered, StreamingPost, StreamingPostError, type Posted } from "../StreamingPost.ts"
 
-/** Bytes that may wait for a slow reader before the provider has to. */
+/** Maximum number of unread bytes, before backpressure is applied to the provider. */
 const maxUnreadBytes = 1024 * 1024
-/** Bytes of the rest of an answer that are read and dropped, so that its connection can be reused. */
+/** Maximum number of bytes of an answer's rest that are read and dropped, so that its connection can be reused. */
 const maxDroppedBytes = 64 * 1024
 
-/** As many as the dispatcher opens; an owner may have half, and waits for them no longer than for an answer to begin. */
+/** The limit of the dispatcher. An owner may use half, and waits no longer than the time-out of an answer. */
 const providerConnections = {
   permits: 2_048,
   maxPermitsPerOwner: 1_024,
@@ -38,7 +38,7 @@ const tooMany = () => new StreamingPostError({ reason: "Late", code: "" })
 const late = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
 const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
 
-/** The code of an error or of what caused it. */
+/** The code of an error or of its cause. */
 const codeOf = (error: unknown, depth = 4): string => {
   if (typeof error !== "object" || error === null || depth === 0) return ""
   if ("code" in error && typeof error.code === "string" && nativeCode.test(error.code)) return error.code
@@ -56,7 +56,7 @@ const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | u
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value])
   )
 
-/** One request, told by undici what becomes of it. */
+/** One request, with the callbacks that undici calls. */
 class Call implements Dispatcher.DispatchHandler {
   readonly #dispatcher: Dispatcher
   readonly #posted: Posted
@@ -81,7 +81,7 @@ class Call implements Dispatcher.DispatchHandler {
     this.#unread = unread
   }
 
-  /** Sends the request; nothing is sent before. */
+  /** Sends the request when run. */
   readonly answered: Effect.Effect<Answered, StreamingPostError> = Effect.async((resume) => {
     this.#onAnswer = resume
     const { body, first, headers, next, url } = this.#posted
@@ -146,7 +146,7 @@ class Call implements Dispatcher.DispatchHandler {
     if (Exit.isFailure(exit)) this.#onAnswer(Effect.failCause(exit.cause))
   }
 
-  /** All of it is read by now, or of no interest. */
+  /** All received bytes were read or dropped. */
   #resume(): void {
     this.#size = 0
     if (!this.#paused) return
@@ -184,7 +184,7 @@ class Call implements Dispatcher.DispatchHandler {
   })
 }
 
-/** Our trace ids, for a gateway of the operator's that goes on with the trace. */
+/** Trace headers, for a gateway of the operator that continues the trace. */
 const traceOf = (context: Context.Context<never>): Readonly<Record<string, string>> => {
   const span = Option.getOrUndefined(Context.getOption(context, Tracer.ParentSpan))
   return span?.sampled === true

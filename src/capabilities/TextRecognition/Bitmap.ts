@@ -1,4 +1,4 @@
-/** BMP to PPM, which the recognition reads as it stands: its own way of reading BMP takes a thousand times the file's memory. */
+/** Converts BMP to PPM, because the library's own BMP decoder takes a thousand times the file's memory. */
 import { imageSize } from "./ImageHeader.ts"
 
 /** Undefined for compressed bitmaps and those with a palette. */

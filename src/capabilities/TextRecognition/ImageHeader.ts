@@ -1,4 +1,4 @@
-/** Format and size of an image from its header alone: nothing is decoded before it is known how much it would be. */
+/** Reads format and size of an image from its header, so that large images can be refused before they are decoded. */
 
 export type ImageFormat = "png" | "jpeg" | "gif" | "webp" | "bmp" | "tiff"
 
@@ -11,7 +11,7 @@ const startsWith = (bytes: Uint8Array, at: number, text: string): boolean =>
   bytes.length >= at + text.length &&
   Array.from(text).every((c, place) => bytes[at + place] === c.charCodeAt(0))
 
-/** Marks that ordinary text may begin with are followed by what text does not hold. */
+/** Signatures that could begin a text are checked together with bytes that text does not contain. */
 export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
   if (startsWith(bytes, 0, "\x89PNG\r\n\x1a\n")) return "png"
   if (startsWith(bytes, 0, "\xff\xd8\xff")) return "jpeg"
@@ -24,19 +24,22 @@ export const imageFormat = (bytes: Uint8Array): ImageFormat | undefined => {
 
 const pngSize = (view: DataView): ImageSize => ({ width: view.getUint32(16), height: view.getUint32(20) })
 
-/** Frames of a GIF are all unpacked, into a byte a dot, where other pictures take several. */
+/** All frames of a GIF are decoded, with one byte per pixel. Other formats take several bytes. */
 const gifFramesAsOne = 8
 
 const colourTable = (flags: number): number => ((flags & 0x80) === 0 ? 0 : 3 * 2 ** ((flags & 7) + 1))
 
-/** Behind the blocks of data that begin at `at`; each tells its length, and an empty one ends them. */
+/** The position behind the data blocks that begin at `at`. Each has a length; an empty one ends them. */
 const behindBlocks = (view: DataView, at: number): number => {
   let next = at
   while (next < view.byteLength && view.getUint8(next) !== 0) next += 1 + view.getUint8(next)
   return next + 1
 }
 
-/** The largest frame, or the share of all of them: each states its own size, which may differ from the picture's. */
+/**
+ * The size of the largest frame, or a share of the total of all frames, if larger. Each frame has its own size, which
+ * may differ from the picture's.
+ */
 const gifSize = (view: DataView): ImageSize => {
   let width = view.getUint16(6, true)
   let height = view.getUint16(8, true)
@@ -60,7 +63,7 @@ const bmpSize = (view: DataView): ImageSize => ({
   height: Math.abs(view.getInt32(22, true))
 })
 
-/** Start-of-frame markers, which are all of C0 to CF but three that mean something else. */
+/** Start-of-frame markers: C0 to CF, except three with another meaning. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc
 
@@ -87,7 +90,7 @@ const webpSize = (view: DataView): ImageSize | undefined => {
   return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff }
 }
 
-/** Of the first page. */
+/** The size of the first page. */
 const tiffSize = (view: DataView): ImageSize => {
   const little = view.getUint8(0) === 0x49
   const start = view.getUint32(4, little)
@@ -96,7 +99,7 @@ const tiffSize = (view: DataView): ImageSize => {
     const at = start + 2 + entry * 12
     const value =
       view.getUint16(at + 2, little) === 3 ? view.getUint16(at + 8, little) : view.getUint32(at + 8, little)
-    // A decoder may take the first of two.
+    // The entry may occur twice, and a decoder may use the first.
     if (view.getUint16(at, little) === 256) found.width = Math.max(found.width, value)
     if (view.getUint16(at, little) === 257) found.height = Math.max(found.height, value)
   }
@@ -112,7 +115,7 @@ const sizes: Readonly<Record<ImageFormat, (view: DataView) => ImageSize | undefi
   tiff: tiffSize
 }
 
-/** What the header declares, in dots; undefined when it breaks off or declares nothing. */
+/** The declared size in pixels; undefined when the header is incomplete or has none. */
 export const imageSize = (bytes: Uint8Array, format: ImageFormat): ImageSize | undefined => {
   try {
     const size = sizes[format](new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength))

@@ -5,7 +5,7 @@ export const Job = Schema.Struct({ bytes: Schema.Uint8ArrayFromSelf })
 export type Job = typeof Job.Type
 
 export const Answer = Schema.Union(
-  /** `confidence` from 0 to 100. */
+  /** `confidence` is from 0 to 100. */
   Schema.TaggedStruct("Read", { text: Schema.String, confidence: Schema.Number }),
   Schema.TaggedStruct("Failed", {}),
   /** The packages are not installed. */

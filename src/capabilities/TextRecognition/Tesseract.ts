@@ -1,7 +1,6 @@
 /**
- * Recognises text with Tesseract in a worker thread, offline, in English. The thread serves one image after another, those
- * of their owners in turns, and rests after a while; one that hangs, dies or is interrupted is ended, and the next image gets
- * a fresh one.
+ * Recognizes text with Tesseract in a worker thread, offline, in English. The thread reads one image after another,
+ * owners in turns, and ends when unused. A thread that hangs, dies or is interrupted is replaced.
  */
 import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
@@ -24,13 +23,13 @@ import { Answer, type Job } from "./Messages.ts"
 export interface TesseractOptions {
   /** The built `workers/recognize.ts`. */
   readonly script: URL
-  /** Most dots of an image, default 25 million: a page at 600 dots per inch has fewer. */
+  /** Maximum number of pixels of an image; default: 25 million, which is above a page at 600 dots per inch. */
   readonly maxPixels?: number
-  /** Growth of the process while an image is read, in MiB; 512 by default. */
+  /** Maximum growth of the process while an image is read, in MiB; default: 512. */
   readonly memoryMb?: number
-  /** For one image, default one minute. */
+  /** Time-out for one image; default: one minute. */
   readonly timeout?: Duration.DurationInput
-  /** An unused thread ends after this long, default one minute. */
+  /** An unused thread ends after this time; default: one minute. */
   readonly idleTimeout?: Duration.DurationInput
 }
 
@@ -59,14 +58,14 @@ const tooLarge = (pixels: number) =>
     `The image has more than ${Math.floor(pixels / 1_000_000)} million dots. Make it smaller, or cut it into several.`
   )
 
-/** Below this the letters are guessed from what is no text. */
-const leastConfidence = 30
+/** Minimum confidence, from 0 to 100. Below it, the image probably contains no text. */
+const minConfidence = 30
 const mebibyte = 1024 * 1024
-/** Images that wait for the thread. */
+/** Maximum number of waiting images. */
 const maxWaiting = 10_000
 const watchInterval = Duration.millis(250)
 
-/** What the thread is given; fails when the header says that it is too much, or says nothing. */
+/** The bytes for the thread. Fails when the header declares too many pixels, or no size. */
 const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array, RecognitionError> =>
   Effect.gen(function* () {
     const format: ImageFormat | undefined = imageFormat(bytes)
@@ -78,7 +77,7 @@ const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array
     return bitmapToPpm(bytes) ?? (yield* unsupported)
   })
 
-/** Without environment and arguments: the thread reads images and nothing else. */
+/** Without environment and arguments, because the thread only reads images. */
 const start = (script: URL): Worker => {
   const worker = new Worker(script, {
     env: {},
@@ -92,12 +91,13 @@ const start = (script: URL): Worker => {
   worker.stdout.resume()
   worker.stderr.resume()
   worker.unref()
-  // An image may break its thread after the answer, when no caller waits: without a listener that would end the process.
+  // An image may crash its thread after the answer, when no caller waits. Without a listener, that would end the
+  // process.
   worker.on("error", () => undefined)
   return worker
 }
 
-/** The memory of `bytes` moves to the thread. */
+/** The memory of `bytes` is transferred to the thread. */
 const ask = (worker: Worker, bytes: Uint8Array): Effect.Effect<unknown, RecognitionError> =>
   Effect.async((resume) => {
     const settle = (outcome: Effect.Effect<unknown, RecognitionError>) => {
@@ -113,7 +113,7 @@ const ask = (worker: Worker, bytes: Uint8Array): Effect.Effect<unknown, Recognit
     return Effect.sync(stop)
   })
 
-/** Fails when the process grows by more than `limit` bytes: the library's memory lies outside what a thread can be held to. */
+/** Fails when the process grows by more than `limit` bytes. The library's memory is not part of a thread's limits. */
 const watchMemory = (limit: number): Effect.Effect<never, RecognitionError> =>
   Effect.suspend(() => {
     const before = memoryUsage.rss()
@@ -167,7 +167,7 @@ const make = (options: TesseractOptions) =>
         if (answer._tag === "Missing") return yield* notInstalled
         return answer._tag === "Failed" ? yield* malformed : answer
       }).pipe(
-        // After any outcome other than text the thread is in the middle of something or its memory has grown.
+        // After any outcome but a success the thread's state is unknown, or its memory has grown, and it ends.
         Effect.onExit((exit) => (Exit.isSuccess(exit) ? endLater : end))
       )
 
@@ -175,7 +175,7 @@ const make = (options: TesseractOptions) =>
       const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), exchange).pipe(
         withSharedPermit(places, () => timedOut)
       )
-      return confidence < leastConfidence ? "" : sanitize(text).trim()
+      return confidence < minConfidence ? "" : sanitize(text).trim()
     })
     const mediaType = (bytes: Uint8Array) => {
       const format = imageFormat(bytes)
@@ -184,5 +184,5 @@ const make = (options: TesseractOptions) =>
     return { mediaType, recognize }
   })
 
-/** English. The model ships with the package; nothing is ever downloaded. */
+/** English. The model ships with the package; nothing is downloaded. */
 export const layerTesseract = (options: TesseractOptions) => Layer.scoped(TextRecognition, make(options))

@@ -1,4 +1,4 @@
-/** The sources that come with Spoke: the first registrations. */
+/** The built-in tool sources. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { OutboundHttp } from "../OutboundHttp.ts"
@@ -6,7 +6,7 @@ import { OtherToolSources, type ToolSource, ToolSources } from "../ToolSources.t
 import { httpSource } from "./Http.ts"
 import { mcpSource } from "./Mcp.ts"
 
-/** Of these registrations: one takes the place of an earlier one of its name. */
+/** The sources of these registrations. A later one replaces an earlier one of the same name. */
 export const layerOf = <R>(
   sources: ReadonlyArray<Effect.Effect<ToolSource, never, R>>
 ): Layer.Layer<ToolSources, never, R> =>
@@ -17,7 +17,7 @@ export const layerOf = <R>(
     ])
   )
 
-/** HTTP, MCP, and those of {@link OtherToolSources}, as functions of the host are. */
+/** HTTP, MCP, and those of {@link OtherToolSources}, such as functions of the host. */
 export const layer: Layer.Layer<ToolSources, never, OutboundHttp> = Layer.unwrapEffect(
   Effect.map(OtherToolSources, (others) => layerOf([httpSource, mcpSource, ...others]))
 )

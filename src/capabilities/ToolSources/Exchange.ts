@@ -1,4 +1,4 @@
-/** One exchange with the server of a tool: bounded in time and size, and told in words when it fails. */
+/** One exchange with the server of a tool, with limits on time and size, and readable errors. */
 import type { Context } from "effect"
 import * as Effect from "effect/Effect"
 import type { ToolDefinition } from "../../domain/agents/Tool.ts"
@@ -6,7 +6,7 @@ import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { sanitize } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundRequest, OutboundResponse } from "../OutboundHttp.ts"
 
-/** Most bytes of an answer that are read. */
+/** Maximum size of an answer in bytes. */
 const maxAnswerBytes = 256 * 1024
 
 export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
@@ -14,13 +14,13 @@ export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextD
 const isText = (type: string): boolean =>
   /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|javascript)|x-www-form-urlencoded)|$)/i.test(type)
 
-/** The answer as text, or what it is instead. */
+/** The answer as text, or a description if it is not text. */
 export const contentOf = (response: OutboundResponse): string => {
   const type = response.headers["content-type"] ?? ""
   return isText(type) ? textOf(response) : `(${response.body.length} bytes that are not text)`
 }
 
-/** The headers that carry `credential`. */
+/** The headers that contain `credential`. */
 export const headersFor = (
   { auth }: Pick<ToolDefinition, "auth">,
   credential: string
@@ -37,7 +37,7 @@ export const headersFor = (
   }
 }
 
-/** What the server answers, whatever its status. */
+/** The server's answer, whatever its status. */
 export const answered = Effect.fn("ToolSources.answered")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   request: Pick<OutboundRequest, "url" | "method" | "headers" | "body">,
@@ -54,7 +54,7 @@ export const answered = Effect.fn("ToolSources.answered")(function* (
     )
 })
 
-/** The response, or the failure when it is outside 2xx. */
+/** The response, or a failure if its status is not 2xx. */
 export const accepted = (response: OutboundResponse) =>
   response.status >= 200 && response.status < 300
     ? Effect.succeed(response)

@@ -1,4 +1,4 @@
-/** Tools that are one HTTP request. */
+/** Tools that send one HTTP request. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
@@ -9,7 +9,7 @@ import type { AgentTool, ToolSource } from "../ToolSources.ts"
 import * as Exchange from "./Exchange.ts"
 import { requestOf } from "./HttpRequest.ts"
 
-/** JSON where it is JSON, so that escapes hide nothing; else the text. */
+/** Parses JSON, so that escapes cannot hide secrets from redaction. Any other answer stays text. */
 const parsed = (text: string) =>
   Either.orElse(Json.parse(text), ({ message, reason }) =>
     reason === "malformed"

@@ -1,4 +1,6 @@
-/** The request of an HTTP tool: the tool's own parts, the model's arguments, then the values of `toolContext`. */
+/**
+ * Builds the request of an HTTP tool from the tool's own parts, the model's arguments and the values of `toolContext`.
+ */
 import * as Either from "effect/Either"
 import { type HttpTarget, placeholdersOf } from "../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
@@ -6,7 +8,7 @@ import { isList, segmentsOf, written } from "../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { BoundValue } from "../ToolSources.ts"
 
-/** The object with `value` at the pointer; what is in the way and no object is replaced. */
+/** The object with `value` at the pointer. Values on the path that are not objects are replaced. */
 const put = (
   object: JsonObject,
   [name = "", ...rest]: ReadonlyArray<string>,
@@ -18,7 +20,10 @@ const put = (
   return { ...object, [name]: put(within, rest, value) }
 }
 
-/** Puts values into the query of `url`, once each and in the place of what has their name; one by one would take its square. */
+/**
+ * Sets query parameters of `url`, replacing those of the same name. All at once, because one by one would take
+ * quadratic time.
+ */
 const putQuery = (url: URL, values: ReadonlyMap<string, string>): void => {
   if (values.size === 0) return
   const left = new Map<string, string>(values)
@@ -39,13 +44,13 @@ export interface ToolRequest {
   readonly body?: string
 }
 
-/** Values come encoded, so that only dots could still climb out of the path that the tool's owner wrote. */
+/** Values are encoded, so only dots could leave the path that the tool's owner wrote. */
 const climbs = (url: string): boolean => {
   const [path = ""] = url.split(/[?]/)
   return path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
 
-/** The last word is the binding's, the one before it the tool's own, and the model has the rest. */
+/** Bindings take precedence over the tool's own values, and those over the model's arguments. */
 export const requestOf = (
   target: HttpTarget,
   input: JsonObject,
@@ -86,6 +91,6 @@ export const requestOf = (
 const headersOf = (bound: ReadonlyArray<readonly [string, JsonValue]>): Record<string, string> =>
   Object.fromEntries(bound.map(([name, value]) => [name.toLowerCase(), written(value)]))
 
-/** A binding must not stand beside the tool's own header of the same name. */
+/** A binding replaces the tool's own header of the same name, regardless of case. */
 const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -1,4 +1,4 @@
-/** Functions of the host, which agents name. */
+/** Functions of the host as tools, which agents name. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -9,12 +9,12 @@ import * as Json from "../../domain/Json.ts"
 import { isError } from "../../domain/Thrown.ts"
 import { type CallingTurn, OtherToolSources, type SourcedTool, type ToolSource } from "../ToolSources.ts"
 
-/** Most characters of an answer, written as JSON. */
+/** Maximum number of characters of an answer as JSON. */
 const maxAnswerLength = 256 * 1024
 
 const failed = (message: string) => toolFailure("TOOL_FAILED", message)
 
-/** As JSON: what the host answers may hold anything. */
+/** Converts to JSON, because the host may return any value. */
 const jsonOf = (answer: unknown) =>
   Effect.try({
     try: () => JSON.stringify(answer) ?? "null",
@@ -71,6 +71,6 @@ export const inProcessSource = (tools: Readonly<Record<string, HostTool>>): Tool
   }
 })
 
-/** Registers `tools` beside what comes with Spoke. */
+/** Registers `tools` beside the built-in sources. */
 export const layerInProcess = (tools: Readonly<Record<string, HostTool>>): Layer.Layer<OtherToolSources> =>
   Layer.succeed(OtherToolSources, [Effect.succeed(inProcessSource(tools))])

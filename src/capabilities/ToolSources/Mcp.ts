@@ -1,4 +1,4 @@
-/** Every tool of a remote MCP server. */
+/** All tools of a remote MCP server. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
@@ -8,11 +8,11 @@ import type { AgentTool, SourcedTool, ToolSource } from "../ToolSources.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpSession from "./McpSession.ts"
 
-/** Milliseconds that a server's list of tools is believed at most, and how many lists are kept. */
+/** Maximum time in milliseconds for which a server's list of tools is cached, and maximum number of cached lists. */
 const listTtlMs = 300_000
 const maxLists = 256
 
-/** Lists that were read lately, the oldest first. */
+/** Cached lists, the oldest first. */
 const rememberedLists = () => {
   const lists = new Map<string, { readonly until: number; readonly listed: McpSession.Listed }>()
   return Effect.fn("ToolSources.listed")(function* (
@@ -50,7 +50,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
         const credential = yield* tool.credential
         const server = { url: target.url, headers: Exchange.headersFor(definition, credential) }
         const session = yield* McpSession.open(http, server, definition.timeout)
-        // What a server lists may depend on the caller, so a list is not shared between callers.
+        // The list may depend on the caller, so it is not shared between callers.
         const caller = createHash("sha256").update(credential).digest("hex")
         const { isStateless, tools } = yield* listed(`${id} ${version} ${caller}`, session.list)
         return tools.map((one): SourcedTool => ({

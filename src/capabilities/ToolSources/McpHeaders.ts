@@ -1,9 +1,11 @@
-/** Parameters of MCP tools that version 2026-07-28 wants repeated in headers, as `x-mcp-header` of their schemas says. */
+/**
+ * Parameters of MCP tools that protocol version 2026-07-28 repeats in headers, as `x-mcp-header` in their schemas says.
+ */
 import { isList } from "../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 
 const annotation = "x-mcp-header"
-/** What stands in a schema and is no schema. */
+/** Keywords whose values are not schemas. */
 const values: ReadonlySet<string> = new Set(["default", "examples", "enum", "const"])
 const types: ReadonlySet<JsonValue | undefined> = new Set(["integer", "string", "boolean"])
 
@@ -16,7 +18,7 @@ interface Mirrored {
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !isList(value)
 
-/** Calls `found` for each annotation; `path` is null where one may not stand. */
+/** Calls `found` for each annotation; `path` is null where annotations are not allowed. */
 const walk = (
   schema: JsonValue,
   path: ReadonlyArray<string> | null,
@@ -36,7 +38,7 @@ const walk = (
   }
 }
 
-/** Null for a tool that may not be used: an annotation is malformed, taken, or in a place that has no one value. */
+/** Null for an unusable tool: an annotation is malformed, duplicate, or at a place without a single value. */
 const parametersOf = (inputSchema: JsonObject): ReadonlyArray<Mirrored> | null => {
   const all: Array<Mirrored> = []
   const taken = new Set<string>()
@@ -57,7 +59,7 @@ const parametersOf = (inputSchema: JsonObject): ReadonlyArray<Mirrored> | null =
 export const isValid = ({ inputSchema }: { readonly inputSchema: JsonObject }): boolean =>
   parametersOf(inputSchema) !== null
 
-/** A value as a header carries it: what is no plain ASCII, or looks like what is encoded, in base64. */
+/** Encodes a header value. Text that is not plain ASCII, or looks encoded, becomes base64. */
 export const encoded = (text: string): string =>
   /^(?:[!-~](?:[\t -~]*[!-~])?)?$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
     ? text

@@ -1,6 +1,6 @@
 /**
- * A remote MCP server, spoken to in JSON-RPC over streamable HTTP: without a handshake, each request complete in itself, where the
- * server knows version 2026-07-28 of the protocol, else after the handshake of earlier versions.
+ * A client of a remote MCP server, with JSON-RPC over streamable HTTP. If the server supports protocol version
+ * 2026-07-28, each request is independent; else the handshake of earlier versions is used.
  */
 import type { Context } from "effect"
 import * as Arr from "effect/Array"
@@ -16,16 +16,16 @@ import * as McpHeaders from "./McpHeaders.ts"
 
 const stateless = "2026-07-28"
 const withHandshake = "2025-06-18"
-/** Most tools of one server, and most pages that its list may have. */
+/** Maximum number of tools of one server, and of pages of its list. */
 const maxTools = 64
 const maxPages = 4
-/** For each request of the list: the turn waits for it. */
+/** Time-out of each request for the list, because the turn waits for it. */
 const listTimeoutSeconds = 5
-/** For the question whether the server knows the version without a handshake. */
+/** Time-out of the check for the version without a handshake. */
 const probeTimeoutSeconds = 3
 
 const clientInfo = { name: "spoke", version: "1" }
-/** What each request says of itself in place of a handshake. */
+/** Metadata of each request, replacing the handshake. */
 const meta: JsonObject = {
   "io.modelcontextprotocol/protocolVersion": stateless,
   "io.modelcontextprotocol/clientInfo": clientInfo,
@@ -46,12 +46,12 @@ const RemoteTool = Schema.Struct({
 })
 type RemoteTool = typeof RemoteTool.Type
 
-/** What a server lists. */
+/** The list of a server's tools. */
 export interface Listed {
-  /** Whether it is spoken to without a handshake. */
+  /** Whether the server needs no handshake. */
   readonly isStateless: boolean
   readonly tools: ReadonlyArray<RemoteTool>
-  /** Milliseconds that it wants the list to be believed; null where it does not say. */
+  /** How long the list may be cached, in milliseconds; null if the server does not say. */
   readonly ttlMs: number | null
 }
 
@@ -93,7 +93,7 @@ const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObj
   const [problems, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
   const message = Arr.filterMap(values, (value) => decodeMessage(value)).find((found) => found.id === id)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
-  // Earlier versions do not say of what kind a result is.
+  // Earlier versions have no result type.
   const kind = message?.result?.["resultType"] ?? "complete"
   if (kind === "input_required") return Effect.fail(failed("the MCP server asks for what no agent can enter"))
   if (kind !== "complete") return Effect.fail(failed("the MCP server's result is of an unknown kind"))
@@ -124,7 +124,7 @@ type Ask = (
 const said = (part: JsonObject): string =>
   typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`
 
-/** The pages of the server's list. */
+/** Reads the pages of the server's list. */
 const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {
   const found: Array<RemoteTool> = []
   let cursor: string | undefined
@@ -143,7 +143,7 @@ const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: 
   return listed
 })
 
-/** The server, as `seconds` allow for a call; nothing is sent before it is needed. */
+/** Opens a server. `seconds` is the time-out of a call. Nothing is sent before it is needed. */
 export const open = Effect.fn("McpSession.open")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
   { url, headers }: Server,
@@ -190,7 +190,7 @@ export const open = Effect.fn("McpSession.open")(function* (
       ({ result }) => result
     )
 
-  /** The headers of a session; `initialize` goes before everything else. */
+  /** The headers of a session. `initialize` is sent before everything else. */
   const session = yield* Effect.cached(
     Effect.gen(function* () {
       const limit = Math.min(seconds, listTimeoutSeconds)
@@ -215,7 +215,7 @@ export const open = Effect.fn("McpSession.open")(function* (
       Effect.map(askOnce(method, params, limit, agreed), ({ result }) => result)
     )
 
-  /** Servers of earlier versions refuse the question in ways of their own. */
+  /** Servers of earlier versions refuse the request in different ways. */
   const knowsStateless = askStateless("server/discover", {}, Math.min(seconds, probeTimeoutSeconds)).pipe(
     Effect.map((result) =>
       Option.exists(decodeDiscovery(result), ({ supportedVersions }) => supportedVersions.includes(stateless))

@@ -1,43 +1,46 @@
-/** Which agents are worth their memory: those that are searched often. They are read in the background. */
+/** Selects frequently searched agents, which are held in memory. They are loaded in the background. */
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { LruCache } from "./LruCache.ts"
 
-/** Searches are counted over a minute. */
+/** Searches are counted per minute, in milliseconds. */
 const period = 60_000
-/** Milliseconds from the end of one reading of an agent to the next: one that changes all the time is not read all the time. */
+/**
+ * Minimum time in milliseconds between two loads of an agent, so that an agent that changes constantly is not loaded
+ * constantly.
+ */
 const readIntervalMs = 1_000
-/** Agents that are counted. */
+/** Maximum number of agents that are counted. */
 const maxAgents = 10_000
 
 interface Seen {
   readonly since: number
   count: number
   reading: boolean
-  /** The time from which it may be read again. */
+  /** The earliest time of the next load. */
   after: number
 }
 
 export interface HotAgentsOptions {
-  /** Searches within a minute. */
+  /** Number of searches per minute from which an agent is held. */
   readonly often: number
-  /** Chunks that an agent may have. */
+  /** Maximum number of chunks of an agent that is held. */
   readonly largest: number
 }
 
-/** The memory that agents are held in. */
+/** The memory that holds agents. */
 export interface Memory {
   readonly holds: (agentId: AgentId) => boolean
-  /** Reads the agent, or what has changed of it. */
+  /** Loads the agent, or its changes. */
   readonly remember: (agent: AgentScope) => Effect.Effect<void>
   readonly forget: (agentId: AgentId) => void
 }
 
 /**
- * To be told of every search that the memory could not answer: has the agent read when it is asked often, and what has
- * changed of one that is held.
+ * To be called for every search that the memory could not answer. Loads a frequently searched agent, or the changes of
+ * one that is held.
  */
 export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, often }: HotAgentsOptions) =>
   Effect.map(Effect.scope, (scope) => {

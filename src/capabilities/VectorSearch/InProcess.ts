@@ -1,11 +1,11 @@
 /**
- * Retrieval in this process, over any PostgreSQL and without an extension. A search ranks by the index it has in memory,
- * then reads the texts together with the agent's version in one statement, which searches at the same time share. When that
- * is the version of the index, nothing has changed and the result stands; else the index catches up and the search ranks again. What has been deleted is not
- * among the texts, so it never answers. Not to be called inside a transaction.
+ * Retrieval in this process, over any PostgreSQL and without an extension. A search ranks by its index in memory, then
+ * reads the texts together with the agent's version in one statement, which concurrent searches share. If the version
+ * is that of the index, the result is current; else the index is updated and the search ranks again. Deleted chunks are
+ * not among the texts, so they are never returned. Must not be called inside a transaction.
  *
- * The busiest agents are read at the start, any other when it is first asked: of a large one the words first, by which it is
- * searched until its vectors have followed.
+ * The busiest agents are loaded at the start, any other when it is first searched. The words of a large agent are
+ * loaded first; it is searched by them until its vectors are loaded.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as Duration from "effect/Duration"
@@ -29,17 +29,20 @@ import { warmUp } from "./InProcessWarmUp.ts"
 import { filtersOf } from "./Visible.ts"
 
 export interface InProcessOptions {
-  /** Memory for the indexes of all agents, in bytes; the one used last stays even when it alone takes more. */
+  /** Memory for the indexes of all agents, in bytes. The most recently used index stays even if it is larger. */
   readonly maxBytes: number
-  /** Chunks above which an agent is searched by its words as soon as these are read, and its vectors follow; 200 by default. */
+  /** Number of chunks above which an agent is searched by words while its vectors are loading; default: 200. */
   readonly wordsFirstAbove?: number
 }
 
-/** Searches whose texts one statement reads at most. */
+/** Maximum number of searches whose texts one statement reads. */
 const maxBatchSearches = 16
-/** The second catching up began after the search did, so that nothing committed before the search is missing. */
+/** The second update began after the search did, so nothing committed before the search is missing. */
 const freshReads = 2
-/** A search gives up here on an agent whose chunks are replaced again and again, and returns those that are left. */
+/**
+ * Maximum number of attempts for an agent whose chunks are replaced constantly. After it, the remaining chunks are
+ * returned.
+ */
 const maxReads = 5
 
 interface Asked {
@@ -58,11 +61,11 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
   })
 }
 
-/** Whether the model is asked about the query at all: one that knows only English is not about other languages. */
+/** Whether the model supports the language of the query: an English-only model is not used for other languages. */
 export const isAbout = ({ englishOnly }: EmbedderService, text: string): boolean =>
   text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
 
-/** Searches, and what decides beside them which agents are held in memory. */
+/** Creates the search, and operations to control which agents are held in memory. */
 export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOptions) =>
   Effect.gen(function* () {
     const queryVector = makeQueryVectors()
@@ -85,7 +88,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         sources: asked.sources
       })
 
-    /** The sources that meet `filters`; undefined: all. Whether they still do is asked again when their texts are read. */
+    /** The sources that meet `filters`; undefined for all. This is checked again when their texts are read. */
     const visible = (scope: ReadScope, filters: string | null) =>
       filters === null ? Effect.succeed(undefined) : rows.visible(scope, filters)
 
@@ -96,7 +99,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       const filters = filtersOf(scope, query)
       const forms = queryForms(text)
       const held = agents.hold(agentId)
-      // Embedded once, and anew when the agent moves to another model meanwhile.
+      // Embedded once, and again if the agent moves to another model meanwhile.
       let vectorOf: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
       for (let refreshes = 0; ; refreshes++) {
         const { index } = held
@@ -105,7 +108,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
           continue
         }
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
-        // Nothing to compare with: the model is left alone.
+        // Without vectors to compare with, the model is not called.
         const { complete: whole } = index
         const asked = whole && index.hasVectors && isAbout(embedder, text)
         if (asked && vectorOf?.profile !== index.profile) {
@@ -125,14 +128,14 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
             degraded: !whole || !index.comparable || (asked && Option.isNone(vector))
           }
         }
-        // Of a source that is no longer visible, most likely: those that are will be asked for again.
+        // Most likely of a source that is no longer visible. The visible ones are read again.
         if (found.version === version && filters !== null) continue
-        // A chunk that went without a new version was removed past the stores, so nothing in memory is trusted.
+        // A chunk disappeared without a new version, so it was not removed by the stores. The index is rebuilt.
         yield* agents.refresh(scope, held, { anew: found.version === version })
       }
     })
 
-    /** The agent's index in memory, if it is current and of the current model; reads nothing. */
+    /** The agent's index in memory, if it is current and of the current model. Reads nothing. */
     const remembered = (scope: ReadScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
@@ -152,7 +155,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         return Option.some<SearchResult>({ chunks, degraded: asked && Option.isNone(vector) })
       })
 
-    /** Reads the agent into memory, or what has changed of it, for searches to come. */
+    /** Loads the agent, or its changes, into memory for later searches. */
     const remember = (agent: AgentScope) =>
       Effect.suspend(() => {
         const held = agents.hold(agent.agentId)
@@ -164,11 +167,14 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
   })
 
 export interface LayerOptions extends InProcessOptions {
-  /** Longest time that the busiest agents are waited for before the search is called warm; 30 seconds by default. */
+  /** Maximum time for loading the busiest agents, after which the search counts as warm; default: 30 seconds. */
   readonly warmUpTimeout?: Duration.DurationInput
 }
 
-/** Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. Begins to read the busiest agents. */
+/**
+ * Hybrid search of the rows of `chunks` and `chunk_embeddings`, ranked in this process. Starts loading the busiest
+ * agents.
+ */
 export const layerInProcess = ({
   warmUpTimeout = "30 seconds",
   ...options

@@ -1,6 +1,6 @@
 /**
- * The agents' indexes: built when first asked for, brought up to date by one fiber at a time, forgotten oldest first. The words
- * of a large agent are read first, by which it can be searched; its vectors, which take most of the time, follow.
+ * The agents' indexes: built on first use, updated by one fiber at a time, evicted least recently used first. The words
+ * of a large agent are loaded first, so that it can be searched. Its vectors, which take most of the time, follow.
  */
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -15,39 +15,39 @@ import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
 import { LruCache } from "./LruCache.ts"
 import type { Rows } from "./InProcessRows.ts"
 
-/** An agent with very much to read is given up after this, and read again by the next search. */
+/** Time-out for updating an agent. The next search tries again. */
 const catchUpLimit = Duration.minutes(5)
-/** Chunks read by one statement; the process and the database do other things between two. */
+/** Number of chunks read by one statement. Other work can run between two statements. */
 const batch = 200
-/** Vectors read by one statement beside searches: to put one of a large model in place takes half a millisecond. */
+/** Number of vectors read by one statement beside searches. Adding one of a large model takes half a millisecond. */
 const vectorBatch = 25
-/** Agents that are read at the same time by one process: one comes from the database while another is put in order. */
+/** Number of agents that a process loads at the same time: one is read from the database while another is indexed. */
 const readings = 2
-/** Agents whose vectors are read at the same time beside searches, which all of this thread's time would go to else. */
+/** Number of agents whose vectors are loaded at the same time. More would take all of the thread's time. */
 const vectorReadings = 1
-/** Agents that wait to be read; tenants take turns. */
+/** Maximum number of agents that wait to be loaded; tenants take turns. */
 const maxWaiting = 10_000
-/** Longest wait of an agent's first search for its vectors, as for a query's: only while no other agent is being read. */
+/** How long an agent's first search waits for its vectors, only while no other agent is being loaded. */
 const vectorsTimeout = Duration.seconds(1)
 
-/** An agent's place in memory. `index` is null until it has been read once. */
+/** The memory state of an agent. `index` is null until it has been loaded once. */
 export interface Held {
   index: InProcessIndex | null
-  /** The catching up that is under way, which all searches share. */
+  /** The running update, which all searches share. */
   underway: Deferred.Deferred<void> | null
-  /** The reading that waits for its turn, or has it. */
+  /** The waiting or running load. */
   reading: Fiber.RuntimeFiber<void> | null
-  /** The reading of its vectors, once its words are in memory. */
+  /** The loading of its vectors, once its words are in memory. */
   vectors: Fiber.RuntimeFiber<void> | null
 }
 
-/** Dimensions of a profile; 0 when nothing at hand can embed a query for it. */
+/** Dimensions of a profile; 0 when no configured embedder supports it. */
 type DimensionsOf = (profile: string) => Effect.Effect<number>
 
 export interface AgentsOptions {
   /** Memory for all indexes, in bytes. */
   readonly maxBytes: number
-  /** Chunks above which an agent's words are read before its vectors. */
+  /** Number of chunks above which an agent's words are loaded before its vectors. */
   readonly wordsFirstAbove: number
 }
 
@@ -56,7 +56,7 @@ interface Source extends Pick<AgentsOptions, "wordsFirstAbove"> {
   readonly dimensionsOf: DimensionsOf
 }
 
-/** Lets timers and sockets have their turn, which a yield among fibers does not. */
+/** Yields to timers and sockets, which a fiber yield does not do. */
 const otherWork = Effect.async<void>((resume) => {
   const turn = setImmediate(() => resume(Effect.void))
   return Effect.sync(() => clearImmediate(turn))
@@ -76,9 +76,9 @@ const inBatches = <A>(
   })
 
 /**
- * Reads everything newer than `held` and drops what is not live any more; from nothing with `anew`, or when the database
- * is older than the index. May stop at any point and be repeated: until the end the index keeps its old version, by which
- * no search that sees a half of the changes lets its result stand.
+ * Reads everything newer than `held` and drops chunks that are no longer live. Starts from an empty index with `anew`,
+ * or when the database is older than the index. It may stop at any point and be repeated: the index keeps its old
+ * version until the end, so a search that sees a part of the changes does not use its result.
  */
 const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =>
   Effect.gen(function* () {
@@ -91,7 +91,7 @@ const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =
       return yield* catchUpAnew(source, agent, held)
     }
     const index = old ?? new InProcessIndex(yield* dimensionsOf(profile), profile)
-    // First: a chunk that was carried over into a new generation, or indexed anew, is dropped and comes again.
+    // First, because a chunk that was moved into a new generation or indexed again is dropped and read again.
     index.retain(
       new Set(changes.live.map(([sourceId, generation]) => generationKey(sourceId, generation))),
       new Set([...changes.chunks, ...changes.excluded])
@@ -119,7 +119,7 @@ const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =
 const catchUpAnew = (source: Source, agent: AgentScope, held: Held): Effect.Effect<ReadonlyArray<string>> =>
   catchUp(source, agent, held, true)
 
-/** Reads the vectors of chunks whose words are in memory. Chunks that have come since have brought theirs. */
+/** Loads the vectors of chunks whose words are in memory. Chunks added since already have theirs. */
 const readVectors = (
   rows: Rows,
   agent: AgentScope,
@@ -129,7 +129,7 @@ const readVectors = (
 ) =>
   inBatches(
     ids,
-    // None for an index that another has taken the place of.
+    // None for an index that was replaced.
     (some) => (held.index === index ? rows.vectors(agent, index.profile, some) : Effect.succeed([])),
     (row) => index.setVector(row.id, row.embedding),
     vectorBatch
@@ -142,25 +142,25 @@ const readVectors = (
   )
 
 export interface Agents {
-  /** The agent's place; its index may be behind the database. */
+  /** The agent's entry; its index may be older than the database. */
   readonly hold: (agentId: AgentId) => Held
-  /** Its place where it has one. */
+  /** The agent's entry, if it has one. */
   readonly held: (agentId: AgentId) => Held | undefined
   readonly forget: (agentId: AgentId) => void
-  /** Brings it up to date, or waits for the one who does. The work goes on when the caller is interrupted. */
+  /** Updates the index, or waits for a running update. The update continues when the caller is interrupted. */
   readonly refresh: (
     agent: AgentScope,
     held: Held,
     options: { readonly anew: boolean }
   ) => Effect.Effect<void>
   /**
-   * Waits until an agent that is not in memory can be searched, in a queue that is fair among tenants, and where no other is
-   * in it a little longer, for its vectors. The work goes on when the caller is interrupted.
+   * Waits until an agent that is not in memory can be searched, in a queue that is fair between tenants. If no other
+   * agent waits, it also waits a little for the vectors. The work continues when the caller is interrupted.
    */
   readonly read: (scope: AgentScope, held: Held) => Effect.Effect<void>
-  /** As `read`, until its vectors are there too. */
+  /** Like `read`, and waits for its vectors too. */
   readonly readWhole: (scope: AgentScope) => Effect.Effect<void>
-  /** Memory of all indexes. */
+  /** Memory of all indexes, in bytes. */
   readonly bytes: () => number
 }
 
@@ -198,7 +198,7 @@ export const makeAgents = (
           .withPermit(agent.tenantId)(readVectors(rows, agent, held, index, ids))
           .pipe(
             Effect.catchAllCause((cause) =>
-              // The next search reads the agent again.
+              // The next search loads the agent again.
               Effect.zipRight(
                 Effect.sync(() => {
                   if (held.index === index) held.index = null

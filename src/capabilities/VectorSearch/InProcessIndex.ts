@@ -1,7 +1,7 @@
 /**
- * What the words and vectors of one agent's chunks rank by, in memory: no text, so that what a search returns is read from
- * the database and never older than the search. All methods are synchronous; a change made between two awaits is seen
- * whole.
+ * Index of the words and vectors of one agent's chunks, in memory. It contains no text: the text of results is read
+ * from the database and never older than the search. All methods are synchronous, so a change between two awaits is
+ * atomic.
  */
 import { Postings } from "../../search/Bm25.ts"
 import type { Ranked } from "../../search/Fusion.ts"
@@ -21,13 +21,13 @@ export interface IndexedChunk {
 
 export const generationKey = (sourceId: string, generation: string): string => `${generation}:${sourceId}`
 
-/** Bytes of an id, its map entry, its source and its place in the arrays. */
+/** Approximate bytes of an id, its map entry, its source and its array entries. */
 const slotBytes = 200
 
 export class InProcessIndex {
-  /** The agent's index version whose chunks are all in here. */
+  /** The agent's index version up to which all chunks are included. */
   version = 0
-  /** False while its vectors are still being read: until then words alone decide. */
+  /** False while its vectors are still being loaded. Until then only words decide. */
   complete = true
   readonly #postings = new Postings()
   readonly #vectors: Vectors
@@ -36,16 +36,16 @@ export class InProcessIndex {
   #generations: Array<string> = []
   #sources: Array<string> = []
 
-  /** The profile of its vectors; another profile needs an index of its own. */
+  /** The profile of its vectors. Another profile needs another index. */
   readonly profile: string
 
-  /** Without an embedder for the profile `dimensions` is 0, and no vector is kept. */
+  /** Without an embedder for the profile `dimensions` is 0, and no vectors are stored. */
   constructor(dimensions: number, profile = "") {
     this.profile = profile
     this.#vectors = new Vectors(dimensions)
   }
 
-  /** False when the agent's vectors cannot be compared with any query: words alone decide. */
+  /** False when the agent's vectors cannot be compared with any query. Then only words decide. */
   get comparable(): boolean {
     return this.#vectors.dimensions > 0
   }
@@ -67,12 +67,12 @@ export class InProcessIndex {
     return this.#slots.has(id)
   }
 
-  /** Says that `more` chunks will come. */
+  /** Announces `more` chunks. */
   expect(more: number): void {
     this.#vectors.expect(this.size + more)
   }
 
-  /** Adds a chunk; one that is there stays as it is. */
+  /** Adds a chunk. An existing one is not changed. */
   add(chunk: IndexedChunk): void {
     if (this.#slots.has(chunk.id)) return
     const slot = this.size
@@ -85,13 +85,13 @@ export class InProcessIndex {
     if (chunk.embedding !== null && this.comparable) this.#vectors.set(slot, chunk.embedding)
   }
 
-  /** Sets the vector of a chunk that is there. */
+  /** Sets the vector of an existing chunk. */
   setVector(id: string, embedding: Uint8Array): void {
     const slot = this.#slots.get(id)
     if (slot !== undefined && this.comparable) this.#vectors.set(slot, embedding)
   }
 
-  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}), and those that are `stale`. */
+  /** Drops the chunks of every generation that is not in `live` (see {@link generationKey}), and those in `stale`. */
   retain(live: ReadonlySet<string>, stale: ReadonlySet<string> = new Set()): void {
     let next = 0
     const moved = Int32Array.from(this.#generations, (key, slot) =>
@@ -108,7 +108,7 @@ export class InProcessIndex {
     this.#vectors.retain(moved)
   }
 
-  /** The best chunks, best first; all of them fully scored by words and by meaning. */
+  /** The best chunks, best first, fully scored by words and meaning. */
   rank(query: RankQuery): ReadonlyArray<Ranked> {
     if (this.size === 0) return []
     const lexical = this.#postings.scores(query.forms)

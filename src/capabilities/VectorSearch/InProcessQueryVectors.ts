@@ -1,11 +1,11 @@
-/** Vectors of queries, remembered: the same question comes again, and embedding one takes longer than the search. */
+/** Cache of query vectors. Questions are repeated, and embedding one takes longer than the search. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { LruCache } from "./LruCache.ts"
 
-/** Queries remembered. */
+/** Maximum number of cached queries. */
 const capacity = 1_000
 
 const areFinite = (numbers: Float32Array): boolean => {
@@ -13,7 +13,7 @@ const areFinite = (numbers: Float32Array): boolean => {
   return true
 }
 
-/** Embeds a query within the embedder's `queryTimeout`; none when that fails, which is logged without the text. */
+/** Embeds a query within the embedder's `queryTimeout`. None when that fails, which is logged without the text. */
 export const makeQueryVectors = () => {
   const known = new LruCache<Float32Array>()
   const embed = (embedder: EmbedderService, text: string, key: string) =>

@@ -1,17 +1,17 @@
 /**
- * Which chunks are the best. Every cosine is known within narrow bounds before any is computed exactly, which is then done
- * for those alone that the bounds leave in question. Of many chunks only those have bounds that may be among the best by
- * their words and by what the signs of their vectors say.
+ * Finds the best chunks. Every cosine is first bounded, and only those that the bounds leave undecided are computed
+ * exactly. With many chunks, bounds are computed only for chunks that may be among the best by their words and by the
+ * signs of their vectors.
  */
 import { Best, expectedCosine, fuse, type Ranked } from "../../search/Fusion.ts"
 import type { QueryForm } from "../../search/Query.ts"
 import type { Vectors } from "../../search/vectors/Vectors.ts"
 
-/** Up to this many chunks all cosines are bounded; beyond, those of the most promising. */
+/** Number of chunks up to which all cosines are bounded. With more, only the most promising are. */
 const exhaustive = 512
-/** Those that seem best are bounded first: at least so many. */
+/** Minimum number of best candidates that are bounded first. */
 const leading = 32
-/** Chunks that are bounded together. */
+/** Number of chunks that are bounded together. */
 const batch = 512
 
 export interface RankQuery {
@@ -20,11 +20,11 @@ export interface RankQuery {
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
-  /** Only chunks of these sources; all when left out. */
+  /** Only chunks of these sources; default: all. */
   readonly sources?: ReadonlySet<string> | undefined
 }
 
-/** What is ranked: `slots` of an index, ascending. */
+/** The chunks to rank: `slots` of an index, ascending. */
 export interface Ranking {
   readonly vectors: Vectors
   readonly ids: ReadonlyArray<string>
@@ -33,21 +33,21 @@ export interface Ranking {
   readonly slots: Int32Array
 }
 
-/** The `size` greatest of the numbers it is offered, as far as the least of them is of interest. */
+/** Keeps the `size` greatest numbers, and the score that a candidate has to exceed. */
 class Bar {
   readonly #kept: Float64Array
   #count = 0
-  readonly #least: number
+  readonly #minScore: number
 
-  constructor(size: number, least: number) {
+  constructor(size: number, minScore: number) {
     this.#kept = new Float64Array(size)
-    this.#least = least
+    this.#minScore = minScore
   }
 
   /** The score that a new candidate has to exceed. */
   get height(): number {
     const full = this.#count === this.#kept.length
-    return full ? Math.max(this.#least, this.#kept[this.#count - 1] ?? 0) : this.#least
+    return full ? Math.max(this.#minScore, this.#kept[this.#count - 1] ?? 0) : this.#minScore
   }
 
   offer(value: number): void {
@@ -60,7 +60,7 @@ class Bar {
   }
 }
 
-/** What stands for the cosine of a chunk that has no vector; chunks without words of the query are then no hits. */
+/** Substitute for the cosine of a chunk without a vector. Without common words such a chunk is not a hit. */
 type Expected = (words: number) => number
 
 const expectedOf = (vectors: Vectors, vector: Float32Array, chunks: number): Expected => {
@@ -70,13 +70,13 @@ const expectedOf = (vectors: Vectors, vector: Float32Array, chunks: number): Exp
   return (words) => (words > 0 ? expected : 0)
 }
 
-/** Makes the scores of chunks from their words and their cosines, which are NaN where there is no vector. */
+/** The scores of chunks from words and cosines, which are NaN without a vector. */
 const scoring = (lexicalWeight: number, expected: Expected) => (words: number, cosine: number) =>
   lexicalWeight * words + (1 - lexicalWeight) * Math.max(0, Number.isNaN(cosine) ? expected(words) : cosine)
 
 type ScoreOf = ReturnType<typeof scoring>
 
-/** Bounds the scores of slots, and keeps those that may yet be among the best. */
+/** Bounds the scores of slots, and keeps those that may be among the best. */
 const makeBounds = (
   query: RankQuery,
   vector: Float32Array,
@@ -102,12 +102,12 @@ const makeBounds = (
         highest.push(score + off)
       }
     },
-    /** The slots that may reach the bar as it is in the end. */
+    /** The slots whose upper bound reaches the final limit. */
     left: () => slots.filter((_, place) => (highest[place] ?? 0) >= bar.height)
   }
 }
 
-/** The slots that may be among the best, by words and by meaning. */
+/** The slots that may be among the best, by words and meaning. */
 const promising = (
   query: RankQuery,
   vector: Float32Array,
@@ -147,11 +147,11 @@ const promising = (
     if ((scores[place] ?? 0) >= edge) take(slots[place] ?? 0)
   }
   flush()
-  // What all others have to reach is then known.
-  const least = bounds.bar.height - slack
+  // The minimum that all others have to reach.
+  const minEstimate = bounds.bar.height - slack
   for (let place = 0; place < slots.length; place++) {
     const score = scores[place] ?? 0
-    if (score < edge && score >= least) take(slots[place] ?? 0)
+    if (score < edge && score >= minEstimate) take(slots[place] ?? 0)
   }
   flush()
   return bounds.left()

@@ -1,6 +1,6 @@
 /**
- * The rows that the in-process index is made of, and those that a search returns. `offset 0` keeps the planner to one
- * look-up an id: the embedded engine gathers no statistics, and without them it would rather read the whole table.
+ * Reads the rows of the in-process index and of results. `offset 0` makes the planner use one look-up per id: the
+ * embedded engine collects no statistics, and without them the planner would read the whole table.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -15,11 +15,11 @@ import { isVisible } from "./Visible.ts"
 
 const Changes = Schema.Struct({
   version: Schema.Number,
-  /** The profile whose vectors answer. */
+  /** The profile of the live vectors. */
   profile: Schema.String,
   /** Live generations: source and number. */
   live: Schema.Array(Schema.Tuple(Schema.String, Schema.String)),
-  /** Live chunks newer than what was seen. */
+  /** Live chunks newer than the known version. */
   chunks: Schema.Array(Schema.String),
   /** Live chunks with a vector newer than what was seen. */
   vectors: Schema.Array(Schema.String),
@@ -38,10 +38,10 @@ const IndexedRow = Schema.Struct({
 
 const VectorRow = Schema.Struct({ id: Schema.String, embedding: Schema.Uint8ArrayFromSelf })
 
-/** A chunk with all that a search returns of it, beside its score. */
+/** A result chunk without its scores. */
 export type Hit = Omit<FoundChunk, "score" | "lexical" | "semantic">
 
-/** As the statement makes them: of all that is read for a search, decoding them would take longest. */
+/** Rows as the statement returns them. Decoding them would take most of a search's time. */
 interface Hits {
   readonly version: number
   readonly hits: ReadonlyArray<Hit>
@@ -55,11 +55,11 @@ const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
 const changesOf =
   (sql: SqlClient.SqlClient, current: string) =>
   /**
-   * One statement, one snapshot. Rows with at most the version it answers were committed before it: writers raise
-   * the version under its row lock, so later statements may read those rows one batch at a time.
+   * One statement, one snapshot. Rows up to the returned version were committed before it, because writers raise the
+   * version under its row lock. So later statements may read those rows in batches.
    */
   ({ agentId, tenantId }: AgentScope, seen: number) => {
-    // The first read takes them together with their chunks.
+    // The first read gets vectors together with their chunks.
     const vectors =
       seen === 0
         ? sql`'[]'::json`
@@ -123,7 +123,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
       ) e on true`
   })
 
-  /** As `chunks`, without vectors: a tenth of the work. */
+  /** Like `chunks`, without vectors, which takes a tenth of the time. */
   const words = SqlSchema.findAll({
     Request: Wanted.omit("profile"),
     Result: IndexedRow,
@@ -157,19 +157,19 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
   } as const
 }
 
-/** Chunks of an agent that a search has found. */
+/** Ids of chunks of an agent that a search has found. */
 export interface FoundIds {
   readonly scope: AgentScope
-  /** Conditions on their sources, as JSON; null without any. */
+  /** Conditions on their sources, as JSON; null for none. */
   readonly filters: string | null
   readonly ids: ReadonlyArray<string>
 }
 
 const hitsOf =
   (sql: SqlClient.SqlClient) =>
-  /** For each of `found`, in one snapshot: the agent's version now, and those of its chunks that are live and visible. */
+  /** For each of `found`, in one snapshot: the agent's current version, and its live and visible chunks. */
   (found: ReadonlyArray<FoundIds>) => {
-    // Searches of several tenants come together under load.
+    // Under load a batch has searches of several tenants.
     const within = forTenants(found.map(({ scope }) => scope.tenantId))
     const asked = found.map(({ filters, ids, scope }) => [scope.agentId, scope.tenantId, ids, filters])
     return sql<Hits>`
@@ -209,7 +209,7 @@ const visibleOf =
       Effect.map((sources) => new Set(sources.map(({ id }) => id)))
     )
 
-/** `current` is the profile of agents that have no vector yet. */
+/** `current` is the profile of agents without vectors. */
 export const makeRows = (sql: SqlClient.SqlClient, current: string) =>
   ({
     changes: changesOf(sql, current),

@@ -1,6 +1,6 @@
 /**
- * Reads the busiest agents when the server starts. Those with the most turns in this period and the last come first, then those
- * whose keys were used last, as by callers that only retrieve: both are counted anyway.
+ * Loads the busiest agents when the server starts: first those with the most turns in this period and the last, then
+ * those whose keys were used last, for callers that only retrieve. Both are recorded anyway.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -9,17 +9,20 @@ import * as Ref from "effect/Ref"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { Agents } from "./InProcessAgents.ts"
 
-/** Agents that are looked up; memory is full before, or time has run out. */
+/** Maximum number of agents that are looked up. Usually the memory is full, or the time is over, before. */
 const maxAgents = 200
-/** Of the memory, that is not filled: agents that are asked for meanwhile come after, and must not push these out. */
+/**
+ * Share of the memory that is filled. The rest is for agents that are searched meanwhile, so that they do not evict
+ * these.
+ */
 const memoryShare = 0.8
-/** Agents that are read at the same time. */
+/** Number of agents that are loaded at the same time. */
 const concurrency = 2
 
 export interface WarmUpOptions {
   /** Memory for all agents, in bytes. */
   readonly maxBytes: number
-  /** Then the server is ready, however many agents are still to be read; they go on being read. */
+  /** Time after which the server is ready. Loading continues after it. */
   readonly timeout: Duration.DurationInput
 }
 
@@ -42,7 +45,10 @@ const busiest = Effect.flatMap(
     group by a.id, a.tenant_id order by sum(turns) desc, max(used) desc nulls last, a.id limit ${maxAgents}::int`
 )
 
-/** Begins, for the life of the scope; answers whether the server is warm. A failure is logged, and warm enough. */
+/**
+ * Starts loading, for the life of the scope. Returns whether the server is warm. A failure is logged and counts as
+ * warm.
+ */
 export const warmUp = (agents: Agents, { maxBytes, timeout }: WarmUpOptions) =>
   Effect.gen(function* () {
     const warm = yield* Ref.make(false)

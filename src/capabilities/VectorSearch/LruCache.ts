@@ -1,8 +1,8 @@
-/** A map that remembers the order of use and lets go of what was not used for longest. */
+/** A map that evicts the least recently used entries. */
 export class LruCache<V> {
   readonly #entries = new Map<string, V>()
 
-  /** The value, which is then the one used last. */
+  /** The value, which becomes the most recently used. */
   use(key: string): V | undefined {
     const value = this.#entries.get(key)
     if (value !== undefined) this.put(key, value)
@@ -33,7 +33,7 @@ export class LruCache<V> {
     return sum
   }
 
-  /** Keeps the most recently used ones whose costs fit in `limit` together, and always the last. */
+  /** Keeps the most recently used entries whose total cost fits `limit`, and always the last one. */
   fit(limit: number, cost: (value: V) => number): void {
     let sum = 0
     let last = true

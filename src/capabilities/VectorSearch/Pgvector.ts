@@ -1,14 +1,14 @@
 /**
  * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
- * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly; of larger ones
- * the index of their profile names the candidates by meaning, and an exact search follows when it named too few.
- * Not to be called inside a transaction.
+ * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly. For larger ones the index of their
+ * profile returns the candidates by meaning, and an exact search follows when it returned too few. Must not be called
+ * inside a transaction.
  *
- * An agent that is searched often and is not large is held in memory as well, where it is searched for a fraction of the
- * work; what has changed since is seen with the texts, and then the database searches until the memory has caught up.
+ * A frequently searched agent that is not large is also held in memory, where a search is much cheaper. When the texts
+ * show that it has changed, the database searches until the memory is updated.
  *
- * While the vectors of before are still being copied, and for agents that answer with another profile's vectors, the
- * search is done in this process: complete and alike, only slower.
+ * While existing vectors are being copied, and for agents with vectors of another profile, the search runs in this
+ * process: complete and with the same results, only slower.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -28,31 +28,31 @@ import { makeTable } from "./PgvectorTables.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 import { filtersOf } from "./Visible.ts"
 
-/** Vectors of more dimensions have no index. */
+/** Maximum number of dimensions of an index in pgvector. */
 const maxIndexedDimensions = 4_000
 
 export interface PgvectorOptions extends InProcessOptions {
-  /** Chunks up to which an agent is searched exactly, by `agent_stats`; 20,000 by default. */
+  /** Number of chunks, by `agent_stats`, up to which an agent is searched exactly; default: 20,000. */
   readonly exactUpTo?: number
-  /** Share of approximate searches that are repeated exactly to measure recall, 0..1; 0.01 by default. */
+  /** Share of approximate searches that are repeated exactly to measure recall, 0..1; default: 0.01. */
   readonly sampleRate?: number
-  /** Chunks up to which an agent that is searched often is held in memory; 20,000 by default, 0 for none. */
+  /** Maximum number of chunks of an agent that is held in memory; default: 20,000, 0 for none. */
   readonly heldUpTo?: number
-  /** Searches within a minute that are often; 8 by default. */
+  /** Number of searches per minute from which an agent is held; default: 8. */
   readonly often?: number
 }
 
 interface Agent {
   readonly chunks: number
-  /** Of all its chunks. */
+  /** Total length of its chunks. */
   readonly length: number
   readonly profile: string | null
   readonly vectors: boolean
-  /** Raised by every change of what is found. */
+  /** Increases with every change of what search finds. */
   readonly version: number
-  /** Number of vectors; null when it is already known for this version. */
+  /** Number of vectors; null if it is already known for this version. */
   readonly vectorCount: number | null
-  /** Of the words that were asked about. */
+  /** Counts of the requested words. */
   readonly counts: Counts
 }
 
@@ -66,7 +66,7 @@ const noAgent: Agent = {
   counts: []
 }
 
-/** Agents of which it is remembered whether they had vectors, and how many. */
+/** Maximum number of agents for which the presence and number of vectors are cached. */
 const maxRememberedAgents = 10_000
 
 const make = (options: PgvectorOptions) =>
@@ -83,7 +83,10 @@ const make = (options: PgvectorOptions) =>
     const { filled, table } = yield* makeTable(sql, profile, dimensions)
     const sample = yield* makeRecall(sql, sampleRate)
 
-    /** Data that chooses the query: the profile whose vectors answer, whether there are any, the number of chunks, and the weights of `terms`. */
+    /**
+     * Data that determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
+     * the weights of `terms`.
+     */
     const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) =>
       sql<Agent>`/* every tenant: words */
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
@@ -141,7 +144,7 @@ const make = (options: PgvectorOptions) =>
       const remembered = yield* inProcess.remembered(scope, query, forms)
       if (Option.isSome(remembered)) return remembered.value
       const asked = known(scope, weights.unknown(scope.agentId, forms))
-      // Both at once where the agent had vectors the last time: most likely it has some now.
+      // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const about = isAbout(embedder, text)
       const [agent, early] =
         about && compared.use(scope.agentId) !== undefined
@@ -152,7 +155,7 @@ const make = (options: PgvectorOptions) =>
       }
       if (agent.chunks === 0) return none
       yield* busy(scope, agent.chunks)
-      // Nothing to compare with: the model is left alone.
+      // Without vectors to compare with, the model is not called.
       const embedding =
         agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding
@@ -175,7 +178,7 @@ const make = (options: PgvectorOptions) =>
     return VectorSearch.of({ search, warm: Effect.succeed(true) })
   })
 
-/** Hybrid search in PostgreSQL. Makes the table of the embedder's profile when there is none. */
+/** Hybrid search in PostgreSQL. Creates the table of the embedder's profile if it is missing. */
 export const layerPgvector = (
   options: PgvectorOptions
 ): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>

@@ -1,7 +1,7 @@
 /**
- * The hybrid search as one statement: words by BM25 over the agent's own chunks, meaning by the cosine of its
- * vectors, both for every candidate. A small agent's chunks are all candidates; of a larger one whose vectors are all
- * compared, those that could score most; of a large one those that either side puts in front.
+ * The hybrid search as one statement: words by BM25 over the agent's own chunks, meaning by the cosine of its vectors,
+ * both for every candidate. In a small agent all chunks are candidates. In a larger one whose vectors are all compared,
+ * those with the highest possible scores are. In a large one, the best by words and the best by meaning are.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -11,18 +11,17 @@ import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import { b, k1 } from "../../search/Bm25.ts"
 import { isVisible } from "./Visible.ts"
 
-/** Agents up to this size have every chunk scored that shares a word with the query. */
+/** Number of chunks up to which an agent has every chunk with a common word scored. */
 const exhaustive = 1_000
-/** Candidates by words of larger agents. */
+/** Number of candidates by words in larger agents. */
 const byWords = 150
-/** Fewest and most candidates by meaning of larger agents, and how many for each chunk that is wanted. */
+/** Minimum and maximum number of candidates by meaning in larger agents, and number per requested chunk. */
 const minNearest = 40
 const maxNearest = 150
 const nearEach = 8
 /**
- * Agents up to these sizes, and how far the index looks around for the nearest of their chunks: so far that it finds 95 %
- * of the nearest ten even where vectors lie everywhere, as those of the benchmark do, and hardly any two are close. Of a
- * million such it finds nine in ten.
+ * Numbers of chunks, and the search breadth of the index up to each. It is chosen to find 95 % of the nearest ten even
+ * if vectors are evenly spread, as in the benchmark. In an agent of a million such vectors it finds nine in ten.
  */
 const breadths = [
   [20_000, 40],
@@ -30,12 +29,12 @@ const breadths = [
 ] as const
 const widest = 600
 /**
- * Chunks that are looked at for their words; words that more have decide nothing, but count in the score. Where meaning
- * names candidates as well, words have fewer to name.
+ * Maximum number of matching chunks that are examined. Words with more matches select no candidates, but count in the
+ * score. If meaning also selects candidates, the limit for words is lower.
  */
 const maxMatches = 2_000
 const maxMatchesBesideVectors = 500
-/** Words that put candidates in order, the most telling ones. */
+/** Maximum number of words that sort candidates, by weight. */
 const deciding = 16
 
 export interface Profile {
@@ -44,10 +43,13 @@ export interface Profile {
   readonly dimensions: number
 }
 
-/** A word of the query and what it is worth in this agent. */
+/** A word of the query with its weight in this agent. */
 export interface WeighedTerm {
   readonly term: string
-  /** Its share of what a chunk could reach in the first form of the query, and in the second: 0 where it is not in one. */
+  /**
+   * Its share of the maximum score in the first and in the second form of the query; 0 where a form does not contain
+   * it.
+   */
   readonly one: number
   readonly two: number
   /** Number of chunks that contain it. */
@@ -55,45 +57,49 @@ export interface WeighedTerm {
 }
 
 export interface HybridQuery {
-  /** Most telling first. */
+  /** Highest weight first. */
   readonly terms: ReadonlyArray<WeighedTerm>
-  /** Of the agent: how many there are, and their mean length. */
+  /** The agent's number of chunks, and their mean length. */
   readonly chunks: number
   readonly averageLength: number
   readonly vector: Float32Array | undefined
-  /** True when chunks lack a vector: what is to be expected of theirs is then made of the others'. */
+  /** True when some chunks lack a vector. An expected value is then computed from the other vectors. */
   readonly incomplete: boolean
   readonly lexicalWeight: number
   readonly topK: number
   readonly minScore: number
-  /** Conditions on the chunks' sources, as JSON; null without any. */
+  /** Conditions on the chunks' sources, as JSON; null for none. */
   readonly filters: string | null
-  /** Candidates by meaning come from the index and may lack some. */
+  /** Candidates by meaning come from the index, which may miss some. */
   readonly approximate: boolean
   /**
-   * So many candidates: those that could score most, by their cosine and by the most that their words can be worth.
-   * {@link isCertain} tells whether any other could have been found. Left out: those that words or meaning put in front.
+   * Number of candidates with the highest possible scores, by their cosine and the maximum score of their words.
+   * {@link isCertain} tells whether another chunk could have been found. If omitted, the best by words and the best by
+   * meaning are candidates.
    */
   readonly bounded?: Bounded
 }
 
-/** How many candidates, and whether common words name some, too. */
+/** Number of candidates, and whether common words also select some. */
 interface Bounded {
   readonly candidates: number
   readonly everyWord: boolean
 }
-/** The second when the first leaves a doubt; by then two thousand chunks would have to be nearly as good as the best. */
+/**
+ * The second is used if the first is not certain. With it, two thousand chunks would have to be nearly as good as the
+ * best.
+ */
 const narrow: Bounded = { candidates: 300, everyWord: false }
 const wide: Bounded = { candidates: 2_000, everyWord: true }
 
-/** How to search agents of up to `exactUpTo` chunks, one after the other until one {@link isCertain}. */
+/** The searches for agents of up to `exactUpTo` chunks, to be tried in order until one {@link isCertain}. */
 export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
   chunks <= exhaustive || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
 const Found = Schema.Struct({
   /** Number of candidates by meaning. */
   near: Schema.Int,
-  /** The most that a chunk which is no candidate could score, but for its common words; null when all are candidates. */
+  /** The maximum score of a chunk that is not a candidate, without its common words; null when all are candidates. */
   rest: Schema.NullOr(Schema.Number),
   /** The value used for a missing cosine of a chunk without a vector; null where words alone decide. */
   expected: Schema.NullOr(Schema.Number),
@@ -116,19 +122,19 @@ const Found = Schema.Struct({
 })
 export type Found = typeof Found.Type
 
-/** Candidates by meaning that an approximate search asks for. */
+/** Number of candidates by meaning that an approximate search requests. */
 export const nearest = ({ topK }: Pick<HybridQuery, "topK">): number =>
   Math.min(maxNearest, Math.max(minNearest, nearEach * topK))
 
-/** Candidates that the index keeps while it looks for them: more in a larger graph, for the same recall. */
+/** Number of candidates that the index keeps during its search. A larger graph needs more for the same recall. */
 const breadth = (query: HybridQuery): number => {
-  const [, least] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
-  return Math.max(least, nearest(query))
+  const [, minBreadth] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
+  return Math.max(minBreadth, nearest(query))
 }
 
 const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
 
-/** Those of the query's words that candidates are looked for by: all in a small agent, else not the common ones. */
+/** The words of the query that select candidates: all in a small agent, else all but the common ones. */
 const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   if (chunks <= exhaustive || bounded?.everyWord === true) return terms
   const limit = vector === undefined || bounded !== undefined ? maxMatches : maxMatchesBesideVectors
@@ -139,14 +145,14 @@ const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
 const sumOf = (terms: ReadonlyArray<WeighedTerm>, form: "one" | "two") =>
   terms.reduce((sum, term) => sum + term[form], 0)
 
-/** The most that the words which name no candidates can be worth, 0..1. */
+/** The maximum score, 0..1, of the words that select no candidates. */
 const unlooked = (query: HybridQuery) => {
   const names = looked(query)
   const others = query.terms.filter((term) => !names.includes(term))
   return Math.min(1, Math.max(sumOf(others, "one"), sumOf(others, "two")))
 }
 
-/** True when no other chunk could have been found than those of a bounded search. */
+/** True when a bounded search cannot have missed a chunk. */
 export const isCertain = ({ chunks, expected, rest }: Found, query: HybridQuery): boolean => {
   const words = unlooked(query)
   const weight = query.lexicalWeight
@@ -159,18 +165,18 @@ export const isCertain = ({ chunks, expected, rest }: Found, query: HybridQuery)
     : bestOther < query.minScore
 }
 
-/** A word as a tsquery: a tsvector's text is quoted as one wants it. */
+/** A word as a tsquery, quoted. */
 const quoted = (sql: SqlClient.SqlClient, term: string) =>
   sql`array_to_tsvector(array[${term}])::text::tsquery`
 
-/** `df`: what each of the query's words is worth in this agent. */
+/** `df`: the weight of each of the query's words in this agent. */
 const words = (sql: SqlClient.SqlClient, { terms }: HybridQuery) => sql`
   df as materialized (
     select term, one, two
     from jsonb_to_recordset(${JSON.stringify(terms)}::jsonb) as t (term text, one float8, two float8)
   )`
 
-/** The most that the `terms` which `tsv` has are worth in the form of the query that is better. */
+/** The maximum score of the `terms` in `tsv`, in the better form of the query. */
 const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) => {
   const sums = (["one", "two"] as const).map((form) => {
     const parts = terms
@@ -181,10 +187,10 @@ const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) =>
   return sql`greatest(${sql.csv(sums)})`
 }
 
-/** Vectors that tell what to expect of the missing ones where not all are compared. */
+/** Number of vectors from which the expected value of missing ones is estimated, if not all are compared. */
 const sampled = 2_000
 
-/** `spread`: what stands for the cosine of a chunk without a vector. */
+/** `spread`: the substitute for the cosine of a chunk without a vector. */
 const spread = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
   if (query.vector === undefined || !query.incomplete) return sql`spread as (select null::float8 as cos)`
   const some = query.approximate ? sql`order by chunk_id limit ${sampled}::int` : sql``
@@ -196,11 +202,11 @@ const spread = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybrid
   )`
 }
 
-/** How many candidates a side of the search may name. */
+/** Maximum number of candidates by words, or by meaning. */
 const candidateLimit = ({ chunks }: HybridQuery, ofLarger: number) =>
   chunks <= exhaustive ? exhaustive : ofLarger
 
-/** `dc`: chunks near to the query's vector. */
+/** `dc`: chunks near the query's vector. */
 const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
   const { approximate, filters, vector } = query
   if (vector === undefined) return sql`dc as materialized (select ''::text as id where false)`
@@ -222,7 +228,7 @@ const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: Hybri
   )`
 }
 
-/** `visible`: the sources that may be read, where that is not all of them. */
+/** `visible`: the readable sources, unless all are. */
 const visible = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, { filters }: HybridQuery) =>
   filters === null
     ? sql``
@@ -231,11 +237,11 @@ const visible = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, { 
         where tenant_id = ${tenantId} and agent_id = ${agentId} and ${isVisible(sql, filters)}
       ),`
 
-/** True of a row that is of a visible source. */
+/** True for a row of a visible source. */
 const within = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
   filters === null ? sql`true` : sql`source_id in (select id from visible)`
 
-/** `lc`: chunks with words of the query, those first whose words are worth most; of equals the shorter ones. */
+/** `lc`: chunks with words of the query, sorted by the weight of their words; of equals, the shorter ones first. */
 const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
   const terms = looked(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
@@ -251,8 +257,8 @@ const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, qu
 }
 
 /**
- * `picked`: the chunks that could score most, by their cosines and by what their words are worth at most, which is when
- * they have them without end; `bounds`: those, and the next one.
+ * `picked`: the chunks with the highest possible scores, by their cosines and the maximum score of their words (that of
+ * unlimited occurrences). `bounds`: those, and the next one.
  */
 const bounds = (
   sql: SqlClient.SqlClient,
@@ -294,7 +300,7 @@ const bounds = (
     picked as materialized (select id from bounds order by bound desc limit ${count}::int)`
 }
 
-/** `lc` and `dc`, and `picked` of both: the candidates. */
+/** `lc` and `dc`, and `picked` from both: the candidates. */
 const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) =>
   query.bounded === undefined
     ? sql`
@@ -303,13 +309,13 @@ const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery,
       picked as materialized (select id from lc union select id from dc)`
     : bounds(sql, scope, query, query.bounded, profile)
 
-/** The most that a chunk which is not picked could score. */
+/** The maximum score of a chunk that is not picked. */
 const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
   bounded === undefined
     ? sql`null::float8`
     : sql`(select case when count(*) > ${bounded.candidates}::int then min(bound) end from bounds)`
 
-/** `cand`: the candidates that are live, with their vectors' cosines; `lx`: what their words are worth. */
+/** `cand`: the live candidates with their cosines. `lx`: their lexical scores. */
 const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
   const cosine =
     query.vector === undefined
@@ -346,7 +352,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
     )`
 }
 
-/** Runs the search; `profile`'s table is only read when the query has a vector. */
+/** Runs the search. `profile`'s table is read only when the query has a vector. */
 export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
   const weight = query.lexicalWeight
   const kind = sql.literal(`${profile.dimensions <= 1_900 ? "vector" : "halfvec"}(${profile.dimensions})`)

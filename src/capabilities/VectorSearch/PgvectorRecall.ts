@@ -1,4 +1,4 @@
-/** Recall of approximate searches, sampled: one search in a hundred is repeated exactly. */
+/** Measures the recall of approximate searches: one search in a hundred is repeated exactly. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -7,14 +7,14 @@ import * as Random from "effect/Random"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { Found } from "./PgvectorQuery.ts"
 
-/** Share of the exact result that the approximate one has, 0..1, of the sampled searches of this process. */
+/** Share of the exact result that the approximate one contains, 0..1, for the sampled searches of this process. */
 export const recallMetric = Metric.histogram(
   "spoke_retrieval_recall",
   MetricBoundaries.fromIterable([0.5, 0.8, 0.9, 0.95, 0.99, 1]),
   "Share of the exact result that an approximate search found"
 )
 
-/** The share of `exact` that is in `found`; 1 when there is nothing to find. */
+/** The share of `exact` that is in `found`; 1 when `exact` is empty. */
 const recallOf = (found: Found, exact: Found): number => {
   if (exact.chunks.length === 0) return 1
   const ids = new Set<string>(found.chunks.map(({ id }) => id))
@@ -22,8 +22,8 @@ const recallOf = (found: Found, exact: Found): number => {
 }
 
 /**
- * Answers what looks at an approximate search's result: mostly nothing, at `rate` (0..1) a repetition by `exactly` in the
- * background. One at a time; a sample that meets another is passed over, and one that fails is logged.
+ * Returns a function that is called with an approximate result. At `rate` (0..1) it runs `exactly` in the background.
+ * One at a time: a sample during another is skipped, and a failing one is logged.
  */
 export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
   Effect.gen(function* () {

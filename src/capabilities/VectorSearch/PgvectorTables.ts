@@ -1,6 +1,6 @@
 /**
- * The table of a profile's vectors: made when missing, then filled from `chunk_embeddings` in the background. Vectors that
- * are stored from then on come by a trigger, in the transaction that stores them, in any process.
+ * The table of a profile's vectors. It is created if missing, then filled from `chunk_embeddings` in the background. A
+ * trigger adds new vectors in the transaction that stores them, in any process.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -8,10 +8,10 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import type { Profile } from "./PgvectorQuery.ts"
 
-/** Vectors that are copied in one transaction: about half a second. */
+/** Number of vectors that are copied in one transaction: about half a second. */
 const batch = 250
 
-/** One batch; true when there is nothing left to copy. */
+/** Copies one batch; true when nothing is left. */
 const fillOnce = (sql: SqlClient.SqlClient, profile: string) =>
   Effect.gen(function* () {
     yield* sql`/* every tenant: vectors */ select spoke_fill_vectors(${profile}, ${batch}::int)`
@@ -21,15 +21,15 @@ const fillOnce = (sql: SqlClient.SqlClient, profile: string) =>
   })
 
 /**
- * Answers the profile's table, and whether it holds all vectors already. Resumes where another process, or an earlier
- * start, left the filling; a batch that fails is tried again, and searches go another way meanwhile.
+ * Returns the profile's table, and whether it contains all vectors already. Continues where another process, or an
+ * earlier start, stopped. A failing batch is retried; searches do not use the table meanwhile.
  */
 export const makeTable = (sql: SqlClient.SqlClient, profile: string, dimensions: number) =>
   Effect.gen(function* () {
     const made = sql<{ readonly name: string }>`/* every tenant: vectors */
       select spoke_vector_table(${profile}, ${dimensions}::int) as name`.pipe(
       sql.withTransaction,
-      // Two processes that start, or a writer that holds the tables the other way round: one of them has to yield.
+      // Retries deadlocks between two starting processes, or with a writer that locks the tables in the other order.
       Effect.retry({ times: 5, schedule: Schedule.jittered(Schedule.spaced("300 millis")) }),
       Effect.orDie
     )

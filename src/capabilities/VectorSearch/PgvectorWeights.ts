@@ -1,6 +1,6 @@
 /**
- * What the words of a query are worth in an agent. To count the chunks that have a common word takes as long as the rest of
- * a search, so the counts are remembered for as long as the agent's chunks are the same.
+ * The weights of a query's words in an agent. Counting the chunks with a common word takes as long as the rest of a
+ * search, so the counts are cached while the agent's chunks do not change.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -12,12 +12,14 @@ import { pieceMark } from "../../search/Tokenizer.ts"
 import { LruCache } from "./LruCache.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
 
-/** Words that are remembered of all agents together. */
+/** Maximum number of cached words of all agents. */
 const capacity = 50_000
-/** Milliseconds after which they are counted again all the same: an exchange of equal chunks changes no sum. */
+/**
+ * Milliseconds after which words are counted again in any case, because an exchange of chunks may leave all sums equal.
+ */
 const validity = 30_000
 
-/** The chunks of an agent, as far as counts depend on them. */
+/** The state of an agent's chunks on which the counts depend. */
 export interface Chunks {
   readonly chunks: number
   /** The sum of their lengths. */
@@ -30,10 +32,13 @@ interface Counted extends Chunks {
   readonly counts: Map<string, number>
 }
 
-/** Words, and how many of an agent's chunks have each. */
+/** Words with the number of the agent's chunks that contain each. */
 export type Counts = ReadonlyArray<readonly [term: string, chunks: number]>
 
-/** An expression for the {@link Counts} of the words in the agent. An agent of English chunks alone has no pieces of words. */
+/**
+ * An SQL expression for the {@link Counts} of the words in the agent. An agent with only English chunks has no word
+ * pieces.
+ */
 export const counts = (
   sql: SqlClient.SqlClient,
   { agentId, tenantId }: AgentScope,
@@ -55,12 +60,12 @@ export const counts = (
       ) counted
     )`
 
-/** The terms of all forms, each once. */
+/** The distinct terms of all forms. */
 const termsOf = (forms: ReadonlyArray<QueryForm>): ReadonlyArray<string> => [
   ...new Set(forms.flatMap((form) => [...form.keys()]))
 ]
 
-/** How much each term of a form is worth, as a share of the whole form. */
+/** The weight of each term of a form, as a share of the whole form. */
 const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap<string, number> => {
   const worths = Array.from(form, ([term, times]) => [term, times * worth(term)] as const)
   const whole = Math.max(
@@ -70,7 +75,7 @@ const sharesOf = (form: QueryForm, worth: (term: string) => number): ReadonlyMap
   return new Map(worths.map(([term, value]) => [term, value / whole]))
 }
 
-/** Weighs a query's terms for an agent, the most telling first; without those that no chunk has. */
+/** Weighs a query's terms for an agent, the highest first, without those that no chunk has. */
 export const makeWeights = (sql: SqlClient.SqlClient) => {
   const agents = new LruCache<Counted>()
 
@@ -91,18 +96,18 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       ([row]) => row?.counts ?? []
     )
 
-  /** Those of the words that have to be counted, as far as one knows without asking. */
+  /** The words that probably have to be counted, by the cache alone. */
   const unknown = (agentId: string, forms: ReadonlyArray<QueryForm>) => {
     const known = agents.use(agentId)?.counts
     return termsOf(forms).filter((term) => known?.has(term) !== true)
   }
 
-  /** Weighs the words with what has been counted of them in the same moment as the agent's chunks. */
+  /** Weighs the words, with counts from the same snapshot as the state of the agent's chunks. */
   const weigh = (scope: AgentScope, agent: Chunks, forms: ReadonlyArray<QueryForm>, fresh: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
-      // The agent has changed since they were remembered.
+      // The agent has changed since the words were cached.
       const terms = termsOf(forms)
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
@@ -120,7 +125,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
             two: two?.get(term) ?? 0,
             chunks: chunksOf(term)
           }))
-          // What was counted a while ago may have come since.
+          // A cached count of 0 may be outdated.
           .filter(({ chunks }) => chunks > 0 || counted.version !== agent.version)
           .toSorted((a, b) => Math.max(b.one, b.two) - Math.max(a.one, a.two))
       )

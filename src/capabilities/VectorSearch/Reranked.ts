@@ -1,6 +1,6 @@
 /**
- * Search whose best are put in order by a reranker: the backend finds several times as many as are wanted, and of those
- * the ones that the reranker puts first are returned. When it fails, the order of the scores stands.
+ * Search whose best results are sorted by a reranker. The backend finds several times the requested number, and the
+ * reranker's first ones are returned. When it fails, the order of the scores is kept.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -8,14 +8,14 @@ import { embeddingText } from "../../search/Packer.ts"
 import { Reranker } from "../Reranker.ts"
 import { type FoundChunk, type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 
-/** By descending `relevance`; what is alike stays as it was. */
+/** By descending `relevance`; equal ones keep their order. */
 const ordered = (chunks: ReadonlyArray<FoundChunk>, relevance: ReadonlyArray<number>) =>
   chunks
     .map((chunk, place) => ({ chunk, relevance: relevance[place] ?? 0 }))
     .toSorted((one, other) => other.relevance - one.relevance)
     .map(({ chunk }) => chunk)
 
-/** Decorates the `VectorSearch` that is provided to it; with a reranker that widens by 1 it is that search itself. */
+/** Decorates the provided `VectorSearch`. With a reranker whose `widen` is 1, it is that search itself. */
 export const layerReranked: Layer.Layer<VectorSearch, never, VectorSearch | Reranker> = Layer.effect(
   VectorSearch,
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * E-mail as a channel: mails come from the service that receives them, signed with a secret of the account, and replies go out at
- * the account's own mail server. The account is the login there: who knows its password has it.
+ * E-mail as a channel. A mail-receiving service delivers mails, signed with a secret of the account. Replies are sent
+ * through the account's own mail server. The account is identified by the login there, which proves its ownership.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import * as Duration from "effect/Duration"
@@ -22,7 +22,7 @@ import { nothing } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
 
-/** An older request may be one that somebody has recorded. */
+/** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v1=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
@@ -30,7 +30,7 @@ const stampForm = /^\d{1,12}$/
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
-/** `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, of the last five minutes. */
+/** Checks `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, for requests of the last five minutes. */
 const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
   const stamp = header("x-spoke-timestamp") ?? ""
   const given = signatureForm.exec(header("x-spoke-signature") ?? "")?.[1]
@@ -43,7 +43,7 @@ const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelReque
 const failureOf = ({ message, reason, retryable }: SubmissionError) =>
   new ChannelError({ reason, message, retryable })
 
-/** Where and as whom an account logs in, or what is wrong with what it was given. */
+/** Server and credentials of an account, or what is wrong with its settings. */
 const loginOf = ({ accessToken, profile }: ChannelAccess) =>
   Effect.gen(function* () {
     const address = profile["address"] ?? ""
@@ -54,7 +54,7 @@ const loginOf = ({ accessToken, profile }: ChannelAccess) =>
     if (url === null || url.username !== "" || url.pathname !== "/")
       return yield* refused("The mail server is no address like smtps://smtp.example.com or smtp://host:587.")
     const secure = url.protocol === "https:"
-    // The scheme's own port is left out of an address.
+    // `URL` omits the default port of the scheme.
     const port = url.port === "" ? (secure ? 465 : 587) : Number(url.port)
     const user = profile["user"] ?? address
     const login: MailLogin = {
@@ -67,7 +67,7 @@ const loginOf = ({ accessToken, profile }: ChannelAccess) =>
     return { address, login }
   })
 
-/** The same login at the same server with the same address is the same account, whoever has it. */
+/** The same login at the same server with the same address is the same account, regardless of its owner. */
 const accountOf = (address: string, { host, user }: MailLogin) => {
   const id = createHash("sha256")
     .update(JSON.stringify([host, user, address.toLowerCase()]))
@@ -87,7 +87,7 @@ const recipientOf = ({ aliases }: ChannelRecipient) => {
 const MiB = 1_048_576
 const file = { as: "document", maxBytes: 10 * MiB } as const
 
-/** Plain text, which every program shows. */
+/** Plain text, which every mail program can show. */
 const shown = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
 
 const isMail = (body: unknown): body is ReceivedMail =>
@@ -153,7 +153,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
             ...(answered === undefined
               ? {}
               : { "In-Reply-To": `<${answered}>`, References: `<${answered}>` }),
-            // Programs do not answer programs.
+            // Automatic replies are not sent to automatic mails.
             ...(message.author === "human"
               ? {}
               : { "Auto-Submitted": "auto-replied", "X-Auto-Response-Suppress": "All" })
@@ -164,10 +164,10 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
       )
       return messageId
     }),
-  // Nobody is told that a mail was read.
+  // Mail has no read receipts.
   seen: () => Effect.void,
 
-  // A mail brings its files.
+  // A mail contains its files.
   locate: () => Effect.fail(refused("A mail has no files elsewhere.")),
   read: () => Effect.succeedNone
 })

@@ -1,6 +1,6 @@
 /**
- * Mails as our events. A thread of one sender is a contact: its name is made of the thread's first mail and of the sender's
- * address, so that who names somebody else's mail in a header does not get into their conversation.
+ * Converts mails to our events. A thread of one sender is a contact. Its alias is derived from the thread's first mail
+ * and the sender's address, so that naming another mail in a header does not give access to that conversation.
  */
 import { createHash } from "node:crypto"
 import type * as DateTime from "effect/DateTime"
@@ -13,15 +13,15 @@ import { spoken } from "./Spoken.ts"
 
 const channel = "email"
 
-/** What the name of a thread and an address fit into. */
+/** Maximum length of a sender's address, which becomes part of an alias. */
 const maxAddressLength = 200
 const maxSubjectLength = 500
-/** Of a mail's ids: longer ones are not repeated in a reply. */
+/** Maximum length of a mail id that is repeated in a reply. */
 const maxIdLength = 300
-/** Ids of a thread that are looked at. */
+/** Maximum number of ids of a thread that are read. */
 const maxReferences = 100
 
-/** Ours: the outbox id and the thread. */
+/** Our message ids: the outbox id and the thread. */
 const ours = /^(out_[0-9a-z]{26})\.([0-9a-f]{16})@/
 
 const hashed = (text: string, length: number) =>
@@ -30,27 +30,27 @@ const hashed = (text: string, length: number) =>
 export const messageIdOf = (outboxId: string, thread: string, address: string) =>
   `${outboxId}.${thread}@${address.slice(address.lastIndexOf("@") + 1)}`
 
-/** Ids of mails in the order of a header, without brackets. */
+/** Mail ids in the order of a header, without brackets. */
 const idsOf = (header: string | undefined): ReadonlyArray<string> =>
   Array.from((header ?? "").slice(0, 16_384).matchAll(/<([^<>\s]{1,998})>/g), ([, id = ""]) => id).slice(
     0,
     maxReferences
   )
 
-/** What a thread is called: one of ours says it, and every other is named by its first mail. */
+/** The thread of a mail: taken from one of our ids, else derived from the first mail. */
 const threadOf = (headers: ReceivedMail["headers"], own: string) => {
   const named = [...idsOf(headers.get("references")), ...idsOf(headers.get("in-reply-to"))]
   const known = named.map((id) => ours.exec(id)?.[2]).find((thread) => thread !== undefined)
   return { thread: known ?? hashed(named[0] ?? own, 16), isReply: named.length > 0 }
 }
 
-/** Names that nobody reads. */
+/** Addresses that nobody reads. */
 const robots =
   /^(?:mailer-daemon|postmaster|bounces?|no-?reply|do-?not-?reply|noreply-.*|listserv|majordomo)(?:[+=].*)?$/i
 
 const isSaid = (value: string | undefined, words: RegExp) => words.test((value ?? "").trim().slice(0, 100))
 
-/** What a program has sent: an answer to it may be answered by a program again, and so on. */
+/** A mail that a program has sent. An answer could start a loop. */
 const isAutomatic = ({ envelopeFrom, headers }: ReceivedMail, address: string) =>
   envelopeFrom === "" ||
   isSaid(headers.get("auto-submitted"), /^(?!no\b)./i) ||
@@ -63,14 +63,14 @@ const isAutomatic = ({ envelopeFrom, headers }: ReceivedMail, address: string) =
   robots.test(address.split("@", 1).join(""))
 
 const refuted = /^(?:fail|softfail|policy|permerror)$/
-/** What the receiving service has found out of who sent it. DMARC speaks of the address that people see. */
+/** The receiving service's verdict on the sender. DMARC checks the address that people see. */
 const verdictOf = ({ dkim, dmarc, spf }: ReceivedMail["authentication"]) => {
   if (dmarc === "pass") return "verified"
   if (refuted.test(dmarc ?? "")) return "refuted"
   return refuted.test(spf ?? "") && dkim !== "pass" ? "refuted" : "unknown"
 }
 
-/** Which senders an account answers; the first where nothing is set. */
+/** Which senders an account answers; the first is the default. */
 export const senderRules = ["plausible", "verified", "any"] as const
 
 const isTrusted = (authentication: ReceivedMail["authentication"], rule: string | undefined) => {
@@ -92,7 +92,7 @@ const mediaOf = (files: ReceivedMail["files"]): ReadonlyArray<InboundMedia> =>
     ...member("fileName", wordOf(name ?? undefined))
   }))
 
-/** A mail of ours that came back, by a report of its server. */
+/** A bounced mail of ours, from the report of a mail server. */
 const returned = (mail: ReceivedMail, accountId: string): ReadonlyArray<DeliveryStatus> => {
   if (!isSaid(mail.headers.get("content-type"), /^multipart\/report\b/i)) return []
   const parts = mail.files
@@ -109,7 +109,7 @@ const returned = (mail: ReceivedMail, accountId: string): ReadonlyArray<Delivery
 
 const withoutPrefix = (subject: string) => subject.replace(/^(?:(?:re|aw|sv|antw)\s?:\s*){1,10}/i, "")
 
-/** `access` is the account's: its `profile` has the address that it writes from, and which senders it answers. */
+/** `access` belongs to the account: `profile` contains its address, and which senders it answers. */
 export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: ChannelAccess): Normalized => {
   const { externalId: accountId, profile } = access
   const { files, from, headers, subject: given } = mail
@@ -131,7 +131,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       _tag: "Message",
       channel,
       accountId,
-      // Whoever knows the secret of one account says nothing for another.
+      // Includes the account, because the secret of one account must not affect another.
       messageId: `${accountId}:${hashed(id ?? JSON.stringify([address, given, headers.get("date"), mail.text]), 40)}`,
       from: [{ kind: "thread", value: `${thread}:${address}` }],
       ...member("profileName", wordOf(from?.name, 500)),
@@ -145,7 +145,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
         subject,
         ...member("messageId", wordOf(id, maxIdLength))
       },
-      // Mails take their time: what counts is when the receiving service had it.
+      // The time of receipt counts, because mails may be delayed.
       timestamp: now
     },
     raw: {
@@ -156,6 +156,6 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
   })
 }
 
-/** What is kept beside the event, for whoever looks into what came. */
+/** Headers that are stored with the event, for support. */
 const keptHeaders = new Set(["from", "to", "cc", "date", "message-id", "in-reply-to", "references"])
 const maxKeptText = 65_536

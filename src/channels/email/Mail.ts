@@ -1,4 +1,4 @@
-/** A mail as the service that received it hands it over: its bytes, and what was found out about who sent it. */
+/** A delivered mail: its bytes, and the results of sender authentication. */
 import * as Effect from "effect/Effect"
 import * as Encoding from "effect/Encoding"
 import * as Schema from "effect/Schema"
@@ -8,7 +8,7 @@ import { ValidationError } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
 import { unquotedHtml } from "./Spoken.ts"
 
-/** An address as a mailbox and a domain, without a name, comments or quotes. */
+/** An address of mailbox and domain, without name, comments or quotes. */
 export const addressForm = /^[^\s@<>",;:]{1,64}@[A-Za-z0-9.-]{1,190}$/
 
 const Verdict = Schema.optionalWith(Schema.Lowercase.pipe(Schema.compose(Schema.String)), { exact: true })
@@ -19,7 +19,7 @@ const Handed = Schema.Struct({
     Schema.Struct({ from: Schema.optionalWith(Schema.NullOr(Schema.String), { exact: true }) }),
     { exact: true }
   ),
-  /** What the receiving service says of the sender, in the words of RFC 8601. */
+  /** The receiving service's results for the sender, as in RFC 8601. */
   authentication: Schema.optionalWith(Schema.Struct({ spf: Verdict, dkim: Verdict, dmarc: Verdict }), {
     exact: true
   })
@@ -32,15 +32,15 @@ export interface MailFile {
   readonly data: string
 }
 
-/** What is made of a delivery's body. */
+/** The parsed body of a delivery. */
 export interface ReceivedMail {
-  /** Lower-case names; of several headers of a name the first. */
+  /** Lower-case names. Of repeated headers the first is used. */
   readonly headers: ReadonlyMap<string, string>
   readonly from: { readonly address: string; readonly name: string } | null
   readonly subject: string
   readonly text: string
   readonly files: ReadonlyArray<MailFile>
-  /** Empty for what nobody is to answer; null where the service did not say. */
+  /** Empty for a mail that must not be answered; null if the service did not say. */
   readonly envelopeFrom: string | null
   readonly authentication: Readonly<Partial<Record<"spf" | "dkim" | "dmarc", string>>>
 }
@@ -61,7 +61,7 @@ const parsed = (raw: Uint8Array) =>
     })
   )
 
-/** The library renders HTML as text beside a text alone. */
+/** The library also renders HTML next to plain text. */
 const asText = (html: string) => {
   const part = `content-type: text/html; charset=utf-8\r\ncontent-transfer-encoding: base64\r\n\r\n${Encoding.encodeBase64(html)}`
   const mail = `content-type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n \r\n--b\r\n${part}\r\n--b--\r\n`

@@ -1,16 +1,16 @@
 /**
- * What a person has written in a mail, without what their program has put around it: quoted mails, the line that introduces
- * them, and the signature. Each line is looked at once, and only its beginning.
+ * Extracts a person's own text from a mail: without quoted mails, the lines that introduce them, and the signature.
+ * Each line is examined once, and only its beginning.
  */
 
-/** No line that a mail program writes is longer. */
+/** Maximum length of a line that is examined. Lines of mail programs are shorter. */
 const maxMarkLength = 300
 
 /** "-----Original Message-----" in any language. */
 const original = /^-{2,} ?\p{L}[\p{L} ]{2,60} ?-{2,}$/u
-/** Outlook draws a line above the headers of what it quotes. */
+/** Outlook's line above the headers of a quoted mail. */
 const rule = /^_{20,}$/
-/** The first of those headers, in the languages that are met most. */
+/** The first of those headers, in common languages. */
 const sender = /^\*?(?:From|Von|De|Da|Van|Från|Fra|Od)\s?:\*? \S/
 const others =
   /^\*?(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|Objet|À|Enviado|Para|Asunto|Inviato|Verzonden|Aan)\s?:/
@@ -20,20 +20,20 @@ const quoted = /^\s?>/
 
 const isBlank = (line: string | undefined) => line === undefined || line.trim() === ""
 
-/** Where the headers of a quoted mail begin, which come without marks of quoting. */
+/** Whether the headers of a quoted mail begin here, without quote marks. */
 const isForeignHeader = (lines: ReadonlyArray<string>, at: number) =>
   sender.test(lines[at] ?? "") && [1, 2, 3].some((after) => others.test(lines[at + after] ?? ""))
 
 const isEnd = (lines: ReadonlyArray<string>, at: number): boolean => {
   const line = lines[at] ?? ""
   if (line.length > maxMarkLength) return false
-  // RFC 3676 has a blank after the dashes, which programs lose.
+  // RFC 3676 requires a space after the dashes, which some programs remove.
   if (line === "--" || line === "-- ") return true
   if (original.test(line) || device.test(line)) return true
   return isForeignHeader(lines, rule.test(line) ? at + 1 : at)
 }
 
-/** "On Monday Ada wrote:" in any language: up to three lines that end with a colon, right above a quotation. */
+/** "On Monday Ada wrote:" in any language: up to three lines that end with a colon, directly above a quotation. */
 const introduction = (lines: ReadonlyArray<string>, at: number): number => {
   for (let last = at; last < at + 3; last++) {
     const line = lines[last] ?? ""
@@ -45,7 +45,7 @@ const introduction = (lines: ReadonlyArray<string>, at: number): number => {
   return 0
 }
 
-/** All of it where nothing else would be left, as of a mail that is forwarded without a word. */
+/** The whole text if nothing else would remain, as for a mail forwarded without a comment. */
 export const spoken = (text: string): string => {
   const lines = text.replaceAll("\r\n", "\n").split("\n")
   const kept: Array<string> = []
@@ -60,11 +60,11 @@ export const spoken = (text: string): string => {
   return said === "" ? text.trim() : said.replace(/\n{3,}/g, "\n\n")
 }
 
-/** Where mail programs begin what they quote in HTML. */
+/** Elements in which mail programs begin quoted HTML. */
 const htmlQuote =
   /<(?:blockquote\b|div[^<>]{0,200}(?:gmail_quote|yahoo_quoted|divRplyFwdMsg|appendonsend|moz-cite-prefix))/i
 
-/** What stands before the first quotation. */
+/** The HTML before the first quotation. */
 export const unquotedHtml = (html: string): string => {
   const { index = html.length } = htmlQuote.exec(html) ?? {}
   return index === 0 ? html : html.slice(0, index)

@@ -25,7 +25,7 @@ const location = (payload: Fields): Attached => {
   }
 }
 
-/** A shared link or product: a title and an address, either of which may be missing. */
+/** A shared link or product, with a title and an address; both are optional. */
 const shared = (attachment: Fields, payload: Fields): Attached => {
   const title = wordOf(attachment["title"], 4_096) ?? wordOf(payload["title"], 4_096)
   const url = wordOf(attachment["url"], 8_192) ?? wordOf(payload["url"], 8_192)
@@ -55,7 +55,7 @@ export interface Content {
   readonly media: ReadonlyArray<InboundMedia>
 }
 
-/** Undefined for a message that says nothing: deleted ones, kinds that are yet to come. */
+/** Undefined for a message without content, such as deleted messages and unknown kinds. */
 export const contentOf = (message: Fields): Content | undefined => {
   if (message["is_deleted"] === true || message["is_unsupported"] === true) return undefined
   const attached = itemsOf(message["attachments"]).map(attachedOf)

@@ -1,4 +1,4 @@
-/** Messenger's webhooks: entries × events of a Page, those of threads that another app owns among them. */
+/** Messenger's webhooks: entries × events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, outboxIdOf, wordOf } from "../Fields.ts"
@@ -20,7 +20,7 @@ const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], maxAliasCharacter
 
 const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_id", value: id }]
 
-/** The sender of an echo: this service when it carries an id of our outbox, or names our app. */
+/** The origin of an echo. It is ours if it has an id of our outbox, or names our app. */
 const originOf = (message: Fields) => ({
   ...member("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
   ...member("appId", wordOf(message["app_id"]))
@@ -30,7 +30,7 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
   const sent = fieldsOf(fields["message"])
   const messageId = wordOf(sent["mid"])
   const sender = idOf(fields["sender"])
-  // The Page's own messages are echoes, whether they say so or not: it must never answer itself.
+  // The Page's own messages are echoes even if not marked as such, because the agent must never answer itself.
   const isEcho = sent["is_echo"] === true || sender === accountId
   const customer = isEcho ? idOf(fields["recipient"]) : sender
   const content = contentOf(sent)
@@ -52,7 +52,7 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
   }
 }
 
-/** A button or a menu entry that was tapped. Older ones have no id: who tapped when is as unique. */
+/** A tap on a button or a menu entry. Older ones have no id; sender and time identify them. */
 const postback = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
   const { mid, title, payload } = fieldsOf(fields["postback"])
   const customer = idOf(fields["sender"])
@@ -82,7 +82,7 @@ const noted = (
   of: Pick<DeliveryStatus, "providerMessageId" | "watermark">
 ): DeliveryStatus => ({ channel, accountId, outboxId: null, delivery, error: null, ...of })
 
-/** Ids, where there are some, and the moment up to which everything has come as far. */
+/** Statuses by id, if there are ids, and by the time up to which everything has this status. */
 const statuses = (event: Event, delivery: "delivered" | "read", told: Fields) => {
   const pageScopedId = idOf(event.fields["sender"])
   const until = momentOf(told["watermark"], 1, never)
@@ -96,7 +96,7 @@ const statuses = (event: Event, delivery: "delivered" | "read", told: Fields) =>
 }
 const never = DateTime.unsafeMake(0)
 
-/** Edits, reactions, referrals, hand-overs and what is yet to come are acknowledged. */
+/** Edits, reactions, referrals, handovers and unknown events are acknowledged and ignored. */
 const read = (event: Event): Normalized => {
   const { fields } = event
   if (Object.hasOwn(fields, "message")) return arrived(message(event))
@@ -113,12 +113,12 @@ const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> =
     itemsOf(items).map((item) =>
       accountId === undefined ? ignored : read({ accountId, fields: fieldsOf(item), standby, now })
     )
-  // What else happens on a Page comes as `changes`.
+  // Other events of a Page come as `changes`.
   const others = itemsOf(entry["changes"]).map(() => ignored)
   return [...of(entry["messaging"], false), ...of(entry["standby"], true), ...others]
 }
 
-/** {@link Normalizer} of `object: "page"`. */
+/** {@link Normalizer} for `object: "page"`. */
 export const normalize: Normalizer = (body, now) => {
   const { object, entry } = fieldsOf(body)
   if (object === "instagram") return { ...ignored, ignored: itemsOf(entry).length }

@@ -1,4 +1,4 @@
-/** Requests to Messenger: deliver a text or a file, show that a message was read and is being answered. */
+/** Requests to Messenger: send a text or a file, mark a message as read, show typing. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
@@ -22,7 +22,7 @@ const message = ({ aliases, outboxId }: Outgoing, content: JsonObject): JsonObje
 
 const text = (outgoing: Outgoing) => message(outgoing, { text: outgoing.body })
 
-/** What it calls them. */
+/** Messenger's names of the types. */
 const types = { image: "image", document: "file" } as const
 
 const file = ({ as, fileId, ...outgoing }: OutgoingFile) =>

@@ -1,4 +1,4 @@
-/** Slack apps as a channel: events signed by the app's secret, replies by its token. */
+/** Slack apps as a channel: events signed with the app's secret, replies with its token. */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Duration from "effect/Duration"
@@ -15,7 +15,7 @@ import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 
-/** An older request may be a replay. */
+/** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v0=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
@@ -28,7 +28,7 @@ const unreached = () =>
     retryable: false
   })
 
-/** `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`, of the last five minutes. */
+/** Checks `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`, for requests of the last five minutes. */
 const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {
   const stamp = header("x-slack-request-timestamp") ?? ""
   const given = signatureForm.exec(header("x-slack-signature") ?? "")?.[1]
@@ -38,11 +38,11 @@ const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelReque
   return timingSafeEqual(expected, Buffer.from(given, "hex"))
 }
 
-/** In any text these three have a meaning of their own. */
+/** These three characters have a special meaning in any text. */
 const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-/** `base` is the configured address of Slack's methods. */
+/** `base` is the configured address of Slack's API. */
 export const slackAdapter = (http: HttpClient.HttpClient, base: string): ChannelAdapter => {
   const api = makeApi(http, base)
   return {
@@ -92,7 +92,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         if (id === undefined) return yield* unreadable()
         return `${channel}:${id}`
       }),
-    // Apps have no mark of reading, and are shown as writing only in the assistant's pane.
+    // Apps cannot mark messages as read, and can show typing only in the assistant's pane.
     seen: () => Effect.void,
 
     locate: ({ accessToken }, id) =>
@@ -103,7 +103,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         if (address === undefined) return yield* unreadable()
         return { url: address, mime_type: wordOf(mimetype, 200), file_size: Number(size) || 0 }
       }),
-    // By the guarded client, with the token.
+    // Files are fetched with the guarded client and the token.
     read: () => Effect.succeedNone
   }
 }

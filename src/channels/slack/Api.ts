@@ -1,4 +1,4 @@
-/** Calls of Slack's methods. Most refusals come with 200: `{ok: false, error}`, the error being one of Slack's words. */
+/** Calls of Slack's API. Most errors come with status 200: `{ok: false, error}`, where `error` is a code. */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
@@ -27,7 +27,7 @@ const accessErrors = new Set([
   "token_revoked"
 ])
 const limits = new Set(["ratelimited", "rate_limited"])
-/** The message may have been taken all the same. */
+/** After these errors the message may have been accepted. */
 const failures = new Set(["fatal_error", "internal_error", "request_timeout", "service_unavailable"])
 
 const word = /^[a-z0-9_]{1,60}$/
@@ -56,7 +56,7 @@ const refusal: Refusal = (status, headers, _body, now) => {
       })
 }
 
-/** `base` is the configured address, such as `https://slack.com/api`. Answers are those with `ok: true`. */
+/** `base` is the configured address, such as `https://slack.com/api`. Returns answers with `ok: true`. */
 export const makeApi = (http: HttpClient.HttpClient, base: string) => {
   const ask = (token: Redacted.Redacted, method: string, request: HttpClientRequest.HttpClientRequest) =>
     exchange(http, HttpClientRequest.bearerToken(request, token), callTimeout, refusal).pipe(

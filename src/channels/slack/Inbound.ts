@@ -1,6 +1,6 @@
 /**
- * Slack's Events API: one event each. Direct messages, and messages that mention the app; a thread is a conversation, and so is
- * what is written to the app outside of threads.
+ * Slack's Events API, one event per delivery: direct messages, and messages that mention the app. A thread is a
+ * conversation; direct messages outside threads are one conversation too.
  */
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
@@ -13,7 +13,7 @@ const channel = "slack"
 /** `<@U1>`, `<#C1|name>`, `<!here>`, `<https://…|label>`. */
 const reference = /<([@#!]?)([^<>|]{1,2048})(?:\|([^<>]{0,500}))?>/g
 
-/** The text as it is read, without the names of the app itself. */
+/** The readable text, without mentions of the app itself. */
 const spoken = (text: string, bot: string): string =>
   text
     .replace(reference, (_: string, mark: string, target: string, label: string | undefined) => {
@@ -58,7 +58,7 @@ const threadOf = (event: Fields): string | undefined => {
   return thread === undefined ? place : `${place}:${thread}`
 }
 
-/** What a person wrote, and meant for the app. Changes, joins and what other apps write are something else. */
+/** A message of a person for the app. Changes, joins and messages of other apps are ignored. */
 const isMeant = (event: Fields, bot: string) => {
   if (wordOf(event["user"]) === undefined || event["user"] === bot || event["bot_id"] !== undefined)
     return false
@@ -67,13 +67,13 @@ const isMeant = (event: Fields, bot: string) => {
   return event["type"] === "message" && event["channel_type"] === "im" && plain
 }
 
-/** An app that several workspaces have is told of all of them at one address. */
+/** An app in several workspaces gets the events of all of them at one address. */
 const isOurs = (body: Fields, { botUserId, teamId }: Fields) => {
   const [authorized] = itemsOf(body["authorizations"])
   return authorized === undefined ? body["team_id"] === teamId : fieldsOf(authorized)["user_id"] === botUserId
 }
 
-/** `access` is the app's: its `profile` has the ids of its user and of its workspace. */
+/** `access` belongs to the app: `profile` contains the ids of its user and its workspace. */
 export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAccess): Normalized => {
   const { externalId: accountId, profile } = access
   const body = fieldsOf(given)
@@ -91,7 +91,7 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
       _tag: "Message",
       channel,
       accountId,
-      // The secret of one app proves nothing about another app.
+      // Includes the account, because the secret of one app must not affect another.
       messageId: `${accountId}:${eventId}`,
       from: [{ kind: "thread", value: thread }],
       kind: media.length > 0 ? "media" : "text",

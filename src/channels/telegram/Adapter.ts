@@ -1,4 +1,7 @@
-/** Telegram bots as a channel. The token alone tells the account, and activation points the bot at this service. */
+/**
+ * Telegram bots as a channel. The token identifies the account, and activation registers our address as the bot's
+ * webhook.
+ */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -18,7 +21,7 @@ import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 
-/** Derived from the token, so that a bot which is activated again keeps its secret. */
+/** Derived from the token, so that a bot that is activated again keeps its secret. */
 const secretOf = ({ accessToken }: ChannelAccess) =>
   createHmac("sha256", Redacted.value(accessToken)).update("spoke telegram webhook").digest("hex")
 
@@ -46,7 +49,7 @@ const formatted = (body: string) => {
   return { text, entities: spans.map(({ kind, ...place }) => ({ type: types[kind], ...place })) }
 }
 
-/** A topic is a part of its chat. */
+/** A topic is part of its chat. */
 const chatOf = ({ aliases }: ChannelRecipient) => {
   const found = aliases.find(({ kind }) => kind === "chat_id")
   if (found === undefined) return null

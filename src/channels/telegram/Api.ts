@@ -1,4 +1,6 @@
-/** Calls of Telegram's Bot API. The token is part of every address, so that no address is told to anybody: no span, no error. */
+/**
+ * Calls of Telegram's Bot API. The token is part of every address, so addresses must not appear in spans and errors.
+ */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
@@ -15,7 +17,7 @@ import { fieldsOf } from "../Fields.ts"
 const callTimeout = Duration.seconds(10)
 const transferTimeout = Duration.seconds(30)
 
-/** What travels in an address: anything else is no token. */
+/** The form of a valid token, because it becomes part of an address. */
 const tokenForm = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
 
 const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
@@ -28,7 +30,9 @@ const meanings: ReadonlyMap<number, string> = new Map([
   [413, "The file is too large for Telegram"]
 ])
 
-/** `{ok: false, error_code, description, parameters: {retry_after}}`. The description may repeat what was sent. */
+/**
+ * `{ok: false, error_code, description, parameters: {retry_after}}`. The description may repeat parts of the request.
+ */
 const refusal: Refusal = (status, headers, body, now) => {
   const answer = fieldsOf(Option.getOrNull(Either.getRight(Json.parse(body))))
   const seconds = fieldsOf(answer["parameters"])["retry_after"]
@@ -52,7 +56,7 @@ const refusal: Refusal = (status, headers, body, now) => {
     : new ChannelError({ reason: "Refused", message, retryable: status === 408, ...asked })
 }
 
-/** `base` is the configured address, such as `https://api.telegram.org`. Results are those of the method. */
+/** `base` is the configured address, such as `https://api.telegram.org`. Returns the result of the method. */
 export const makeApi = (client: HttpClient.HttpClient, base: string) => {
   const http = HttpClient.withTracerDisabledWhen(client, () => true)
 

@@ -1,6 +1,6 @@
 /**
- * Telegram's webhooks: one update each. The chat is the contact, not the writer: in private it is one person, and in a group
- * the bot answers whom it is spoken to by. A topic of a forum is a chat of its own.
+ * Telegram's webhooks, one update per delivery. The contact is the chat, not the writer: a private chat is one person,
+ * and in a group the bot answers when addressed. A topic of a forum is a chat of its own.
  */
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
@@ -19,7 +19,7 @@ const chatIdOf = (message: Fields): string | undefined => {
 
 const alias = (value: string): ContactAlias => ({ kind: "chat_id", value })
 
-/** What an entity of a text or a caption stands for. */
+/** The entities of a text or a caption, with their text. */
 const spans = (message: Fields) =>
   [
     ["text", "entities"],
@@ -36,7 +36,7 @@ const spans = (message: Fields) =>
     })
   })
 
-/** Whether a group's message is for the bot: it has the bot's name, is one of its commands, or answers it. */
+/** Whether a message in a group is for the bot: it mentions the bot, is a command, or replies to the bot. */
 const isSpokenTo = (message: Fields, bot: string, username: string) => {
   const answered = fieldsOf(fieldsOf(message["reply_to_message"])["from"])
   if (wordOf(answered["id"], 30) === bot) return true
@@ -72,7 +72,7 @@ const fileOf = (kind: InboundMedia["kind"], value: unknown): ReadonlyArray<Inbou
   ]
 }
 
-/** A picture comes in several sizes, the largest last. An animation comes as a document, too. */
+/** A picture comes in several sizes, the largest last. An animation also comes as a document. */
 const mediaOf = (message: Fields): ReadonlyArray<InboundMedia> => {
   const pictures = fileOf("image", itemsOf(message["photo"]).at(-1))
   const animated = message["animation"] !== undefined
@@ -102,7 +102,7 @@ const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media
   return { kind: media.length > 0 ? "media" : "text", text, media }
 }
 
-/** A group that has become a supergroup has another id. */
+/** A group that was converted to a supergroup has a new id. */
 const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival | undefined => {
   const [before, after] = [chatIdOf(message), wordOf(message["migrate_to_chat_id"], 30)]
   if (before === undefined || after === undefined) return undefined
@@ -118,7 +118,7 @@ const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival |
   }
 }
 
-/** `access` is the bot's: its `profile.username` is how groups speak to it. */
+/** `access` belongs to the bot: groups address it by `profile.username`. */
 export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAccess): Normalized => {
   const { externalId: accountId, profile } = access
   const update = fieldsOf(body)
@@ -137,7 +137,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
       _tag: "Message",
       channel,
       accountId,
-      // Updates are counted for each bot.
+      // Update ids are unique per bot.
       messageId: `${accountId}:${updateId}`,
       from: [alias(chat)],
       ...member("profileName", nameOf(from)),

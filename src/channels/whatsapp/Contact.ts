@@ -1,6 +1,6 @@
 /**
- * The customer of a WhatsApp item. Since 2026 a customer may have no phone number, only ids that are scoped to the
- * business. An id is never read as a number, nor a number as an id.
+ * The customer of a WhatsApp item. Since 2026 a customer may have no phone number, only ids scoped to the business. Ids
+ * and phone numbers are never confused.
  */
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
@@ -20,14 +20,14 @@ export const phoneOf = (value: unknown): string | undefined => {
 const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyArray<ContactAlias> =>
   value === undefined ? [] : [{ kind, value }]
 
-/** An id in any field; its form tells whether it is a parent's. */
+/** An id in any field. Its form shows whether it is a parent's. */
 const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
   const id = wordOf(value, maxAliasCharacters)
   if (id === undefined || phoneOf(id) !== undefined) return []
   return alias(parentId.test(id) ? "parent_user_id" : kind, id)
 }
 
-/** The fields that may name one person: number, id and parent id. */
+/** The fields that may identify one person: number, id and parent id. */
 export interface Names {
   readonly phone?: unknown
   readonly userId?: unknown
@@ -38,7 +38,7 @@ const keyOf = ({ kind, value }: ContactAlias): string => `${kind} ${value}`
 
 const ranks = ["user_id", "phone", "parent_user_id"]
 
-/** Each name once, the most stable first; undefined when there is none. */
+/** Distinct names, the most stable first; undefined when there is none. */
 const merged = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
   const [first, ...others] = [...new Map(found.map((name) => [keyOf(name), name])).values()].toSorted(
     (one, other) => ranks.indexOf(one.kind) - ranks.indexOf(other.kind)
@@ -46,12 +46,12 @@ const merged = (found: ReadonlyArray<ContactAlias>): Aliases | undefined => {
   return first === undefined ? undefined : [first, ...others]
 }
 
-/** All names of one person, each once, the most stable first; undefined when there is none. */
+/** All distinct names of one person, the most stable first; undefined when there is none. */
 export const aliasesOf = ({ phone, userId, parentUserId }: Names): Aliases | undefined =>
   merged([
     ...scoped(userId, "user_id"),
     ...alias("phone", phoneOf(phone)),
-    // Some senders put the id where the number used to be.
+    // Some senders put the id into the field of the number.
     ...(scopedId.test(wordOf(phone) ?? "") ? scoped(phone, "user_id") : []),
     ...scoped(parentUserId, "parent_user_id")
   ])
@@ -94,14 +94,14 @@ export const contactsOf = (contacts: unknown): Contacts => {
   return { byName, only: all.length === 1 ? all[0] : undefined }
 }
 
-/** The first that has one of the names. */
+/** The first contact that shares a name. */
 const sharing = (named: Aliases, { byName }: Contacts): Contact | undefined =>
   named
     .flatMap((name) => byName.get(keyOf(name)) ?? [])
     .toSorted((one, other) => one.place - other.place)
     .at(0)
 
-/** The sender of a message, by its own fields and by what `contacts` says of them. */
+/** The sender of a message, by its own fields and by `contacts`. */
 export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => {
   const named = aliasesOf(own)
   // A message without a sender's id belongs to the only contact of the payload.
@@ -113,7 +113,7 @@ export const senderOf = (own: Names, contacts: Contacts): Sender | undefined => 
 /** The two ids at the end of "User … changed from A to B". They are matched at the end, because customers choose the name before them. */
 const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[A-Za-z0-9.]{1,132})\.?$/
 
-/** The old and the new number or id of a contact, of a `system` message. */
+/** The old and the new number or id of a contact, in a `system` message. */
 export const renamedOf = (message: Fields): Aliases | undefined => {
   const system = fieldsOf(message["system"])
   const [, previous, current] = changedIds.exec(wordOf(system["body"], 4_096) ?? "") ?? []
@@ -134,7 +134,7 @@ export const renamedOf = (message: Fields): Aliases | undefined => {
 /** The old names together with the new ones; undefined unless there are both. */
 export const joined = (before: Aliases | undefined, after: Aliases | undefined): Aliases | undefined => {
   if (before === undefined || after === undefined) return undefined
-  // The new ones first: later messages carry them.
+  // The new ones first, because later messages contain them.
   const more = before.filter(
     ({ kind, value }) => !after.some((name) => name.kind === kind && name.value === value)
   )

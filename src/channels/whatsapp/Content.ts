@@ -1,4 +1,4 @@
-/** Content of a WhatsApp message. Places, contacts and orders become text that a model can read. */
+/** Content of a WhatsApp message. Locations, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
@@ -103,7 +103,7 @@ const button = (message: Fields) => {
   return words("interactive", wordOf(text, 4_096) ?? proseOf(payload))
 }
 
-/** By `type`. What is not here says nothing that could be answered: reactions, edits, kinds that are yet to come. */
+/** By `type`. Other types have no content to answer: reactions, edits, unknown kinds. */
 const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = new Map([
   ["text", (message: Fields) => words("text", proseOf(fieldsOf(message["text"])["body"]))],
   ...Object.entries(mediaKinds).map(([name, kind]) => [name, mediaOf(kind, name)] as const),
@@ -114,11 +114,11 @@ const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = 
   ["button", button]
 ])
 
-/** Undefined for a message of which nothing is made. */
+/** Undefined for an ignored message. */
 export const contentOf = (message: Fields): Content | undefined =>
   contents.get(wordOf(message["type"]) ?? "")?.(message)
 
-/** Of a message that was sent from the account: templates and the business's own lists and buttons as well. */
+/** Content of a message sent from the account, including templates and the business's own lists and buttons. */
 export const sentContentOf = (message: Fields): Content | undefined => {
   const template = fieldsOf(message["template"])
   const body = fieldsOf(fieldsOf(message["interactive"])["body"])

@@ -1,4 +1,4 @@
-/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses, all of which count. */
+/** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses. All of them are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"
@@ -7,14 +7,14 @@ import { aliasesOf, type Contacts, contactsOf, joined, renamedOf, senderOf } fro
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 
-/** Ids of accounts are digits; what is longer is none. */
+/** Maximum length of an account id. */
 const maxAccountCharacters = 128
 
 interface Change {
   readonly accountId: string
   readonly value: Fields
   readonly contacts: Contacts
-  /** Contacts that stand beside a message already: once is enough, however many messages are theirs. */
+  /** Contacts that are already stored with a message. Each is stored once, however many messages it has. */
   readonly told: Set<Fields>
   readonly now: DateTime.Utc
 }
@@ -37,7 +37,7 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
     contacts
   )
   const content = contentOf(fields)
-  // An answer to a member of a group would go to that member alone.
+  // An answer to a group message would be sent only to its author.
   const inGroup = wordOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
   const contact = sender.contact === undefined || told.has(sender.contact) ? undefined : sender.contact
@@ -58,7 +58,7 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
   }
 }
 
-/** A reply that was typed in the WhatsApp Business app; `to` is the customer. */
+/** A reply written in the WhatsApp Business app; `to` is the customer. */
 const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | undefined => {
   const messageId = wordOf(fields["id"])
   const customer = aliasesOf({
@@ -88,7 +88,7 @@ const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | u
   }
 }
 
-/** `user_id: {previous, current}`, the same of the parent id, and the number they belong to. */
+/** `user_id: {previous, current}`, the same for the parent id, and the number that they belong to. */
 const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | undefined => {
   const [id, parent] = [fieldsOf(fields["user_id"]), fieldsOf(fields["parent_user_id"])]
   const phone = fields["wa_id"] ?? fieldsOf(itemsOf(value["contacts"])[0])["wa_id"]
@@ -112,23 +112,23 @@ const kinds = {
   statuses: status
 } as const
 
-/** `businessId` is that of the entry, which has any number of changes. */
+/** `businessId` is that of the entry, which may contain any number of changes. */
 const changed = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
     wordOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
-    // Names change for the whole business: it may be told without naming one of its numbers.
+    // Names change for the whole business, so the event may contain none of its numbers.
     (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
   const items = Object.entries(kinds).flatMap(([name, read]) =>
     itemsOf(value[name]).map((item) => ({ item: fieldsOf(item), read }))
   )
-  // Changes of other kinds, and errors of the account, are acknowledged.
+  // Other kinds of changes, and errors of the account, are acknowledged and ignored.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
   const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), told: new Set(), now }
   return together(items.map(({ item, read }) => read(all, item)))
 }
 
-/** {@link Normalizer} of `object: "whatsapp_business_account"`. */
+/** {@link Normalizer} for `object: "whatsapp_business_account"`. */
 export const normalize: Normalizer = (body, now) =>
   together(
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {

@@ -1,4 +1,4 @@
-/** Requests to WhatsApp: deliver a text or a file, show that a message was read and is being answered. */
+/** Requests to WhatsApp: send a text or a file, mark a message as read, show typing. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
@@ -14,8 +14,8 @@ const decode = Schema.decodeUnknownOption(Accepted)
 const digits = /^\d{5,20}$/
 
 /**
- * The phone number when one is known, else the user id. The provider answers a user id in `to` with 200 and drops the
- * message, so nothing but digits of a phone gets there.
+ * The phone number when known, else the user id. The provider answers a user id in `to` with 200 and drops the message,
+ * so `to` contains only phone numbers.
  */
 const recipient = (aliases: ReadonlyArray<ContactAlias>): JsonObject | null => {
   const phone = aliases.find(({ kind, value }) => kind === "phone" && digits.test(value))
@@ -40,7 +40,7 @@ const message = ({ aliases, outboxId }: Outgoing, content: JsonObject): JsonObje
 const text = (outgoing: Outgoing) =>
   message(outgoing, { type: "text", text: { body: outgoing.body, preview_url: false } })
 
-/** Only a document shows its name. */
+/** Only a document has a file name. */
 const file = ({ as, fileId, name, ...outgoing }: OutgoingFile) =>
   message(outgoing, {
     type: as,
@@ -60,7 +60,7 @@ export const whatsapp: MetaChannel = {
   limit: 4_096,
   shown: shownAs({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
   text,
-  // WebP is for stickers, and GIF for nothing.
+  // WebP is only for stickers, and GIF is not supported.
   carries: {
     "image/jpeg": picture,
     "image/png": picture,

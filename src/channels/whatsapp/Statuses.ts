@@ -2,7 +2,7 @@
 import type { Delivery, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, outboxIdOf, wordOf } from "../Fields.ts"
 
-/** A voice message that was played has been read. */
+/** A voice message that was played counts as read. */
 const deliveries: ReadonlyMap<string, Delivery> = new Map([
   ["sent", "sent"],
   ["delivered", "delivered"],
@@ -19,7 +19,7 @@ const errorOf = (status: Fields): string | null => {
   return [wordOf(code, 40), detail].filter((part) => part !== undefined).join(" ") || "failed"
 }
 
-/** Undefined for a status that says nothing of delivery. */
+/** Undefined for a status that is not about delivery. */
 export const statusOf = (accountId: string, status: Fields): DeliveryStatus | undefined => {
   const id = wordOf(status["id"])
   const delivery = deliveries.get(wordOf(status["status"]) ?? "")

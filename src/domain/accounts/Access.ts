@@ -12,14 +12,14 @@ const groups = [
   ["usage.read", "usage:read"]
 ] as const
 
-/** What a key may hold. Groups are bidirectional aliases; `*` satisfies everything. */
+/** Permissions that a key may hold. Members of a group are aliases of each other; `*` satisfies everything. */
 export const Permission = Schema.Literal(...groups.flat(), "trace_read", "visitor_tokens", "*")
 export type Permission = typeof Permission.Type
 
-/** What a key may hold, without the other names of the same. */
+/** Permissions that a key may hold, without aliases. */
 export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "visitor_tokens" | "*"
 
-/** What a route may require. */
+/** Permissions that a route may require. */
 export type Requirement = Exclude<Permission, "*">
 
 const legacyUsage: ReadonlyArray<Permission> = ["chat", "retrieve", "ingest"]
@@ -39,17 +39,17 @@ export const allows = (held: ReadonlyArray<Permission>, required: Requirement): 
   return held.some((permission) => accepting.has(permission))
 }
 
-/** Where everything of an agent lives: the first argument of every query. */
+/** Scope of everything that belongs to an agent: the first argument of every query. */
 export interface AgentScope {
   readonly tenantId: TenantId
   readonly agentId: AgentId
 }
 
-/** An agent, and which of its sources may be read: every search says both. */
+/** An agent, and which of its sources may be read. Every search needs both. */
 export interface ReadScope extends AgentScope {
-  /** Null: all of them. */
+  /** Null for all sources. */
   readonly sourceScope: SourceScope | null
-  /** The key that a turn is asked with, where there is one: it may have budgets of its own. */
+  /** The key that asks a turn, if any. It may have budgets of its own. */
   readonly keyId?: KeyId
 }
 
@@ -57,7 +57,7 @@ export interface ReadScope extends AgentScope {
 export interface AgentKey extends ReadScope {
   readonly keyId: KeyId
   readonly permissions: ReadonlyArray<Permission>
-  /** The name that a visitor's token proves. */
+  /** The name that a visitor token proves. */
   readonly visitor?: ExternalEndUserId
 }
 
@@ -84,10 +84,10 @@ export interface SessionUser {
   readonly token?: TokenId
 }
 
-/** The key that a host of the library acts by: no row of the database, and not revocable. */
+/** The key id of the library's host. It is not a row of the database, and cannot be revoked. */
 export const hostKey = KeyId.make("host")
 
-/** What a token depends on that is used without its owner's credential: void once that is revoked. */
+/** The credential that a derived token depends on. The token is void once that credential is revoked. */
 export const Grantor = Schema.Union(Schema.Struct({ key: KeyId }), Schema.Struct({ session: Schema.String }))
 export type Grantor = typeof Grantor.Type
 

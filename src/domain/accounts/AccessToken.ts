@@ -1,10 +1,10 @@
-/** Access tokens: what a program may do through the management interface for the person who made it. */
+/** Access tokens let a program use the management interface on behalf of a person. */
 import * as Schema from "effect/Schema"
 import { TokenId, UserId } from "../Ids.ts"
 import { trimmed } from "../Text.ts"
 import { Moment } from "./Account.ts"
 
-/** What scopes are about. */
+/** Resources that scopes apply to. */
 const resources = [
   "agents",
   "sources",
@@ -24,7 +24,7 @@ type Verb = (typeof verbs)[number]
 
 const either = <A extends string>(names: ReadonlyArray<A>) => [...names, "*"] as const
 
-/** `resource:verb`, either of them `*`; `*` alone is everything. */
+/** `resource:verb`, where either may be `*`; `*` alone permits everything. */
 export const Scope = Schema.Union(
   Schema.Literal("*"),
   Schema.TemplateLiteral(
@@ -41,7 +41,7 @@ export const Scope = Schema.Union(
 })
 export type Scope = typeof Scope.Type
 
-/** What a route of the management interface asks for. */
+/** The scope that a route of the management interface requires. */
 export interface RequiredScope {
   readonly resource: Resource
   readonly verb: Verb
@@ -70,7 +70,7 @@ const Scopes = Schema.Array(Scope).pipe(
   })
 )
 
-/** Body of `POST /api/tokens`. That `expiresAt` lies ahead is for the use-case to say. */
+/** Body of `POST /api/tokens`. The use-case checks that `expiresAt` is in the future. */
 export const CreateToken = Schema.Struct({
   name: trimmed(200),
   scopes: Scopes,
@@ -78,7 +78,7 @@ export const CreateToken = Schema.Struct({
 })
 export type CreateToken = typeof CreateToken.Type
 
-/** Everything but the secret, which is shown once, when the token is made. */
+/** All fields except the secret, which is shown once, when the token is created. */
 export class AccessToken extends Schema.Class<AccessToken>("AccessToken")({
   id: TokenId,
   name: Schema.String,
@@ -86,7 +86,7 @@ export class AccessToken extends Schema.Class<AccessToken>("AccessToken")({
   prefix: Schema.String,
   scopes: Schema.Array(Scope),
   status: TokenStatus,
-  /** Its maker, whose role limits it. */
+  /** The user who created it, whose role limits it. */
   user: Schema.Struct({ id: UserId, email: Schema.String }),
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),

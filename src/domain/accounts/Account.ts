@@ -9,12 +9,12 @@ import { TimestampInput } from "../TimestampInput.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Where everything of a tenant lives: the first argument of every query of the dashboard. */
+/** Scope of everything that belongs to a tenant: the first argument of every query of the dashboard. */
 export interface TenantScope {
   readonly tenantId: TenantId
 }
 
-/** Trimmed and lower-cased; `admin@localhost` is one. */
+/** Trimmed and lower-cased; `admin@localhost` is valid. */
 export const Email = Text.pipe(
   Schema.compose(Schema.Trim),
   Schema.compose(Schema.Lowercase),
@@ -31,7 +31,7 @@ const password = (min: number) =>
 /** A password: 8 to 200 characters. */
 export const NewPassword = password(8)
 
-/** A moment of the years 1970 to 9999, which every store and every client can write down. */
+/** A timestamp of the years 1970 to 9999, which every store and every client can represent. */
 export const Moment = TimestampInput.pipe(
   Schema.filter((moment) => {
     const { year } = DateTime.toPartsUtc(moment)
@@ -39,7 +39,7 @@ export const Moment = TimestampInput.pipe(
   })
 )
 
-/** A dashboard user as others see them. */
+/** A dashboard user, in answers. */
 export class User extends Schema.Class<User>("User")({
   id: UserId,
   tenantId: TenantId,
@@ -58,7 +58,7 @@ export type CreateTenant = typeof CreateTenant.Type
 export const Login = Schema.Struct({ email: Email, password: password(1) })
 export type Login = typeof Login.Type
 
-/** Body of `PUT /api/operator/tenants/:id/subscription`; without `period` the calendar month counts. */
+/** Body of `PUT /api/operator/tenants/:id/subscription`. Without `period`, the calendar month is used. */
 export const PutSubscription = Schema.Struct({
   plan: trimmed(100),
   period: optional(

@@ -1,4 +1,4 @@
-/** API keys as the dashboard makes and shows them. */
+/** API keys as the dashboard creates and shows them. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -19,13 +19,16 @@ export type KeyStatus = typeof KeyStatus.Type
 
 const notAnOrigin = "Expected an origin such as https://example.com or http://localhost:3000"
 
-/** The origin as browsers send it: lower case, punycode, without the default port; none when `text` says more or less. */
+/**
+ * The origin as browsers send it: lower case, punycode, without the default port. Fails when `text` is not exactly an
+ * origin.
+ */
 const normalised = (text: string): Either.Either<string, string> => {
   const url = /^https?:\/\/[^\s/?#@*\\]+\/?$/i.test(text) ? urlOf(text) : null
   return url === null ? Either.left(notAnOrigin) : Either.right(url.origin)
 }
 
-/** An exact origin, to be compared with the `Origin` header letter by letter. */
+/** An exact origin, compared with the `Origin` header character by character. */
 export const AllowedOrigin = Schema.transformOrFail(
   Text.pipe(Schema.compose(Schema.Trim), Schema.maxLength(2_048)),
   Schema.String,
@@ -53,7 +56,7 @@ const Permissions = distinct(Permission, 100).pipe(
 export const AllowedOrigins = distinct(AllowedOrigin, 100)
 const KeyName = trimmed(200)
 
-/** Body of `POST /api/agents/:id/keys`. That `expiresAt` lies ahead is for the use-case to say. */
+/** Body of `POST /api/agents/:id/keys`. The use-case checks that `expiresAt` is in the future. */
 export const CreateAgentKey = Schema.Struct({
   name: KeyName,
   permissions: Permissions,
@@ -62,7 +65,7 @@ export const CreateAgentKey = Schema.Struct({
   rateLimit: optional(RateLimit),
   sourceScope: optional(SourceScope)
 }).pipe(
-  // A key that writes sources reads them all, and sets their labels.
+  // A key that may write sources may read all of them, and sets their labels.
   Schema.filter(({ permissions, sourceScope }) =>
     sourceScope === undefined || !allows(permissions, "ingest")
       ? undefined
@@ -71,7 +74,7 @@ export const CreateAgentKey = Schema.Struct({
 )
 export type CreateAgentKey = typeof CreateAgentKey.Type
 
-/** Body of `POST /api/keys`: a key for automation of the whole organisation, which no `/v1` route accepts. */
+/** Body of `POST /api/keys`: a key for automation of the whole organisation. No `/v1` route accepts it. */
 export const CreateOrgKey = Schema.Struct({
   name: KeyName,
   scope: Schema.Literal("org"),
@@ -89,7 +92,7 @@ export const PatchKey = Schema.Struct({
 })
 export type PatchKey = typeof PatchKey.Type
 
-/** Everything but the secret, which is shown once, when the key is made. */
+/** All fields except the secret, which is shown once, when the key is created. */
 export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
   id: KeyId,
   name: Schema.String,
@@ -99,9 +102,9 @@ export class ApiKey extends Schema.Class<ApiKey>("ApiKey")({
   allowedOrigins: Schema.Array(Schema.String),
   status: KeyStatus,
   expiresAt: Schema.NullOr(Schema.DateTimeUtc),
-  /** Null: what the server sets for all keys, if anything. */
+  /** Null for the server's limit for all keys, if there is one. */
   rateLimit: Schema.NullOr(RateLimit),
-  /** Which sources it may read; null: all of the agent's. */
+  /** Sources it may read; null for all of the agent's. */
   sourceScope: Schema.NullOr(SourceScope),
   lastUsedAt: Schema.NullOr(Schema.DateTimeUtc),
   version: Version,

@@ -1,4 +1,4 @@
-/** The audit trail as it is read. */
+/** Entries of the audit trail. */
 import * as Schema from "effect/Schema"
 
 /** The actor: an API key, a dashboard user, an access token, the operator or the service itself, by id. */
@@ -15,7 +15,7 @@ export const AuditEntry = Schema.Struct({
   actor: Actor,
   /** The action, as `noun.verb`: `agent_run.read`. */
   action: Schema.String,
-  /** The id of what it was done to. */
+  /** Id of the object of the action. */
   target: Schema.String,
   requestId: Schema.String
 })

@@ -1,8 +1,8 @@
-/** Mails that the service sent, and what the e-mail provider tells of them. */
+/** Mails that the service sent, with the delivery status that the e-mail provider reports. */
 import * as Schema from "effect/Schema"
 import { sanitize } from "../Text.ts"
 
-/** A mail as it is listed. */
+/** An entry of the list of mails. */
 export const EmailLog = Schema.Struct({
   id: Schema.String,
   to: Schema.String,
@@ -16,7 +16,7 @@ export const EmailLog = Schema.Struct({
 })
 export type EmailLog = typeof EmailLog.Type
 
-/** Body of the provider's webhook: every field but `event` is taken as found. */
+/** Body of the provider's webhook. Every field except `event` is accepted as it is. */
 export const EmailEvents = Schema.Array(
   Schema.Struct(
     { event: Schema.String },
@@ -26,8 +26,8 @@ export const EmailEvents = Schema.Array(
 export type EmailEvents = typeof EmailEvents.Type
 
 /**
- * How far each status is: an event moves a mail forward only, so that repeats and late events change nothing. What the
- * provider calls otherwise (`unsubscribe` …) is not about the mail's delivery.
+ * Statuses in order. An event moves a mail forward only, so repeated and late events change nothing. Other events of
+ * the provider (`unsubscribe` …) are not about delivery.
  */
 export const progress = [
   "queued",
@@ -43,10 +43,10 @@ export const progress = [
   "bounce"
 ] as const
 
-/** From here on a status is the provider's. */
+/** Statuses that the provider reports. */
 const told: ReadonlyArray<string> = progress.slice(progress.indexOf("processed"))
 
-/** What one event says of the mail that the provider knows by `id`. */
+/** The status that one event reports for the mail with the provider's id. */
 export interface Delivery {
   readonly id: string
   readonly status: string
@@ -54,14 +54,14 @@ export interface Delivery {
 
 const text = (value: unknown) => (typeof value === "string" ? [sanitize(value).trim()] : [])
 
-/** The ids by which an event may name its mail: the provider's own up to the first dot, or the mail's Message-ID. */
+/** The ids in an event: the provider's own up to the first dot, or the mail's Message-ID. */
 const idsOf = (event: EmailEvents[number]): ReadonlyArray<string> => {
   const own = text(event["sg_message_id"]).flatMap((id) => id.split(".", 1))
   const header = text(event["smtp-id"]).flatMap((id) => [id, id.replace(/^<|>$/gu, "")])
   return [...new Set([...own, ...header])].filter((id) => id !== "")
 }
 
-/** What the events say of mails; those that name none, or say nothing of a delivery, say nothing. */
+/** The statuses in `events`. Events without an id or without a delivery status are ignored. */
 export const deliveriesOf = (events: EmailEvents): ReadonlyArray<Delivery> =>
   events
     .filter(({ event }) => told.includes(event))

@@ -1,4 +1,4 @@
-/** Passkeys: keys of an authenticator that people sign in to the dashboard with, instead of a password. */
+/** Passkeys: people sign in to the dashboard with a key of an authenticator instead of a password. */
 import * as Schema from "effect/Schema"
 import { Text, trimmed } from "../Text.ts"
 
@@ -9,38 +9,38 @@ export type PasskeyId = typeof PasskeyId.Type
 export const Passkey = Schema.Struct({
   id: PasskeyId,
   name: Schema.String,
-  /** The authenticator keeps it in more than one place: it is not lost with one device. */
+  /** Whether the authenticator keeps it in more than one place, so that it is not lost with one device. */
   backedUp: Schema.Boolean,
   createdAt: Schema.DateTimeUtc,
   usedAt: Schema.NullOr(Schema.DateTimeUtc)
 })
 export type Passkey = typeof Passkey.Type
 
-/** Base64url, of at most so many characters. */
+/** Base64url of at most `max` characters. */
 const encoded = (max: number) =>
   Schema.String.pipe(Schema.maxLength(max), Schema.pattern(/^[A-Za-z0-9_-]+$/)).annotations({
     message: () => "Expected base64url text"
   })
 
-/** An authenticator's id of a key is of 1,023 bytes at most. */
+/** An authenticator's id of a key has at most 1,023 bytes. */
 const credential = { id: encoded(1_364), rawId: encoded(1_364), type: Schema.Literal("public-key") }
 const clientDataJSON = encoded(8_192)
 
-/** What `navigator.credentials.create` answered, as JSON. */
+/** The result of `navigator.credentials.create`, as JSON. */
 export const MadeCredential = Schema.Struct({
   ...credential,
   response: Schema.Struct({ clientDataJSON, attestationObject: encoded(65_536) })
 })
 export type MadeCredential = typeof MadeCredential.Type
 
-/** What `navigator.credentials.get` answered, as JSON. */
+/** The result of `navigator.credentials.get`, as JSON. */
 export const SignedCredential = Schema.Struct({
   ...credential,
   response: Schema.Struct({
     clientDataJSON,
     authenticatorData: encoded(8_192),
     signature: encoded(8_192),
-    /** Whose it is, as the authenticator was told when it was made. */
+    /** The user handle that the authenticator got when the key was created. */
     userHandle: Schema.optionalWith(Schema.NullOr(encoded(128)), { exact: true })
   })
 })
@@ -57,7 +57,7 @@ const text = Schema.String
 const publicKey = Schema.Literal("public-key")
 const required = Schema.Literal("required")
 
-/** What `navigator.credentials.create` is asked for, as JSON. */
+/** Options for `navigator.credentials.create`, as JSON. */
 export const CreationOptions = Schema.Struct({
   challenge: text,
   rp: Schema.Struct({ id: text, name: text }),
@@ -73,7 +73,7 @@ export const CreationOptions = Schema.Struct({
   timeout: Schema.Int
 })
 
-/** What `navigator.credentials.get` is asked for, as JSON. It is the same for everybody. */
+/** Options for `navigator.credentials.get`, as JSON. They are the same for everybody. */
 export const RequestOptions = Schema.Struct({
   challenge: text,
   rpId: text,
@@ -81,7 +81,7 @@ export const RequestOptions = Schema.Struct({
   timeout: Schema.Int
 })
 
-/** Where passkeys are good: the origin of the dashboard, and its host. */
+/** Where passkeys are valid: the origin of the dashboard, and its host. */
 export interface PasskeySite {
   readonly origin: string
   readonly rpId: string

@@ -1,7 +1,7 @@
 /** The rate limit of a key; none by default. */
 import * as Schema from "effect/Schema"
 
-/** At most `requests` in any `window`, which is in seconds. */
+/** Maximum number of `requests` in any `window`, which is in seconds. */
 export const RateLimit = Schema.Struct({
   requests: Schema.Int.pipe(Schema.between(1, 1_000_000)),
   window: Schema.Int.pipe(Schema.between(1, 86_400))

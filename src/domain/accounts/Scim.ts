@@ -1,4 +1,4 @@
-/** What provisioning by SCIM 2.0 asks for: people and groups, read as Entra ID, Okta and others write them. */
+/** Requests of SCIM 2.0 provisioning: people and groups, as Entra ID, Okta and others write them. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -34,20 +34,20 @@ const wrong = (scimType: ScimError["scimType"], detail: string) =>
   Either.left(new ScimError({ status: 400, scimType, detail }))
 
 const maxNameCharacters = 320
-/** Of one request. */
+/** Maximum number of operations of one request. */
 const maxOperations = 1_000
-/** Of a group. */
+/** Maximum number of members of a group. */
 export const maxMembers = 10_000
 
 const isList = (value: Value): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 const isBody = (value: Value): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Names of attributes are compared without case. */
+/** Attribute names are compared without case. */
 const attribute = (body: Body, name: string): Value =>
   Object.entries(body).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1]
 
-/** Some write a single value as a list of one. */
+/** Some providers write a single value as a list of one. */
 const single = (value: Value): Value =>
   isList(value) && value.length === 1 && isBody(value[0]) ? attribute(value[0], "value") : value
 
@@ -73,7 +73,7 @@ const externalIdOf = (value: Value): Read<{ readonly externalId: string | null }
     ? Either.right({ externalId: null })
     : Either.map(textOf(value, "externalId"), (externalId) => ({ externalId }))
 
-/** What is left out stays; what Spoke does not keep, such as names and phones, is read over. */
+/** Omitted attributes stay as they are. Attributes that Spoke does not keep, such as names and phones, are ignored. */
 export interface PersonChanges {
   readonly userName?: string
   readonly externalId?: string | null
@@ -98,7 +98,7 @@ const personChanges = (all: ReadonlyArray<readonly [string, Value]>): Read<Perso
     changes.reduce<PersonChanges>((made, change) => Object.assign(made, change), {})
   )
 
-/** A user as a whole, of POST and PUT. */
+/** Reads a whole user, from POST and PUT. */
 export const readPerson = (body: JsonValue): Read<PersonChanges & { readonly userName: string }> => {
   if (!isBody(body)) return wrong("invalidSyntax", "Expected a user.")
   return Either.flatMap(personChanges(Object.entries(body)), ({ userName, ...changes }) =>
@@ -135,7 +135,7 @@ const readOperations = (body: JsonValue): Read<ReadonlyArray<Operation>> => {
     : wrong("invalidSyntax", `Expected Operations, at most ${maxOperations}.`)
 }
 
-/** The attributes that an operation is about: that of its path, or those of its value. */
+/** The attributes that an operation changes: the one in its path, or those in its value. */
 const attributesOf = ({ path, value }: Operation): ReadonlyArray<readonly [string, Value]> => {
   if (path !== null) return [[path, value]]
   return isBody(value) ? Object.entries(value).map(([name, each]) => [nameIn(name), each]) : []
@@ -145,13 +145,13 @@ export const patchPerson = (body: JsonValue): Read<PersonChanges> =>
   Either.flatMap(readOperations(body), (operations) =>
     personChanges(
       operations.flatMap((operation) =>
-        // What is removed has no value.
+        // A removed attribute has no value.
         attributesOf(operation).map(([name, value]) => [name, operation.op === "remove" ? null : value])
       )
     )
   )
 
-/** In the order in which they are to be made. `set` replaces all members. */
+/** Changes are applied in order. `set` replaces all members. */
 interface MemberChange {
   readonly kind: "add" | "remove" | "set"
   readonly ids: ReadonlyArray<string>
@@ -162,7 +162,7 @@ export interface GroupChanges {
   readonly members: ReadonlyArray<MemberChange>
 }
 
-/** The members of `before` as they are after the changes. Ids may be nobody's. */
+/** The members after the changes. Ids need not exist. */
 export const membersAfter = (
   before: ReadonlyArray<string>,
   changes: ReadonlyArray<MemberChange>
@@ -190,7 +190,7 @@ const idsOf = (value: Value): Read<ReadonlyArray<string>> => {
 const memberPath = /^members\[\s*value\s+eq\s+"([^"\\]+)"\s*\]$/i
 
 const membersChange = (op: Operation["op"], value: Value): Read<GroupChanges> => {
-  // Without a value all of them are removed; with an empty list none is.
+  // Without a value all members are removed; with an empty list none is.
   if (op === "remove" && (value === undefined || value === null)) {
     return Either.right({ members: [{ kind: "set", ids: [] }] })
   }
@@ -210,7 +210,7 @@ const groupChange = (op: Operation["op"], name: string, value: Value): Read<Grou
     return Either.map(externalIdOf(op === "remove" ? null : value), (change) => ({ ...change, members: [] }))
   }
   if (known === "members") return membersChange(op, value)
-  // To read over it would leave members whom the provider believes to be gone.
+  // If this were ignored, members would stay whom the provider believes to be gone.
   return known.startsWith("members")
     ? wrong("invalidPath", 'Known paths are members and members[value eq "…"].')
     : Either.right({ members: [] })
@@ -221,7 +221,7 @@ const together = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
   members: all.flatMap(({ members }) => members)
 })
 
-/** A group as a whole, of POST and PUT. */
+/** Reads a whole group, from POST and PUT. */
 export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name: string }> => {
   if (!isBody(body)) return wrong("invalidSyntax", "Expected a group.")
   const all = Either.all(Object.entries(body).map(([name, value]) => groupChange("replace", name, value)))
@@ -243,11 +243,11 @@ export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
     )
   )
 
-/** Of one filter. */
+/** Maximum number of terms of one filter. */
 const maxTerms = 5
 const term = /^\s*([\w.:-]+)\s+eq\s+("(?:[^"\\]|\\.)*"|true|false)(?:\s+and\s+|\s*$)/i
 const workMail = /^\s*emails\[\s*type\s+eq\s+"work"\s*\]\.value(?=\s)/i
-/** How providers ask for it, and what it is here. */
+/** Attribute names that providers use, and ours. */
 const aliases: Readonly<Record<string, string>> = { "emails.value": "username", emails: "username" }
 
 interface Term<N> {
@@ -255,7 +255,7 @@ interface Term<N> {
   readonly value: string
 }
 
-/** `name eq "text"`, several with `and` between them, of `names`, which come back as they are given there. */
+/** Reads `name eq "text"` terms joined with `and`. Names match `names` and are returned as written there. */
 export const readFilter = <N extends string>(
   text: string | undefined,
   names: ReadonlyArray<N>

@@ -1,13 +1,13 @@
-/** Sessions of the dashboard, as people see their own and owners those of members. */
+/** Sessions of the dashboard: users see their own, owners those of members. */
 import * as Schema from "effect/Schema"
 import { Text } from "../Text.ts"
 
 export const SignInId = Text.pipe(Schema.minLength(1), Schema.brand("SignInId"))
 export type SignInId = typeof SignInId.Type
 
-/** From where a session was opened. */
+/** Where a session was opened from. */
 export const SessionOrigin = Schema.Struct({
-  /** The network that the sign-in came from. */
+  /** The network of the sign-in. */
   address: Schema.NullOr(Schema.String),
   /** The browser's `user-agent`. */
   device: Schema.NullOr(Schema.String)
@@ -17,12 +17,12 @@ export const SessionOrigin = Schema.Struct({
 export const SignInMethod = Schema.Literal("password", "sso", "passkey")
 export type SignInMethod = typeof SignInMethod.Type
 
-/** A session that is open. */
+/** An open session. */
 export const Session = Schema.Struct({
   id: SignInId,
   method: SignInMethod,
   ...SessionOrigin.fields,
-  /** The one that asks. */
+  /** Whether it is the session of the request. */
   current: Schema.Boolean,
   /** The last request, to the minute. */
   usedAt: Schema.DateTimeUtc,
@@ -33,6 +33,6 @@ export const Session = Schema.Struct({
 const maxDeviceCharacters = 300
 const clean = Schema.decodeSync(Text)
 
-/** What is kept of a `user-agent`. */
+/** The part of a `user-agent` that is stored. */
 export const deviceOf = (userAgent: string | undefined): string | null =>
   userAgent === undefined || userAgent === "" ? null : clean(userAgent).slice(0, maxDeviceCharacters)

@@ -1,4 +1,4 @@
-/** Single sign-on: where the people of a tenant sign in, and what they become here. */
+/** Single sign-on: the identity provider of a tenant, and the roles that it gives. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { Text, trimmed } from "../Text.ts"
@@ -7,7 +7,7 @@ import { Email } from "./Account.ts"
 
 const isLocal = (host: string) => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
 
-/** https; http for a provider on this machine alone. */
+/** Must be https; http is allowed for a provider on this machine only. */
 const Issuer = Text.pipe(
   Schema.compose(Schema.Trim),
   Schema.maxLength(2_048),
@@ -21,7 +21,7 @@ const Issuer = Text.pipe(
   })
 )
 
-/** Lower-cased, of ASCII. */
+/** Lower-cased ASCII. */
 export const Domain = Text.pipe(
   Schema.compose(Schema.Trim),
   Schema.compose(Schema.Lowercase),
@@ -41,21 +41,21 @@ type GroupRole = typeof GroupRole.Type
 const rules = {
   issuer: Issuer,
   clientId: trimmed(500),
-  /** An address counts though the provider does not say that it has verified it. */
+  /** Whether an address is accepted although the provider does not say that it has verified it. */
   trustsEmail: Schema.Boolean,
   /** The claim that lists a person's groups. */
   groupsClaim: Schema.NullOr(trimmed(200)),
-  /** Empty: roles are given here, and sign-ins leave them as they are. */
+  /** If empty, roles are given here, and sign-ins leave them as they are. */
   groupRoles: Schema.Array(GroupRole).pipe(Schema.maxItems(100)),
-  /** Of whom no group gives a role; null: they do not get in. */
+  /** Role of people without a role from a group; null refuses the sign-in. */
   defaultRole: Schema.NullOr(Role),
-  /** A first sign-in adds the person to the team. */
+  /** Whether a first sign-in adds the person to the team. */
   createsPeople: Schema.Boolean,
-  /** False: the people of the tenant sign in at the provider alone. */
+  /** If false, the people of the tenant can sign in at the provider only. */
   allowsPasswords: Schema.Boolean
 }
 
-/** Body of `PUT /api/single-sign-on`. The secret may be left out while the issuer stays. */
+/** Body of `PUT /api/single-sign-on`. The secret may be omitted while the issuer stays the same. */
 export const PutConnection = Schema.Struct({
   ...rules,
   clientSecret: Schema.optionalWith(
@@ -73,7 +73,7 @@ export const PutConnection = Schema.Struct({
 })
 export type PutConnection = typeof PutConnection.Type
 
-/** A connection as it is shown: its secret never is. */
+/** A connection without its secret. */
 export const Connection = Schema.Struct({
   ...rules,
   domains: Schema.Array(Schema.Struct({ domain: Schema.String, confirmed: Schema.Boolean })),
@@ -83,11 +83,11 @@ export const Connection = Schema.Struct({
 })
 export type Connection = typeof Connection.Type
 
-/** The higher of two; null is none. */
+/** The higher of two roles; null is no role. */
 const higher = (one: Role | null, other: Role | null): Role | null =>
   one === null || (other !== null && atLeast(other, one)) ? other : one
 
-/** The highest role that one of the groups gives, else the default one; null: none. */
+/** The highest role of the groups, else the default role; null for none. */
 export const roleOf = (
   { defaultRole, groupRoles }: Pick<Connection, "defaultRole" | "groupRoles">,
   groups: ReadonlyArray<string>
@@ -101,8 +101,8 @@ export const roleOf = (
 }
 
 /**
- * What groups give that the provider has provisioned. No owners: whoever has its provisioning token could make one. Owners are
- * made by owners, and by groups of a token that the provider has signed.
+ * The role from groups that the provider has provisioned. It is never owner, because whoever has the provisioning token
+ * could then create one. Owners are made by owners, or by groups in a token that the provider has signed.
  */
 export const provisionedRoleOf = (
   connection: Pick<Connection, "defaultRole" | "groupRoles">,
@@ -112,7 +112,7 @@ export const provisionedRoleOf = (
   return role === "owner" ? "admin" : role
 }
 
-/** The role of somebody who signs in, by the groups of their token and those that were provisioned. */
+/** The role of a person who signs in, by the groups in their token and the provisioned ones. */
 export const signedInRoleOf = (
   connection: Pick<Connection, "defaultRole" | "groupRoles">,
   groups: { readonly signed: ReadonlyArray<string>; readonly provisioned: ReadonlyArray<string> }
@@ -121,11 +121,11 @@ export const signedInRoleOf = (
 /** Body of `POST /api/auth/sso`. */
 export const BeginSignOn = Schema.Struct({ email: Email })
 
-/** Why a sign-in at the provider did not lead in, as the page that is returned to is told. */
+/** Why a sign-in at the provider failed. The page after the redirect shows it. */
 export const SignOnProblem = Schema.Literal("retry", "denied", "provider", "email", "account", "role")
 export type SignOnProblem = typeof SignOnProblem.Type
 
-/** What the provider's redirect brings along. */
+/** A parameter of the provider's redirect. */
 const parameter = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(8_192)), { exact: true })
 export const SignOnAnswer = Schema.Struct({
   code: parameter,

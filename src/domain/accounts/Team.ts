@@ -3,24 +3,24 @@ import * as Schema from "effect/Schema"
 import { Role } from "./Access.ts"
 import { Email, NewPassword, User } from "./Account.ts"
 
-/** A user as the team sees them; `invited` until they have chosen a password or signed in at a provider. */
+/** A user in the team's list. `invited` until they have chosen a password or signed in at a provider. */
 export const Member = Schema.Struct({
   ...User.fields,
   invited: Schema.Boolean,
-  /** False of whoever the provider has switched off: nothing lets them in. */
+  /** False for a user whom the provider has deactivated, who cannot sign in. */
   active: Schema.Boolean,
   createdAt: Schema.DateTimeUtc
 })
 export type Member = typeof Member.Type
 
-/** Lets its holder choose the user's password, once. Shown when it is made and never again. */
+/** Lets its holder choose the user's password, once. It is shown only when it is created. */
 export const Invitation = Schema.Struct({
   token: Schema.Redacted(Schema.String),
   expiresAt: Schema.DateTimeUtc
 })
 export type Invitation = typeof Invitation.Type
 
-/** Body of `POST /api/users`; without `password` the answer holds an invitation. */
+/** Body of `POST /api/users`. Without `password` the answer contains an invitation. */
 export const CreateUser = Schema.Struct({
   email: Email,
   role: Role,

@@ -1,4 +1,4 @@
-/** Tenants, agents and what a plan entitles to. */
+/** Tenants, agents and the entitlements of a plan. */
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
@@ -15,33 +15,39 @@ export class Tenant extends Schema.Class<Tenant>("Tenant")({
   createdAt: Timestamp
 }) {}
 
-/** How a chat turn searches; `minScore` null means the embedding provider's recommended cut. */
+/** How a chat turn searches. `minScore` null uses the minimum that the embedding provider recommends. */
 const RetrievalSettings = Schema.Struct({
   topK: Schema.Int.pipe(Schema.between(1, 20)),
   minScore: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1)))
 })
 type RetrievalSettings = typeof RetrievalSettings.Type
 
-/** Without a source that answers: `strict` says so, `general` may use general knowledge and says that it does. */
+/**
+ * What to do without a matching source: `strict` says that there is none; `general` may use general knowledge and says
+ * so.
+ */
 export const GroundingMode = Schema.Literal("strict", "general")
 /**
- * What becomes of a reply with a statement that its sources do not support: it is sent as it is, replaced by a refusal, or
- * replaced while a human is asked.
+ * What happens to a reply with a statement that its sources do not support. It is sent as it is, replaced by a refusal,
+ * or replaced while a human is asked.
  */
 export const UnsupportedPolicy = Schema.Literal("annotate", "withhold", "handoff")
 
-/** How the agent keeps to its sources. */
+/** How strictly the agent keeps to its sources. */
 const GroundingSettings = Schema.Struct({
   mode: GroundingMode,
   unsupported: UnsupportedPolicy,
-  /** Tokens of sources that the model is shown with a question. */
+  /** Tokens of passages that the model is shown with a question. */
   contextTokens: Schema.Int.pipe(Schema.between(500, 32_000)),
   /** Maximum number of further searches by the model in one turn. */
   maxSearches: Schema.Int.pipe(Schema.between(0, 8))
 })
 type GroundingSettings = typeof GroundingSettings.Type
 
-/** `share` of the conversations are answered by `version`, and each stays with what answered it first. */
+/**
+ * A share of the conversations is answered by `version`. Each conversation stays with the version that answered it
+ * first.
+ */
 export const Split = Schema.Struct({
   version: Version,
   share: Schema.Number.pipe(Schema.greaterThan(0), Schema.lessThanOrEqualTo(1))
@@ -55,18 +61,18 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   model: Schema.NullOr(Schema.String),
   greeting: Schema.NullOr(Schema.String),
   retrieval: RetrievalSettings,
-  /** Of the process, by name; those with an address are listed on their own. */
+  /** Names of tools of the process. Tools with an address are listed separately. */
   tools: Schema.Array(Schema.String),
   grounding: GroundingSettings,
-  /** Null: nothing is masked. */
+  /** Null masks nothing. */
   masking: Schema.NullOr(Masking),
-  /** Streams of `/v1` carry what the model thinks before it replies. It may repeat instructions and sources. */
+  /** Whether streams of `/v1` contain the model's reasoning. It may repeat instructions and sources. */
   streamReasoning: Schema.Boolean,
-  /** The newest: of every change there is one. */
+  /** The newest version. Every change makes one. */
   version: Version,
   /** The version of these settings, which turns use. */
   publishedVersion: Version,
-  /** A share of the conversations that another version answers; null for none. */
+  /** The share of conversations that another version answers; null for none. */
   split: Schema.NullOr(Split),
   createdAt: Timestamp,
   updatedAt: Timestamp
@@ -104,7 +110,7 @@ export const CreateAgent = Schema.Struct({
 })
 export type CreateAgent = typeof CreateAgent.Type
 
-/** Settings that one turn tries before they are saved: what is left out is as in the version that the turn uses. */
+/** Settings that one turn tries before they are saved. Omitted ones are as in the version that the turn uses. */
 export const TriedSettings = Schema.Struct({
   instructions: optional(Instructions),
   model: optional(Schema.NullOr(Model)),
@@ -114,7 +120,7 @@ export const TriedSettings = Schema.Struct({
 })
 export type TriedSettings = typeof TriedSettings.Type
 
-/** Of a version: why it was made. */
+/** Why a version was made. */
 const Note = trimmed(500)
 
 /** `null` clears a field. */
@@ -126,13 +132,13 @@ export const PatchAgent = Schema.Struct({
   retrieval: optional(Schema.NullOr(RetrievalInput)),
   tools: optional(Schema.NullOr(ToolNames)),
   grounding: optional(Schema.NullOr(GroundingInput)),
-  /** As a whole. */
+  /** Replaces the whole setting. */
   masking: optional(Schema.NullOr(MaskingInput)),
   streamReasoning: optional(Schema.Boolean),
   note: optional(Note),
-  /** False: the version that the change makes is a draft, which no turn uses. */
+  /** If false, the change makes a draft version, which no turn uses. */
   publish: optional(Schema.Boolean),
-  /** The version that is changed; without it the published one, which it has to be where the change is published. */
+  /** The version that is changed. Default: the published one, which is required when the change is published. */
   from: optional(Version)
 })
 export type PatchAgent = typeof PatchAgent.Type
@@ -168,7 +174,7 @@ export class Subscription extends Schema.Class<Subscription>("Subscription")({
   entitlements: Entitlements
 }) {}
 
-/** Turns beside the plan's: bought and not refunded, and used. */
+/** Turns that were bought beside the plan and not refunded, and how many of them are used. */
 export const Credits = Schema.Struct({
   granted: Schema.Int.pipe(Schema.nonNegative()),
   used: Schema.Int.pipe(Schema.nonNegative())

@@ -1,4 +1,4 @@
-/** The versions of an agent: what it was after each change. A version never changes. */
+/** The versions of an agent: its settings after each change. A version never changes. */
 import * as Schema from "effect/Schema"
 import { Actor } from "../accounts/Audit.ts"
 import { Version } from "../Version.ts"
@@ -7,7 +7,7 @@ import { Agent } from "./Agent.ts"
 export const AgentVersion = Schema.Struct({
   version: Version,
   note: Schema.NullOr(Schema.String),
-  /** Null for what the service made itself. */
+  /** Null if the service made it. */
   author: Schema.NullOr(Actor),
   createdAt: Schema.DateTimeUtc,
   /** True for the one version that turns use. */
@@ -15,7 +15,10 @@ export const AgentVersion = Schema.Struct({
 })
 export type AgentVersion = typeof AgentVersion.Type
 
-/** What a version records. Sources, keys, channels and tools with an address belong to the agent and to no version. */
+/**
+ * Settings that a version records. Sources, keys, channels and tools with an address belong to the agent, not to a
+ * version.
+ */
 export const AgentVersionSettings = Schema.Struct(Agent.fields).pick(
   "name",
   "instructions",
@@ -52,7 +55,7 @@ const valuesOf = ({ grounding, masking, retrieval, ...settings }: AgentVersionSe
     ["masking.tools", masking?.tools ?? null]
   ])
 
-/** What differs, in the order of the settings. */
+/** The differences, in the order of the settings. */
 export const changesBetween = (
   before: AgentVersionSettings,
   after: AgentVersionSettings

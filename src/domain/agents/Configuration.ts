@@ -1,4 +1,4 @@
-/** The agents of a tenant as one file: what it says, and what would change to make them so. */
+/** The agents of a tenant as one file: its contents, and the plan of changes that applies it. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
 import { ChannelName, ConfiguredChannel } from "../channels/ChannelConfiguration.ts"
@@ -12,10 +12,10 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 
 const { name: AgentName, ...settings } = CreateAgent.fields
 
-/** Sources, tools with an address and channels of all agents together: what one file may hold. */
+/** Maximum number of sources, tools with an address and channels of all agents together in one file. */
 export const maxParts = 1_000
 
-/** Values by name. Each name is one that `isName` accepts, without spaces around it. */
+/** A record whose names `isName` accepts, without surrounding spaces. */
 const named = <A, I>(value: Schema.Schema<A, I>, isName: (name: string) => boolean, maxNames: number) =>
   Schema.Record({ key: Schema.String, value }).pipe(
     Schema.filter((values) => {
@@ -26,20 +26,22 @@ const named = <A, I>(value: Schema.Schema<A, I>, isName: (name: string) => boole
     })
   )
 
-/** All that can be said of an agent; a setting that is left out is as in an agent that was just made. */
+/** The configuration of an agent. Omitted settings are as in a new agent. */
 export const AgentConfiguration = Schema.Struct({
-  /** The name that it has had until now. */
+  /** Its previous name. */
   renamedFrom: optional(AgentName),
   ...settings,
-  /** By name. Where it stands, the sources that it does not name go, but for uploads; left out, all stay as they are. */
+  /** By name. If present, sources that it does not name are deleted, except uploads. If omitted, all stay. */
   sources: optional(named(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
-  /** Tools with an address, by name. Where it stands, those that it does not name go; left out, all stay as they are. */
+  /** Tools with an address, by name. If present, tools that it does not name are deleted. If omitted, all stay. */
   remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools)),
-  /** All test cases of the agent: others are removed, except those from turns. When absent, all stay as they are. */
+  /**
+   * All test cases of the agent. If present, others are deleted, except those made from turns. If omitted, all stay.
+   */
   cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases))),
-  /** A setting that is left out is as in a widget that was just made. When absent, the widget stays as it is. */
+  /** Omitted settings are as in a new widget. If the widget is omitted, it stays as it is. */
   widget: optional(PatchWidget),
-  /** By `channel:account`. Where it stands, those that it does not name go; left out, all stay as they are. */
+  /** By `channel:account`. If present, channels that it does not name are deleted. If omitted, all stay. */
   channels: optional(named(ConfiguredChannel, Schema.is(ChannelName), maxParts))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
@@ -47,9 +49,9 @@ export type AgentConfiguration = typeof AgentConfiguration.Type
 const maxAgents = 200
 const isName = Schema.is(Schema.typeSchema(AgentName))
 
-/** Agents by name; those that it does not name are left alone. A field that is unknown is refused. */
+/** Agents by name. Agents that it does not name stay as they are. Unknown fields are refused. */
 export const Configuration = Schema.Struct({
-  /** Of the file's schema, for editors. */
+  /** Address of the file's schema, for editors. */
   $schema: optional(Schema.String.pipe(Schema.maxLength(2_048))),
   agents: Schema.Record({ key: Schema.String, value: AgentConfiguration }).pipe(
     Schema.filter((agents) => {
@@ -63,7 +65,7 @@ export const Configuration = Schema.Struct({
 export type Configuration = typeof Configuration.Type
 
 export const FieldChange = Schema.Struct({
-  /** As in the file: `retrieval.topK`, `sources.Handbook`. Values that may hold a secret are not shown. */
+  /** Path as in the file: `retrieval.topK`, `sources.Handbook`. Values that may contain a secret are not shown. */
   field: Schema.String,
   before: Schema.Unknown,
   after: Schema.Unknown
@@ -73,7 +75,7 @@ export type FieldChange = typeof FieldChange.Type
 export const AgentChange = Schema.Struct({
   action: Schema.Literal("create", "update", "delete"),
   agent: Schema.String,
-  /** Null for one that is not there yet. */
+  /** Null for an agent that does not exist yet. */
   id: Schema.NullOr(AgentId),
   fields: Schema.Array(FieldChange),
   /** The consequence for people who talk with the agent now. */
@@ -83,7 +85,7 @@ export type AgentChange = typeof AgentChange.Type
 
 export const Plan = Schema.Struct({
   changes: Schema.Array(AgentChange),
-  /** Of what there is: a plan that is applied with it is refused once something else has changed the agents. */
+  /** Revision of the current state. Applying a plan with it is refused if the agents have changed since. */
   revision: Schema.String
 })
 export type Plan = typeof Plan.Type
@@ -91,15 +93,15 @@ export type Plan = typeof Plan.Type
 /** Body of `POST /api/manage/v1/apply`. */
 export const ApplyRequest = Schema.Struct({
   config: Configuration,
-  /** Only say what would change. */
+  /** Only returns what would change. */
   dryRun: optional(Schema.Boolean),
-  /** Delete the agents that the file does not name. */
+  /** Deletes the agents that the file does not name. */
   prune: optional(Schema.Boolean),
-  /** Delete the agents that the file names, and leave all others alone. */
+  /** Deletes the agents that the file names, and leaves all others as they are. */
   destroy: optional(Schema.Boolean),
-  /** Publish also what does not reach what an agent asks of what is published. */
+  /** Publishes also versions that miss an agent's threshold for publishing. */
   force: optional(Schema.Boolean),
-  /** Of the plan that is applied. */
+  /** Revision of the plan that is applied. */
   revision: optional(Schema.String.pipe(Schema.maxLength(100)))
 })
 export type ApplyRequest = typeof ApplyRequest.Type

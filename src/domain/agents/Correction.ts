@@ -1,4 +1,4 @@
-/** Corrections: curated answers to what went wrong, drafted, previewed, and live only once somebody has approved them. */
+/** Corrections: curated answers to failed turns. They are drafted, previewed, and live only after approval. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -18,25 +18,25 @@ export const newCorrectionId = Effect.map(Clock.currentTimeMillis, (now) =>
   CorrectionId.make(typeId("cor", now))
 )
 
-/** Turns that a correction is made from. */
+/** Maximum number of turns that a correction is made from. */
 export const maxCorrectedTurns = 50
-/** Turns that a preview asks again, where it does not say how many, and at most. */
+/** Number of turns that a preview asks again: default and maximum. */
 export const defaultPreviewed = 50
 const maxPreviewed = 200
 
-/** `human`: what somebody of the team replied; `model`: drafted by the language model; `written`: by whoever made it. */
+/** `human`: a reply of a team member; `model`: drafted by the language model; `written`: by the creator. */
 export const CorrectionOrigin = Schema.Literal("human", "model", "written")
 export type CorrectionOrigin = typeof CorrectionOrigin.Type
 
 /** Body of `POST /api/agents/:id/corrections`. */
 export const CreateCorrection = Schema.Struct({
-  /** A group of `GET /api/insights` with the same time, of this agent alone. */
+  /** A group of `GET /api/insights` for the same period, of this agent only. */
   group: optional(trimmed(100)),
   from: optional(TimestampInput),
   to: optional(TimestampInput),
-  /** Turns instead of a group; the first gives the question. */
+  /** Turns instead of a group. The first one gives the question. */
   runIds: optional(Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxCorrectedTurns))),
-  /** Instead of what is drafted. */
+  /** Replaces the drafted text. */
   question: optional(QaPair.fields.question),
   answer: optional(QaPair.fields.answer)
 }).pipe(
@@ -63,24 +63,24 @@ export const Correction = Schema.Struct({
   id: CorrectionId,
   agentId: AgentId,
   question: Schema.String,
-  /** Empty where nothing could be drafted. */
+  /** Empty if nothing could be drafted. */
   answer: Schema.String,
   origin: CorrectionOrigin,
   /** The turns that it was made from. */
   runIds: Schema.Array(RunId),
   status: Schema.Literal("draft", "approved"),
-  /** What it would do to past answers; null until it was asked for, and after a change. */
+  /** The effect on past answers. Null before the first preview, and after a change. */
   preview: Schema.NullOr(
     Schema.Struct({
       experimentId: ExperimentId,
       isComplete: Schema.Boolean,
       turns: Schema.Int,
       asked: Schema.Int,
-      /** Of those that have been asked: the reply, or what it cites, would be another one. */
+      /** Asked turns whose reply or citations would differ. */
       changed: Schema.Int
     })
   ),
-  /** Once approved: the source that has the answer, and the test case. */
+  /** After approval: the source with the answer, and the test case. */
   sourceId: Schema.NullOr(SourceId),
   caseId: Schema.NullOr(TestCaseId),
   author: Schema.NullOr(Actor),

@@ -1,4 +1,4 @@
-/** Comma-separated values as RFC 4180 has them: quoted fields may hold commas, doubled quotes and line breaks. */
+/** Comma-separated values (RFC 4180): quoted fields may contain commas, doubled quotes and line breaks. */
 
 export interface CsvRecord {
   /** Number of its first line, from 1. */
@@ -6,7 +6,7 @@ export interface CsvRecord {
   readonly fields: ReadonlyArray<string>
 }
 
-/** A quoted field that never ends; `line` is where it begins. */
+/** A quoted field without an end; `line` is where it begins. */
 export interface OpenQuote {
   readonly line: number
   readonly fields: null
@@ -22,7 +22,7 @@ const matchAt = (pattern: RegExp, text: string, at: number) => {
   return pattern.exec(text)
 }
 
-/** Records in order; lines with nothing on them are none. */
+/** Records in order. Empty lines are skipped. */
 export function* records(text: string): Generator<CsvRecord | OpenQuote, void, void> {
   let at = 0
   let line = 1
@@ -34,7 +34,7 @@ export function* records(text: string): Generator<CsvRecord | OpenQuote, void, v
       if (end === "") return yield { line, fields: null }
       at += inQuotes.length
       line += linesIn(inQuotes)
-      // What stands behind a closing quote belongs to the field, as spreadsheets read it.
+      // Text after a closing quote belongs to the field, as in spreadsheets.
       const [rest = ""] = matchAt(plain, text, at) ?? []
       at += rest.length
       fields.push(value.replaceAll('""', '"') + rest)

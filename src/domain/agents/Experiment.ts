@@ -1,4 +1,4 @@
-/** Experiments: an agent's test cases, or turns that are stored, asked of one set of its settings. */
+/** Experiments run an agent's test cases, or stored turns, with one set of its settings. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -19,9 +19,9 @@ export const newExperimentId = Effect.map(Clock.currentTimeMillis, (now) =>
   ExperimentId.make(typeId("exp", now))
 )
 
-/** Stored turns of one experiment. */
+/** Maximum number of stored turns of one experiment. */
 const maxTurns = 200
-/** Tokens of one experiment, where the request does not say. */
+/** Default token limit of one experiment. */
 export const defaultMaxTokens = 2_000_000
 
 const ExperimentStatus = Schema.Literal("queued", "running", "complete", "cancelled", "failed")
@@ -34,19 +34,19 @@ const atMostOne = (names: ReadonlyArray<string>) => (given: object) =>
 
 /** Body of `POST /api/agents/:id/experiments`. */
 export const StartExperiment = Schema.Struct({
-  /** The version whose settings answer: the published one when neither this nor `settings` is given. */
+  /** The version to test. The default is the published one when `settings` is omitted too. */
   version: optional(Version),
-  /** All settings of a draft that is no version yet; what is left out is as in an agent that was just made. */
+  /** All settings of a draft that is not a version yet. Omitted ones are as in a new agent. */
   settings: optional(Schema.Struct(settings)),
-  /** Instead of the model of the settings. */
+  /** Replaces the model of the settings. */
   model: optional(trimmed(200)),
-  /** In the place of the stored cases but those that were made from turns. */
+  /** Replaces the stored cases, except those made from turns. */
   cases: optional(Schema.Array(TestCaseFields).pipe(Schema.maxItems(maxTestCases))),
   /** Stored turns instead of cases. */
   runIds: optional(Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxTurns))),
-  /** An experiment of the same agent, as it was measured then. */
+  /** An earlier experiment of the same agent, compared with its stored results. */
   baseline: optional(ExperimentId),
-  /** A version that is asked the same now. */
+  /** A version that is asked the same questions now. */
   baselineVersion: optional(Version),
   maxTokens: optional(Schema.Int.pipe(Schema.between(1, 1_000_000_000)))
 }).pipe(
@@ -60,13 +60,13 @@ export const Experiment = Schema.Struct({
   id: ExperimentId,
   agentId: AgentId,
   kind: Schema.Literal("cases", "turns"),
-  /** Null where the settings are those of no version. */
+  /** Null if the settings are not a version. */
   version: Schema.NullOr(Version),
   model: Schema.NullOr(Schema.String),
   status: ExperimentStatus,
   /** Why it failed. */
   reason: Schema.NullOr(Schema.String),
-  /** Questions, those that have been asked, and those of them that passed. */
+  /** Number of questions, of questions asked, and of those that passed. */
   total: Schema.Int,
   asked: Schema.Int,
   passed: Schema.Int,
@@ -81,10 +81,10 @@ export const Experiment = Schema.Struct({
 })
 export type Experiment = typeof Experiment.Type
 
-/** What came of one question. */
+/** The result of one question. */
 export const ExperimentOutcome = Schema.Struct({
   ...Schema.Struct(CaseResult.fields).omit("line", "question").fields,
-  /** Of a stored turn; null for a case. */
+  /** For a stored turn; null for a case. */
   outcome: Schema.NullOr(Schema.Literal("same", "changed", "diverged")),
   /** The reply of the stored turn. */
   before: Schema.NullOr(Schema.String)
@@ -103,18 +103,18 @@ export const ExperimentResult = Schema.Struct({
 })
 export type ExperimentResult = typeof ExperimentResult.Type
 
-/** Figures of those that have been asked so far. */
+/** Figures of the questions asked so far. */
 export const ExperimentReport = Schema.Struct({
   failed: Schema.Int,
   errors: Schema.Int,
   figures: Figures,
   latencyMs: Percentiles,
   tokens: Tokens,
-  /** With the baseline, once both have ended. */
+  /** The comparison with the baseline, once both have ended. */
   comparison: Schema.NullOr(
     Schema.Struct({
       compared: Schema.Int,
-      /** Clearly fewer cases pass: what a publish is refused for. */
+      /** True if significantly fewer cases pass. A publish can be refused for it. */
       regression: Schema.Boolean,
       changes: Schema.Array(Change),
       broken: Schema.Array(Schema.String),
@@ -124,11 +124,11 @@ export const ExperimentReport = Schema.Struct({
 })
 export type ExperimentReport = typeof ExperimentReport.Type
 
-/** The results that a version needs before it can be published; none by default. */
+/** Results that a version needs before it can be published. Nothing is required by default. */
 export const PublishThreshold = Schema.Struct({
-  /** Share of the cases that have to pass. */
+  /** Minimum share of cases that pass. */
   minPass: Schema.NullOr(Schema.Number.pipe(Schema.between(0, 1))),
-  /** It may not be clearly worse than what is published. */
+  /** Refuses a version that is significantly worse than the published one. */
   noRegression: Schema.Boolean
 })
 export type PublishThreshold = typeof PublishThreshold.Type

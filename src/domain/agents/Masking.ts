@@ -10,7 +10,7 @@ const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>)
 
 const MaskedKind = Schema.Literal("email", "phone", "card")
 
-/** The kind of text that looks like a placeholder and is none. */
+/** The placeholder kind for text that looks like a placeholder but is not one. */
 export const literalKind = "text"
 const taken: ReadonlySet<string> = new Set([...MaskedKind.literals, literalKind])
 
@@ -22,7 +22,7 @@ const PatternName = Schema.String.pipe(
   Schema.filter((name) => !taken.has(name) || "Expected another name: this one has a meaning already")
 )
 
-/** Characters of a pattern, and patterns of an agent. */
+/** Maximum length of a pattern, and maximum number of patterns of an agent. */
 const maxPatternLength = 200
 const maxPatterns = 10
 
@@ -48,12 +48,12 @@ export const Masking = Schema.Struct({
   patterns: Patterns,
   /** Whether passages of sources are masked for the model too. */
   sources: Schema.Boolean,
-  /** Tools that get the values in the place of their placeholders. */
+  /** Tools that receive the values instead of their placeholders. */
   tools: Tools
 })
 export type Masking = typeof Masking.Type
 
-/** What is left out: all kinds, nothing else. */
+/** Omitted fields: all kinds are masked, and nothing else. */
 export const MaskingInput = Schema.Struct({
   kinds: withDefault(Kinds, () => MaskedKind.literals),
   patterns: withDefault(Patterns, () => []),

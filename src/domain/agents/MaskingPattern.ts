@@ -1,16 +1,16 @@
 /**
- * Patterns by which an agent's own kinds of personal data are found: characters, sets of them and counts. There is nothing in
- * it that could backtrack, and what it matches has at most {@link maxMatchLength} characters, so that time grows with the text alone.
+ * Patterns for an agent's own kinds of personal data: characters, sets of characters and counts. Nothing in them can
+ * backtrack, and a match has at most {@link maxMatchLength} characters, so time grows linearly with the text.
  */
 import * as Either from "effect/Either"
 
-/** UTF-16 units that a pattern can match, at least and at most. */
+/** Minimum and maximum length of a match, in UTF-16 units. */
 const minMatchLength = 3
 const maxMatchLength = 64
 
 type Range = readonly [from: number, to: number]
 
-/** One place of a match. */
+/** One position of a match. */
 interface Place {
   readonly ranges: ReadonlyArray<Range>
   readonly isNegated: boolean
@@ -40,7 +40,10 @@ const classes: Readonly<Record<string, ReadonlyArray<Range>>> = {
   ]
 }
 
-/** What stands for something else in regular expressions has to be escaped, so that no pattern means less than it seems to. */
+/**
+ * Characters that are special in regular expressions have to be escaped, so that no pattern means less than it seems
+ * to.
+ */
 const reserved = new Set(".*+|()^$?{}]/")
 
 const count = /^\{(\d{1,3})(?:,(\d{1,3}))?\}/
@@ -129,7 +132,7 @@ class Parser {
 
 const wordLike = /[\p{L}\p{N}]/u
 const isWordAt = (text: string, at: number) => at >= 0 && at < text.length && wordLike.test(text.charAt(at))
-/** Matches stand alone: no letter or digit goes on on either side of a border between two of them. */
+/** A match must be delimited: no word may continue across its start or end. */
 const isBorder = (text: string, at: number) => !(isWordAt(text, at - 1) && isWordAt(text, at))
 
 const tableSize = 128
@@ -141,11 +144,11 @@ const holds = ({ isNegated, ranges }: Place, code: number): boolean => {
   return ranges.some(([from, to]) => codes.some((each) => each >= from && each <= to)) !== isNegated
 }
 
-/** A pattern that is ready to find: its state is how many of its places have been read. */
+/** A compiled pattern. Its state is the number of places that have been read. */
 export class Matcher {
   private readonly places: ReadonlyArray<Place>
   private readonly tables: ReadonlyArray<Uint8Array>
-  /** Places that were looked at, for tests that count them. */
+  /** Number of places examined, for tests. */
   steps = 0
 
   constructor(places: ReadonlyArray<Place>) {
@@ -155,7 +158,7 @@ export class Matcher {
     )
   }
 
-  /** The characters before which the next match may begin: those that one of the first places reads. */
+  /** The next index at which a match may begin: where a character matches one of the first places. */
   private next(text: string, from: number): number {
     const firsts = this.places.findIndex(({ isOptional }) => !isOptional) + 1
     for (let at = from; at < text.length; at++) {
@@ -172,10 +175,10 @@ export class Matcher {
     return at !== undefined && holds(at, code)
   }
 
-  /** The first match from `from` on, as long as it can be; null when there is none. */
+  /** The longest of the earliest matches from `from` on; null when there is none. */
   find(text: string, from: number): Span | null {
     const length = this.places.length
-    // By state: where the earliest match that has come so far began.
+    // By state: the start of the earliest match that has reached it.
     let starts = new Int32Array(length + 1).fill(none)
     let next = new Int32Array(length + 1).fill(none)
     let best: Span | null = null

@@ -1,8 +1,8 @@
-/** The guided start: how far an agent has come, and questions that its own content answers. */
+/** The guided start: the setup progress of an agent, and questions that its own content answers. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
 
-/** The only source of the agent that the first start makes: that agent is looked at, and not set up. */
+/** The only source of the sample agent. That agent is for looking at; people set up another one. */
 export const sampleSource = { type: "BULK_UPLOAD", name: "Spoke documentation" } as const
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
@@ -10,12 +10,12 @@ const Named = Schema.Struct({ id: AgentId, name: Schema.String })
 
 /** Everything is derived from what exists, except for `dismissed`. */
 export const Start = Schema.Struct({
-  /** The agent that was named, else the newest that is not the sample; null where there is none. */
+  /** The named agent, else the newest one that is not the sample; null where there is none. */
   agent: Schema.NullOr(Named),
-  /** The agent of the first start, as long as it knows nothing but the documentation of Spoke. */
+  /** The agent of the first start, while its only source is the documentation of Spoke. */
   sample: Schema.NullOr(Named),
   sources: Count,
-  /** Pages and documents that can be found. */
+  /** Pages and documents that search can find. */
   documents: Count,
   /** The agent has answered a question in the dashboard. */
   tried: Schema.Boolean,

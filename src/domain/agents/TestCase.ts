@@ -1,4 +1,4 @@
-/** Questions that an agent is measured by, with what is expected of its replies. */
+/** Test cases of an agent: questions with the expected replies. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -9,11 +9,11 @@ export const TestCaseId = Text.pipe(Schema.minLength(1), Schema.brand("TestCaseI
 export type TestCaseId = typeof TestCaseId.Type
 export const newTestCaseId = Effect.map(Clock.currentTimeMillis, (now) => TestCaseId.make(typeId("tcs", now)))
 
-/** Cases of one agent at most. */
+/** Maximum number of cases of one agent. */
 export const maxTestCases = 2_000
-/** Characters of an expected source or fact, of a criterion and of a note. */
+/** Maximum length of an expected source or fact, of a criterion and of a note, in characters. */
 export const maxExpectationLength = 2_000
-/** Sources, and facts, of one case at most. */
+/** Maximum number of sources, and of facts, of one case. */
 const maxExpectations = 100
 
 const list = Schema.Array(trimmed(maxExpectationLength)).pipe(Schema.maxItems(maxExpectations))
@@ -32,16 +32,16 @@ const fitsTogether = ({
   expectSources.length === 0 ||
   "a refusal cites nothing: expectRefusal and expectSources exclude each other"
 
-/** One case as files and requests have it. */
+/** One case, as in files and requests. */
 export const TestCaseFields = Schema.Struct({
   question,
   expectSources: emptyList,
   expectFacts: emptyList,
-  /** Absent: the reply may be either. */
+  /** If omitted, both kinds of reply are accepted. */
   expectRefusal: Schema.optionalWith(Schema.Boolean, { exact: true }),
-  /** What a language model judges the reply by; without one the case does not pass. */
+  /** A language model judges the reply by it. Without a model the case does not pass. */
   criterion: Schema.optionalWith(note, { exact: true }),
-  /** For people: nothing checks it. */
+  /** For people only; it is not checked. */
   note: Schema.optionalWith(note, { exact: true })
 }).pipe(Schema.filter(fitsTogether))
 export type TestCaseFields = typeof TestCaseFields.Type
@@ -67,7 +67,7 @@ export const TestCase = Schema.Struct({
 })
 export type TestCase = typeof TestCase.Type
 
-/** A file of cases, as `spoke eval` reads it. */
+/** A file of cases, in the form of `spoke eval`. */
 export const ImportTestCases = Schema.Struct({
   format: Schema.Literal("csv", "jsonl"),
   text: Schema.String

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Csv from "./Csv.ts"
 import { TestCaseFields } from "./TestCase.ts"
 
-/** Cases of one file at most. */
+/** Maximum number of cases of one file. */
 const maxCases = 10_000
 
 export type Case = TestCaseFields & {

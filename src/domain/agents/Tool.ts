@@ -16,10 +16,10 @@ export const ToolId = Text.pipe(Schema.minLength(1), Schema.brand("ToolId"))
 export type ToolId = typeof ToolId.Type
 export const newToolId = Effect.map(Clock.currentTimeMillis, (now) => ToolId.make(typeId("tol", now)))
 
-/** Most tools of one agent. */
+/** Maximum number of tools of one agent. */
 export const maxTools = 64
 
-/** What providers accept as a function's name. */
+/** A function name that providers accept. */
 export const ToolName = Schema.String.pipe(
   Schema.pattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, says("Expected a letter, then letters, digits, _ or -"))
 )
@@ -30,7 +30,7 @@ const headerName = Schema.String.pipe(
   Schema.pattern(/^[!#$%&'*+.^_`|~\w-]{1,100}$/, says("Expected a header's name"))
 )
 
-/** A pointer of RFC 6901 to something inside the document. */
+/** A JSON pointer (RFC 6901) into a document. */
 const Pointer = Text.pipe(
   Schema.maxLength(maxPointerCharacters),
   Schema.pattern(/^(?:\/(?:[^~/]|~[01])*)+$/, says("Expected a JSON pointer such as /account/id"))
@@ -48,7 +48,10 @@ const isAddress = (text: string): boolean => {
   return !/[{}]/.test(plain)
 }
 
-/** Absolute, without credentials; placeholders stand in its path and query only, so that a value cannot name another host. */
+/**
+ * Absolute, without credentials. Placeholders may stand in its path and query only, so that a value cannot change the
+ * host.
+ */
 const Address = Text.pipe(
   Schema.maxLength(2_048),
   Schema.filter(
@@ -98,9 +101,9 @@ export type Binding = typeof Binding.Type
 
 const authFields = {
   kind: Schema.Literal("none", "bearer", "header", "basic"),
-  /** `widget-session` stands for the slot of that name. */
+  /** `widget-session` means the slot of that name. */
   name: optional(Text.pipe(Schema.maxLength(100))),
-  /** The header of kind `header`; `name` when left out. */
+  /** The header of kind `header`; `name` when omitted. */
   header: optional(headerName),
   /** The key of `toolCredentials` that holds the credential. */
   slot: optional(Text.pipe(Schema.minLength(1), Schema.maxLength(100)))
@@ -132,7 +135,7 @@ const Timeout = Schema.Int.pipe(Schema.between(1, 30))
 
 const noAuth = (): ToolAuth => ({ kind: "none" })
 
-/** All of a tool but its name and its secret, as it is stored. */
+/** The stored fields of a tool, without its name and its secret. */
 export const ToolDefinition = Schema.Struct({
   description: withDefault(Description, () => ""),
   parameters: withDefault(Parameters, noParameters),
@@ -140,12 +143,12 @@ export const ToolDefinition = Schema.Struct({
   mcp: optional(McpTarget),
   bindings: withDefault(Bindings, () => []),
   auth: withDefault(StoredAuth, noAuth),
-  /** Seconds that one call may take. */
+  /** Time-out of one call, in seconds. */
   timeout: withDefault(Timeout, () => 15)
 })
 export type ToolDefinition = typeof ToolDefinition.Type
 
-/** A tool as the dashboard shows it: whether there is a secret, never the secret. */
+/** A tool in answers. It says whether there is a secret, never the secret. */
 export const Tool = Schema.Struct({
   id: ToolId,
   agentId: AgentId,
@@ -158,7 +161,7 @@ export const Tool = Schema.Struct({
 })
 export type Tool = typeof Tool.Type
 
-/** Body of `POST /api/agents/:id/tools`. What contradicts itself is for the use-case to say. */
+/** Body of `POST /api/agents/:id/tools`. The use-case checks for contradictions. */
 export const CreateTool = Schema.Struct({
   name: ToolName,
   ...ToolDefinition.fields,
@@ -166,11 +169,11 @@ export const CreateTool = Schema.Struct({
 })
 export type CreateTool = typeof CreateTool.Type
 
-/** A tool as a file of agents says it, under its name. Without `secret` the one that is stored stays. */
+/** A tool in a configuration file, under its name. Without `secret` the stored one stays. */
 export const ConfiguredTool = Schema.Struct({ ...ToolDefinition.fields, auth: optional(AuthInput) })
 export type ConfiguredTool = typeof ConfiguredTool.Type
 
-/** Body of `PATCH /api/tools/:id`: what is left out stays, a secret too. */
+/** Body of `PATCH /api/tools/:id`. Omitted fields stay, also the secret. */
 export const PatchTool = Schema.Struct({
   name: optional(ToolName),
   description: optional(Description),
@@ -196,7 +199,7 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   return undefined
 }
 
-/** What the tool's parts say against each other, with the field that says it; undefined when all fits. */
+/** The first contradiction between the tool's fields, with the name of the field; undefined if there is none. */
 export const contradiction = (
   definition: ToolDefinition,
   hasSecret: boolean

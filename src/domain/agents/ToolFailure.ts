@@ -1,4 +1,4 @@
-/** Why a call of a tool has no answer. */
+/** Why a tool call has no answer. */
 import * as Schema from "effect/Schema"
 
 /** Documented codes. */
@@ -11,7 +11,7 @@ export const ToolFailureCode = Schema.Literal(
   "TOOL_TIMEOUT"
 )
 
-/** As the model is told of it; `message` begins with the code. */
+/** The failure as the model sees it; `message` begins with the code. */
 export interface ToolFailure {
   readonly code: typeof ToolFailureCode.Type
   readonly message: string

@@ -7,13 +7,13 @@ import { Text, trimmed } from "../Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** How the public name of every widget begins. It opens the chat of the widget, and nothing under `/v1`. */
+/** Prefix of the public name of every widget. The name opens the chat of the widget, and nothing under `/v1`. */
 export const widgetPrefix = "wgt_"
 
 const segments = new Intl.Segmenter()
 const maxAvatarCharacters = 2
 
-/** A letter or two, or a picture character. */
+/** One or two letters, or an emoji. */
 const Avatar = trimmed(32).pipe(
   Schema.filter(
     (text) => [...segments.segment(text)].length <= maxAvatarCharacters || "Expected one or two characters"
@@ -36,27 +36,30 @@ const SecureUrl = Text.pipe(
   )
 )
 
-/** A line below the field in plain text, with one link at most. */
+/** A line of plain text below the field, with at most one link. */
 const Consent = Schema.Struct({
   text: trimmed(300),
   link: Schema.NullOr(Schema.Struct({ label: trimmed(80), url: SecureUrl }))
 })
 
 const look = {
-  /** Of button and messages; what is written on it is black or white, whichever reads better. Null: the widget's own. */
+  /**
+   * Color of button and messages. Text on it is black or white, whichever is easier to read. Null uses the widget's
+   * default.
+   */
   color: Schema.NullOr(Color),
   avatar: Schema.NullOr(Avatar),
   position: Schema.Literal("left", "right"),
-  /** Null: that of the agent. */
+  /** Null uses the agent's greeting. */
   greeting: Schema.NullOr(trimmed(500)),
-  /** Questions that are one press away until something has been said. */
+  /** Suggested questions, shown until the first message. */
   suggestions: Schema.Array(trimmed(120)).pipe(Schema.maxItems(4)),
-  /** Of the widget's own words; `auto`: the page's. */
+  /** Language of the widget's own texts; `auto` uses the page's. */
   language: Schema.Literal("auto", "en", "de"),
   consent: Schema.NullOr(Consent)
 }
 
-/** As it is stored, and as the page that shows it gets it. */
+/** The look of the widget, as stored and as sent to the page. */
 export const WidgetLook = Schema.Struct(look)
 export type WidgetLook = typeof WidgetLook.Type
 
@@ -70,7 +73,7 @@ export const defaultLook: WidgetLook = {
   consent: null
 }
 
-/** What is left out stays. The first change gives the widget its public name. */
+/** Omitted fields stay. The first change gives the widget its public name. */
 export const PatchWidget = Schema.Struct({
   color: optional(look.color),
   avatar: optional(look.avatar),
@@ -79,15 +82,15 @@ export const PatchWidget = Schema.Struct({
   suggestions: optional(look.suggestions),
   language: optional(look.language),
   consent: optional(look.consent),
-  /** The websites that may show it; none: any website. */
+  /** Websites that may show it; an empty list allows any website. */
   allowedOrigins: optional(AllowedOrigins),
-  /** What visitors without a token may read; null: every source of the agent. */
+  /** Sources that visitors without a token may read; null for every source of the agent. */
   sourceScope: optional(Schema.NullOr(SourceScope))
 })
 export type PatchWidget = typeof PatchWidget.Type
 
 export const AgentWidget = Schema.Struct({
-  /** For the `data-agent` of the script; null until the widget was changed for the first time, and when its key was revoked. */
+  /** For the `data-agent` attribute of the script. Null before the first change, and when its key was revoked. */
   publicId: Schema.NullOr(Schema.String),
   allowedOrigins: Schema.Array(Schema.String),
   sourceScope: Schema.NullOr(SourceScope),
@@ -97,5 +100,5 @@ export const AgentWidget = Schema.Struct({
 })
 export type AgentWidget = typeof AgentWidget.Type
 
-/** What a page needs to show the widget before anybody has opened it. */
+/** What a page needs to show the widget before it is opened. */
 export const ShownWidget = Schema.Struct({ name: Schema.String, ...look })

@@ -1,6 +1,6 @@
 /**
- * What the billing provider tells, and what a tenant has by all that was told.
- * Everything here is a function of the set of events: their order of arrival and their repeats change nothing.
+ * Events of the billing provider, and the state of a tenant that follows from them. Everything here is a function of
+ * the set of events: order of arrival and repeats change nothing.
  */
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
@@ -9,17 +9,17 @@ import { Entitlements, Period } from "../agents/Agent.ts"
 import { TenantId } from "../Ids.ts"
 import { Text } from "../Text.ts"
 
-/** Most turns that one purchase may add. */
+/** Maximum number of turns that one purchase may add. */
 const creditLimit = 1_000_000_000
 
 const SubscriptionFact = Schema.TaggedStruct("Subscription", {
   plan: Schema.NullOr(Text),
-  /** The provider's word for it. */
+  /** The provider's status. */
   status: Text,
   period: Schema.NullOr(Period),
-  /** Creation time of the subscription, in seconds: a tenant's newest one counts. */
+  /** Creation time of the subscription, in seconds. A tenant's newest subscription counts. */
   begun: Schema.Int,
-  /** Deleted for good. */
+  /** Whether it was deleted. */
   ended: Schema.Boolean
 })
 type SubscriptionFact = typeof SubscriptionFact.Type
@@ -29,12 +29,12 @@ const PurchaseFact = Schema.TaggedStruct("Purchase", {
   credits: Schema.Int.pipe(Schema.between(1, creditLimit))
 })
 const RefundFact = Schema.TaggedStruct("Refund", {
-  /** The payment, and how much of it has been given back by then, in the same unit. */
+  /** The payment, and the amount refunded so far, in the same unit. */
   of: Schema.Int.pipe(Schema.positive()),
   refunded: Schema.Int.pipe(Schema.nonNegative())
 })
 
-/** What one event says. */
+/** The content of one event. */
 export const Fact = Schema.Union(SubscriptionFact, InvoiceFact, PurchaseFact, RefundFact)
 export type Fact = typeof Fact.Type
 
@@ -42,25 +42,28 @@ export const BillingEvent = Schema.Struct({
   id: Text,
   /** Seconds since 1970, by the provider's clock. */
   created: Schema.Int,
-  /** Which of two events of the same second is the later one. */
+  /** Order of events of the same second. */
   rank: Schema.Int,
-  /** The subscription (of an invoice: the one that it is for), or the payment. */
+  /** The id of the subscription (for an invoice: its subscription), or of the payment. */
   object: Text,
   tenantId: Schema.NullOr(TenantId),
   fact: Fact
 })
 export type BillingEvent = typeof BillingEvent.Type
 
-/** Plan names and what they entitle to. */
+/** Plan names and their entitlements. */
 export type Plans = ReadonlyMap<string, Entitlements>
 
-/** Body of SPOKE_PLANS. */
+/** Value of the setting SPOKE_PLANS. */
 export const PlanTable = Schema.Record({
   key: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(100)),
   value: Entitlements
 })
 
-/** What the provider's events add up to; `plan` null is the default plan, "keep" the one that the tenant has. */
+/**
+ * The state that follows from the provider's events. A `plan` of null is the default plan, "keep" the tenant's current
+ * one.
+ */
 export interface Standing {
   readonly plan: string | null | "keep"
   readonly status: string
@@ -88,12 +91,12 @@ const isOf =
   (event: BillingEvent): event is Of<T> =>
     event.fact._tag === tag
 
-/** Statuses under which the plan is granted; a late payment alone takes nothing away yet. */
+/** Statuses under which the plan is granted. A late payment alone does not end it. */
 const entitled = new Set(["active", "trialing", "past_due"])
-/** What a payment mends. */
+/** Statuses that a payment ends. */
 const owing = new Set(["past_due", "unpaid", "incomplete"])
 
-/** `since`: the invoices that the provider told of after the subscription itself. */
+/** `since`: invoices that the provider reported after the subscription itself. */
 const statusOf = ({ ended, status }: SubscriptionFact, since: ReadonlyArray<Of<"Invoice">>): string => {
   if (ended) return "canceled"
   const mended = owing.has(status) && since.some(({ fact }) => fact.paid) ? "active" : status
@@ -112,11 +115,14 @@ const grouped = (events: ReadonlyArray<BillingEvent>) => {
 
 interface Claimed {
   readonly all: ReadonlyArray<BillingEvent>
-  /** The newest event that names whose it is. */
+  /** The newest event that names the object's tenant. */
   readonly decidedBy: BillingEvent
 }
 
-/** The objects that an event names the tenant for, apart: the newest event that names one decides whose each is. */
+/**
+ * Groups the objects of events by their current tenant. The newest event that names a tenant decides who owns the
+ * object.
+ */
 const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
   const claimed = grouped(events).flatMap((all): ReadonlyArray<Claimed> => {
     const naming = all.filter((event) => event.tenantId !== null)
@@ -127,7 +133,7 @@ const claimedBy = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId) => {
   })
   return {
     owned: claimed.filter(({ decidedBy }) => decidedBy.tenantId === tenantId).map(({ all }) => all),
-    /** Those that have become another tenant's. */
+    /** Objects that now belong to another tenant. */
     lost: claimed.filter(({ decidedBy }) => decidedBy.tenantId !== tenantId)
   }
 }
@@ -154,14 +160,14 @@ const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candida
   })
 }
 
-/** One that grants its plan, before one that does not; then the one that was made last. */
+/** Prefers a subscription that grants its plan, then the one that was created last. */
 const preferred = Order.combineAll<Candidate>([
   Order.mapInput(Order.boolean, ({ status }) => entitled.has(status)),
   Order.mapInput(Order.number, ({ snapshot }) => snapshot.fact.begun),
   Order.mapInput(Order.string, ({ snapshot }) => snapshot.object)
 ])
 
-/** What is left of objects that have become another tenant's. */
+/** The state of a tenant whose objects now all belong to another tenant. */
 const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
   const subscribed = lost.filter(({ all }) => all.some(isOf("Subscription")))
   const decidedBy = (from: ReadonlyArray<Claimed>) => from.map(({ decidedBy: { id } }) => id).toSorted()
@@ -179,7 +185,9 @@ const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
     : Option.some({ plan: "keep", status: "active", period: null, decidedBy: decidedBy(invoiced) })
 }
 
-/** What the tenant's subscription is by all events of its objects; none when they say nothing about one. */
+/**
+ * The subscription state of the tenant from all events of its objects; none if there is no event about a subscription.
+ */
 export const standingOf = (
   events: ReadonlyArray<BillingEvent>,
   tenantId: TenantId
@@ -202,7 +210,7 @@ export const standingOf = (
   return Option.some({ plan: "keep", status, period: null, decidedBy: [invoice.id] })
 }
 
-/** The turns that the tenant has bought and not been paid back, each payment counted once. */
+/** The turns that the tenant has bought and that were not refunded. Each payment counts once. */
 export const creditsOf = (events: ReadonlyArray<BillingEvent>, tenantId: TenantId): number =>
   claimedBy(events, tenantId).owned.reduce((total, all) => {
     const purchase = newest(all.filter(isOf("Purchase")))

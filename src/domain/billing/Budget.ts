@@ -1,4 +1,4 @@
-/** What models may cost: a tenant, one of its agents or one of its keys, in a day or a month of UTC. */
+/** Budgets for model costs: of a tenant, an agent or a key, per day or month (UTC). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,7 +12,7 @@ export const BudgetId = Text.pipe(Schema.minLength(1), Schema.brand("BudgetId"))
 export type BudgetId = typeof BudgetId.Type
 export const newBudgetId = Effect.map(Clock.currentTimeMillis, (now) => BudgetId.make(typeId("bgt", now)))
 
-/** A day or a month of the calendar, in UTC. */
+/** A calendar day or month, in UTC. */
 const BudgetPeriod = Schema.Literal("day", "month")
 
 const NanoUsd = Schema.Int.pipe(Schema.nonNegative())
@@ -23,23 +23,23 @@ const Limit = Schema.Int.pipe(Schema.between(1, 1_000_000_000_000_000)).annotati
 
 export const Budget = Schema.Struct({
   id: BudgetId,
-  /** The agent or the key whose turns it is for; both null: all turns of the tenant. */
+  /** The agent or the key whose turns count; if both are null, all turns of the tenant count. */
   agentId: Schema.NullOr(AgentId),
   keyId: Schema.NullOr(KeyId),
   period: BudgetPeriod,
   limitNanoUsd: NanoUsd,
-  /** What turns of the current period have cost since the budget was set. */
+  /** Cost of the turns in the current period since the budget was set. */
   spentNanoUsd: NanoUsd,
-  /** What running turns hold beside that, until they have settled. */
+  /** Amount reserved for running turns until they have settled. */
   reservedNanoUsd: NanoUsd,
-  /** When the current period ends, and nothing is spent again. */
+  /** End of the current period, when the spent amount returns to 0. */
   resetsAt: Schema.DateTimeUtc,
   version: Version,
   createdAt: Schema.DateTimeUtc
 }).annotations({ identifier: "Budget" })
 export type Budget = typeof Budget.Type
 
-/** Of the whole tenant, unless it names an agent or a key. */
+/** For the whole tenant, unless it names an agent or a key. */
 export const CreateBudget = Schema.Struct({
   agentId: optional(AgentId),
   keyId: optional(KeyId),
@@ -57,7 +57,7 @@ export type CreateBudget = typeof CreateBudget.Type
 export const PatchBudget = Schema.Struct({ limitNanoUsd: optional(Limit) })
 export type PatchBudget = typeof PatchBudget.Type
 
-/** The budget that a turn finds spent. Its limit is the tenant's business, not that of who writes to the agent. */
+/** The exhausted budget that a turn meets. It does not contain the limit, which end users must not see. */
 export const SpentBudget = Schema.Struct({
   of: Schema.Literal("tenant", "agent", "key"),
   period: BudgetPeriod,

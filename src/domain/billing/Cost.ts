@@ -5,11 +5,11 @@ import * as Schema from "effect/Schema"
 export interface Bill {
   /** `provider/model` as configured. */
   readonly model: string
-  /** Cached ones included. */
+  /** Including cached ones. */
   readonly inputTokens: number
   readonly cachedInputTokens: number
   readonly outputTokens: number
-  /** Null where the price is not known, or the provider did not say what was used. */
+  /** Null if the price is not known, or the provider did not report the usage. */
   readonly cost: number | null
 }
 
@@ -24,7 +24,7 @@ export const Cost = Schema.Struct({
 }).annotations({ identifier: "Cost" })
 export type Cost = typeof Cost.Type
 
-/** What calls cost together; nothing costs 0. */
+/** The sum of the costs of calls; no calls cost 0. */
 export const sumOf = (bills: ReadonlyArray<Pick<Bill, "cost">>): Cost => {
   const priced = bills.flatMap(({ cost }) => (cost === null ? [] : [cost]))
   const unpricedCalls = bills.length - priced.length
@@ -34,7 +34,7 @@ export const sumOf = (bills: ReadonlyArray<Pick<Bill, "cost">>): Cost => {
   }
 }
 
-/** Sums added up: null where none of them knows a price, and one does not know its own. */
+/** The sum of sums. It is null if no sum has a known price and at least one is unknown. */
 export const sumOfAll = (costs: ReadonlyArray<Cost>): Cost => {
   const known = costs.flatMap(({ nanoUsd }) => (nanoUsd === null ? [] : [nanoUsd]))
   return {

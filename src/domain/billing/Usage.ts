@@ -7,7 +7,7 @@ import { Cost } from "./Cost.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
-/** What the model read and wrote. */
+/** Tokens that the model read and wrote. */
 const TokenCount = Schema.Struct({ input: Count, output: Count })
 
 /** `data` of `GET /v1/usage`. A limit is the tenant's entitlement, never an amount used. */
@@ -20,7 +20,7 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
-/** What one agent has used of the period. */
+/** Usage of one agent in the period. */
 export const AgentUsage = Schema.Struct({
   agentId: AgentId,
   name: Schema.String,
@@ -32,31 +32,34 @@ export const AgentUsage = Schema.Struct({
 })
 export type AgentUsage = typeof AgentUsage.Type
 
-/** The answered turns of a day in UTC that are stored, and their tokens. */
+/** Stored answered turns of a day (UTC), and their tokens. */
 export const DayUsage = Schema.Struct({
   date: Schema.String.annotations({ description: "YYYY-MM-DD, UTC" }),
   turns: Count,
   tokens: TokenCount,
-  /** Of all stored turns that began on the day, those that failed included. */
+  /** Cost of all stored turns that began on the day, including failed ones. */
   cost: Cost
 })
 export type DayUsage = typeof DayUsage.Type
 
-/** What was asked of one model in the period, by turns that failed too. */
+/** Calls of one model in the period, including those of failed turns. */
 export const ModelUsage = Schema.Struct({
   model: Schema.String.annotations({ description: "provider/model" }),
   calls: Count,
-  /** Of the input, `cachedInput` is a part. */
+  /** `cachedInput` is included in `input`. */
   tokens: Schema.Struct({ ...TokenCount.fields, cachedInput: Count }),
   cost: Cost
 })
 export type ModelUsage = typeof ModelUsage.Type
 
-/** `data` of `GET /api/usage`: the tenant's totals, each model's and each agent's part, and the days of the period that had turns. */
+/**
+ * `data` of `GET /api/usage`: the totals of the tenant, of each model and of each agent, and the days of the period
+ * that had turns.
+ */
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
   cost: Cost,
-  /** What models may cost: all of the tenant's budgets. */
+  /** All budgets of the tenant. */
   budgets: Schema.Array(Budget),
   models: Schema.Array(ModelUsage),
   agents: Schema.Array(AgentUsage),

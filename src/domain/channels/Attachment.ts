@@ -1,8 +1,8 @@
-/** Files that people send with a message: which, how large, and how they are kept. */
+/** Files that people send with a message: allowed types, size limits, and the stored form. */
 import * as Schema from "effect/Schema"
 import { ArtifactRef } from "../knowledge/Source.ts"
 
-/** What the bytes of an attachment may be. */
+/** Allowed types of attachments, detected from their bytes. */
 export const AttachmentType = Schema.Literal(
   "image/jpeg",
   "image/png",
@@ -12,11 +12,11 @@ export const AttachmentType = Schema.Literal(
 )
 export type AttachmentType = typeof AttachmentType.Type
 
-/** Files of one message. */
+/** Maximum number of files of one message. */
 export const maxAttachments = 10
 
 const MiB = 1_048_576
-/** Most bytes of a file of each type. */
+/** Maximum size in bytes for each type. */
 export const sizeLimits: Record<AttachmentType, number> = {
   "image/jpeg": 10 * MiB,
   "image/png": 10 * MiB,
@@ -24,16 +24,16 @@ export const sizeLimits: Record<AttachmentType, number> = {
   "image/gif": 10 * MiB,
   "application/pdf": 25 * MiB
 }
-/** Most bytes of any file. */
+/** Maximum size in bytes of any file. */
 export const largestAttachment = Math.max(...Object.values(sizeLimits))
 
-/** Bytes that {@link typeOf} must see to know every type. */
+/** Number of bytes that {@link typeOf} needs to detect every type. */
 export const signatureLength = 12
 
 const ascii = (head: Uint8Array, from: number, text: string) =>
   Array.from(text).every((character, place) => head[from + place] === character.charCodeAt(0))
 
-/** The type that the first bytes of a file tell; null when it is none that is allowed. */
+/** The type detected from the first bytes of a file; null if it is not an allowed type. */
 export const typeOf = (head: Uint8Array): AttachmentType | null => {
   if (head[0] === 0xff && head[1] === 0xd8 && head[2] === 0xff) return "image/jpeg"
   if (head[0] === 0x89 && ascii(head, 1, "PNG\r\n\u001a\n")) return "image/png"
@@ -42,14 +42,14 @@ export const typeOf = (head: Uint8Array): AttachmentType | null => {
   return ascii(head, 0, "%PDF-") ? "application/pdf" : null
 }
 
-/** True when the sender's word for the type is the type that the bytes tell. */
+/** True if the declared type matches the detected one. */
 export const agrees = (declared: string, type: AttachmentType): boolean => {
   const [name = ""] = declared.split(";")
   const said = name.trim().toLowerCase()
   return said === type || (type === "image/jpeg" && (said === "image/jpg" || said === "image/pjpeg"))
 }
 
-/** A file of a message, as the message's row tells of it. */
+/** A file as stored in the message's row. */
 export const StoredAttachment = Schema.Struct({
   artifact: ArtifactRef,
   mimeType: Schema.String,

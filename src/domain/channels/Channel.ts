@@ -1,4 +1,4 @@
-/** Messaging channels: what providers deliver, normalized, and where replies go. */
+/** Messaging channels: normalized events from providers, and where replies go. */
 import type * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { OutboxId } from "../Ids.ts"
@@ -7,8 +7,8 @@ import { Text } from "../Text.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /**
- * The name of a provider that customers write through, as its adapter was registered; `/v1` and the widget are no channels of
- * this kind.
+ * The name of a provider that customers write through, as its adapter was registered. `/v1` and the widget are not
+ * messaging channels.
  */
 export const MessagingChannel = Schema.String.pipe(
   Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/, { message: () => "Expected the name of a channel" })
@@ -25,12 +25,15 @@ export const ContactAlias = Schema.Struct({
 })
 export type ContactAlias = typeof ContactAlias.Type
 
-/** A file of an inbound message: named by `id` (fetched with the channel's token), by `url`, or `data`; none for a fallback. */
+/**
+ * A file of an inbound message. It has an `id` (fetched with the channel's token), a `url` or `data`; a fallback has
+ * none.
+ */
 export const InboundMedia = Schema.Struct({
   kind: Schema.Literal("image", "video", "audio", "document", "sticker", "other"),
   id: optional(Text),
   url: optional(Text),
-  /** The file itself in base64, where a delivery brings it. */
+  /** The file itself in base64, if the delivery contains it. */
   data: optional(Text),
   mimeType: optional(Text),
   fileName: optional(Text),
@@ -38,33 +41,33 @@ export const InboundMedia = Schema.Struct({
 })
 export type InboundMedia = typeof InboundMedia.Type
 
-/** What an echo says of who sent it: the metadata we gave our own sends, the provider's app. */
+/** Sender information of an echo: the metadata of our own messages, and the provider's app. */
 const EchoOrigin = Schema.Struct({ outboxId: optional(OutboxId), appId: optional(Text) })
 
-/** By names of the adapter's own. */
+/** Values by names that the adapter chooses. */
 export const MessageContext = Schema.Record({ key: Schema.String, value: Text })
 export type MessageContext = typeof MessageContext.Type
 
-/** One message of a customer, or the echo of one that a human (or we) sent from the account. */
+/** A message of a customer, or the echo of one that a human (or we) sent from the account. */
 export const InboundMessage = Schema.Struct({
   _tag: Schema.Literal("Message"),
   channel: MessagingChannel,
-  /** The account it came to: phone number id, Page id, bot id. */
+  /** The account that received it: phone number id, Page id, bot id. */
   accountId: Text,
   /** The provider's id, unique in its channel. */
   messageId: Text,
-  /** Of the customer, also for an echo. */
+  /** The customer's aliases, also for an echo. */
   from: Schema.NonEmptyArray(ContactAlias),
   profileName: optional(Text),
   kind: Schema.Literal("text", "media", "interactive", "echo"),
   /** The customer's message: text, caption, or title of the chosen button. Empty for media without a caption. */
   text: Text,
   media: Schema.Array(InboundMedia),
-  /** Only of echoes. */
+  /** Present for echoes only. */
   origin: optional(EchoOrigin),
-  /** True when another app owns the thread, or nothing proves who wrote: stored, not answered. */
+  /** True when another app owns the thread, or the sender is not proven. The message is stored, not answered. */
   standby: Schema.Boolean,
-  /** Messages of the same sender are counted together, where a contact may open any number of conversations. */
+  /** Rate limits count messages of one sender together, because a contact may open any number of conversations. */
   sender: optional(Text),
   /** Returned to the adapter with the reply, such as the subject. */
   context: optional(MessageContext),
@@ -73,7 +76,7 @@ export const InboundMessage = Schema.Struct({
 })
 export type InboundMessage = typeof InboundMessage.Type
 
-/** A contact has got a new name (`user_id_update`, a changed number): both names are one person. */
+/** A contact has a new name (`user_id_update`, a changed number). Both names belong to one person. */
 export const AliasUpdate = Schema.Struct({
   _tag: Schema.Literal("AliasUpdate"),
   channel: MessagingChannel,
@@ -83,21 +86,21 @@ export const AliasUpdate = Schema.Struct({
 })
 export type AliasUpdate = typeof AliasUpdate.Type
 
-/** What is queued of a webhook, in the order it came. */
+/** Events of a webhook that are queued, in order of arrival. */
 export const InboundEvent = Schema.Union(InboundMessage, AliasUpdate)
 export type InboundEvent = typeof InboundEvent.Type
 
-/** An event and what it was made from: the item as the provider sent it, and what stood around it. */
+/** An event with the provider's item that it was made from, and the surrounding payload. */
 export interface Arrival {
   readonly event: InboundEvent
   readonly raw: unknown
 }
 
-/** How far a message of ours has come; later ones are never undone by earlier ones. */
+/** Delivery state of an outgoing message. A later state is never replaced by an earlier one. */
 export const Delivery = Schema.Literal("sent", "delivered", "read", "failed")
 export type Delivery = typeof Delivery.Type
 
-/** A status the provider tells of one of our messages: acknowledged and applied, not queued. */
+/** A delivery status reported by the provider for an outgoing message. It is applied at once, not queued. */
 export interface DeliveryStatus {
   readonly channel: MessagingChannel
   readonly accountId: string
@@ -107,13 +110,13 @@ export interface DeliveryStatus {
   readonly outboxId: OutboxId | null
   readonly delivery: Delivery
   readonly error: string | null
-  /** Messenger alone: everything sent to this person up to then has come as far. */
+  /** Messenger only: everything sent to this person up to `until` has this status. */
   readonly watermark?: { readonly pageScopedId: string; readonly until: DateTime.Utc }
 }
 
 /**
- * The answer to a delivery. Messages and echoes count: `enqueued` those that are new,
- * `dedupedCount` those that came before, within the same delivery too.
+ * The answer to a delivery. Messages and echoes are counted: `enqueued` are new, `dedupedCount` came before, also
+ * within the same delivery.
  */
 export const Delivered = Schema.Struct({
   received: Schema.Boolean,

@@ -1,4 +1,4 @@
-/** An agent's account at a messaging provider, as the dashboard sets it up. The token never comes out. */
+/** An agent's account at a messaging provider, as the dashboard configures it. The token is never returned. */
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ChannelId } from "../Ids.ts"
@@ -6,7 +6,7 @@ import { Version } from "../Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** The account's id at the provider, such as a phone number id or a Page id: what the provider's paths are made of. */
+/** The account's id at the provider, such as a phone number id or a Page id. The provider's paths contain it. */
 export const ExternalId = Schema.Trim.pipe(
   Schema.pattern(/^[A-Za-z0-9_.-]{1,128}$/, {
     message: () => "Expected the account's id at the provider: 1 to 128 letters, digits, _, - or ."
@@ -14,16 +14,16 @@ export const ExternalId = Schema.Trim.pipe(
   Schema.filter((id) => !/^\.+$/.test(id) || "Expected the account's id at the provider")
 )
 
-/** Travels in a header: visible ASCII. */
+/** Visible ASCII, because it is sent in a header. */
 const SecretText = Schema.Trim.pipe(
   Schema.maxLength(8_192),
   Schema.pattern(/^[\x21-\x7e]+$/, { message: () => "Expected the provider's secret" })
 )
 const AccessToken = Schema.Redacted(SecretText)
 
-/** Most secrets that a channel asks for, besides the access token. */
+/** Maximum number of secrets of a channel, besides the access token. */
 const maxSecrets = 8
-/** By the names that the channel's form gives them. */
+/** By their names in the channel's form. */
 const Secrets = Schema.Record({
   key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
   value: AccessToken
@@ -33,13 +33,13 @@ const Secrets = Schema.Record({
   )
 )
 
-/** By the names that the channel's form gives them. */
+/** By their names in the channel's form. */
 const Settings = Schema.Record({
   key: Schema.String.pipe(Schema.pattern(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
   value: Schema.Trim.pipe(Schema.maxLength(1_000), Schema.pattern(/^\P{Cc}*$/u))
 }).pipe(Schema.filter((given) => Object.keys(given).length <= maxSecrets || `Expected at most ${maxSecrets}`))
 
-/** What is shown of one. */
+/** A channel in answers. */
 export const ChannelConfiguration = Schema.Struct({
   id: ChannelId,
   agentId: AgentId,
@@ -47,7 +47,7 @@ export const ChannelConfiguration = Schema.Struct({
   externalId: Schema.String,
   /** The address to which the provider has to deliver. */
   webhookUrl: Schema.String,
-  /** Those that the channel asks for; empty where it asks for none. */
+  /** The settings that the channel asks for, if any. */
   settings: Schema.Record({ key: Schema.String, value: Schema.String }),
   active: Schema.Boolean,
   version: Version,
@@ -58,7 +58,7 @@ export type ChannelConfiguration = typeof ChannelConfiguration.Type
 
 export const CreateChannel = Schema.Struct({
   channel: MessagingChannel,
-  /** Left out where the provider tells it of the token. */
+  /** Omitted where the provider returns the id for the token. */
   externalId: optional(ExternalId),
   accessToken: AccessToken,
   secrets: Schema.optionalWith(Secrets, { exact: true, default: () => ({}) }),
@@ -68,38 +68,38 @@ export const CreateChannel = Schema.Struct({
 export type CreateChannel = typeof CreateChannel.Type
 
 /**
- * How a file names an account: `whatsapp:106540352242922`, the channel and the account's id there; `telegram` where the agent has
- * one account of the channel, and the provider tells its id.
+ * The name of an account in a configuration file: `whatsapp:106540352242922`, the channel and the account's id there.
+ * `telegram` alone is enough where the agent has one account of the channel and the provider returns its id.
  */
 export const ChannelName = Schema.String.pipe(
   Schema.pattern(/^[a-z][a-z0-9-]{0,31}(?::[A-Za-z0-9_.-]{1,128})?$/)
 )
 
-/** What a `ChannelName` names. */
+/** The channel and the account that a `ChannelName` names. */
 export const accountOfName = (name: string): { readonly channel: string; readonly externalId?: string } => {
   const place = name.indexOf(":")
   return place < 0 ? { channel: name } : { channel: name.slice(0, place), externalId: name.slice(place + 1) }
 }
 
-/** As a file of agents says it. Secrets that are left out stay; a new account needs those that its channel asks for. */
+/** A channel in a configuration file. Omitted secrets stay; a new account needs all that its channel asks for. */
 export const ConfiguredChannel = Schema.Struct({
   accessToken: optional(AccessToken),
   secrets: optional(Secrets),
-  /** All of them: one that is left out is taken away. */
+  /** All settings; omitted ones are removed. */
   settings: optional(Settings),
-  /** True where it is left out. */
+  /** Default: true. */
   active: optional(Schema.Boolean)
 })
 export type ConfiguredChannel = typeof ConfiguredChannel.Type
 
-/** What is left out stays. The provider is for good: conversations hang on it. */
+/** Omitted fields stay. The provider cannot be changed, because conversations refer to it. */
 export const PatchChannel = Schema.Struct({
   channel: optional(MessagingChannel),
   externalId: optional(ExternalId),
   accessToken: optional(AccessToken),
-  /** Those that are left out stay. */
+  /** Omitted ones stay. */
   secrets: optional(Secrets),
-  /** Those that are left out stay; an empty one is taken away. */
+  /** Omitted ones stay; an empty one is removed. */
   settings: optional(Settings),
   active: optional(Schema.Boolean)
 })

@@ -1,51 +1,51 @@
-/** A channel that the host of the library brings along and that runs in this process. */
+/** A channel that the library's host provides and that runs in this process. */
 
-/** One value that an account is asked for, besides its access token. */
+/** A setting of an account, besides its access token. */
 export interface ChannelSetting {
   readonly label: string
   readonly optional?: boolean
-  /** The values that it may have; any text without. */
+  /** Allowed values. Without it, any text is allowed. */
   readonly choices?: ReadonlyArray<string>
 }
 
-/** An account of the channel, as it was set up. */
+/** A configured account of the channel. */
 export interface ChannelAccount<Settings, Secrets> {
-  /** The id that it was given, or that `prove` has told; empty before that. */
+  /** The id as entered, or as returned by `prove`; empty before that. */
   readonly id: string
   readonly token: string
   readonly settings: Settings
   readonly secrets: Secrets
 }
 
-/** A delivery as it came. */
+/** A delivery as received. */
 export interface ChannelDelivery {
-  /** Undefined for a header that is missing. */
+  /** Undefined for a missing header. */
   readonly header: (name: string) => string | undefined
   readonly body: Uint8Array
 }
 
 export interface ReceivedFile {
-  /** Fetched by the rules for outbound addresses. */
+  /** Fetched under the rules for outbound addresses. */
   readonly url: string
   readonly name?: string
   readonly mimeType?: string
 }
 
-/** What a customer wrote. */
+/** A message of a customer. */
 export interface ReceivedMessage {
-  /** Unique in the account: a message of the same id is a repeat. */
+  /** Unique in the account. A message with a known id is a repeat. */
   readonly id: string
-  /** Who wrote, up to 256 characters: replies go there, and all that they write is one conversation. */
+  /** The sender, up to 256 characters. Replies go there, and all messages of one sender form one conversation. */
   readonly from: string
   readonly name?: string
-  /** May be empty where there are files. */
+  /** May be empty if there are files. */
   readonly text: string
   readonly files?: ReadonlyArray<ReceivedFile>
-  /** Milliseconds since 1970; now by default. One of more than 15 minutes ago is not answered. */
+  /** Milliseconds since 1970; default: now. A message older than 15 minutes is not answered. */
   readonly timestamp?: number
 }
 
-/** How far a message of ours has come, by the id that `send` answered. */
+/** Delivery status of an outgoing message, by the id that `send` returned. */
 export interface ReceivedStatus {
   readonly id: string
   readonly delivery: "sent" | "delivered" | "read" | "failed"
@@ -61,7 +61,7 @@ export interface ChannelFetchRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Largest answer in bytes; 1 MiB by default. */
+  /** Maximum size of the answer in bytes; default: 1 MiB. */
   readonly maxBytes?: number
 }
 
@@ -73,39 +73,39 @@ export interface ChannelFetchResponse {
 }
 
 export interface ChannelCall {
-  /** Asks once, within the service's rules for addresses, time and size; every status is an answer. */
+  /** Sends one request under the service's rules for addresses, time and size. It resolves for every HTTP status. */
   readonly fetch: (url: string, request?: ChannelFetchRequest) => Promise<ChannelFetchResponse>
-  /** Aborted when the call has taken 20 seconds. */
+  /** Aborted after 20 seconds. */
   readonly signal: AbortSignal
 }
 
-/** The provider has surely not taken it. */
+/** The provider has certainly not accepted the message. */
 export interface ChannelRefusal {
-  /** Why, for the team; name no secret. */
+  /** The reason, shown to the team. It must not contain secrets. */
   readonly refused: string
-  /** True where another attempt may succeed; false by default. */
+  /** Whether another attempt may succeed; default: false. */
   readonly retryable?: boolean
-  /** Seconds that the provider asks to wait. */
+  /** Number of seconds that the provider asks to wait. */
   readonly retryAfter?: number
 }
 
 export interface SentMessage {
-  /** `from` of what is answered. */
+  /** `from` of the message that is answered. */
   readonly to: string
   /** Plain text, at most `maxTextLength` UTF-16 units. */
   readonly text: string
-  /** The same for the same message if it is sent once more, because an answer was lost. */
+  /** Stays the same if the message is sent again because an answer was lost. */
   readonly id: string
   readonly author: "agent" | "human" | "system"
 }
 
 export interface HostChannel {
   readonly title: string
-  /** What an account's id is called, where a person gives it; without, `prove` tells it. */
+  /** Label of the account's id, where a person enters it. Without it, `prove` returns the id. */
   readonly account?: string
   readonly settings?: Readonly<Record<string, ChannelSetting>>
   readonly secrets?: Readonly<Record<string, { readonly label: string }>>
-  /** 4,000 by default. */
+  /** Default: 4,000. */
   readonly maxTextLength?: number
   readonly verify: (delivery: ChannelDelivery, account: HostAccount) => boolean
   readonly receive: (body: unknown, account: HostAccount) => Received

@@ -18,7 +18,7 @@ export const RunEventType = Schema.Literal(
 )
 export type RunEventType = typeof RunEventType.Type
 
-/** Why a model provider brought no reply, in words that say nothing of a key or a request. */
+/** Why a model provider returned no reply. It contains nothing of a key or a request. */
 export const ProviderProblem = Schema.Literal(
   "key_refused",
   "quota_spent",
@@ -32,16 +32,16 @@ export const ProviderProblem = Schema.Literal(
 export type ProviderProblem = typeof ProviderProblem.Type
 
 /**
- * Why a run failed, as the payload of its `run.failed` tells operators. `code` is what the caller was told, or
- * `TAKEN_OVER` or {@link processStopped}; `provider` is there where the model's provider was the reason.
+ * Why a run failed, in the payload of `run.failed` for operators. `code` is the caller's error code, or `TAKEN_OVER` or
+ * {@link processStopped}. `provider` is set if the model's provider was the reason.
  */
 export const RunFailure = Schema.Struct({ code: Schema.String, provider: Schema.NullOr(ProviderProblem) })
 export type RunFailure = typeof RunFailure.Type
 
-/** `code` of the failure of a run whose process stopped, in the payload of its `run.failed`. */
+/** Failure code, in the payload of `run.failed`, of a run whose process stopped. */
 export const processStopped = "PROCESS_STOPPED"
 
-/** One event of a run; `payload` is for operators, credentials are redacted before it gets here. */
+/** One event of a run. `payload` is for operators; credentials are redacted before. */
 export const RunEvent = Schema.Struct({
   id: Schema.String,
   runId: RunId,
@@ -71,7 +71,7 @@ export const redactedForEndUser = ({ payload: _, ...event }: RunEvent): RunEvent
   label: neutral[event.type]
 })
 
-/** What the model was shown of a source, as it was at the time: also when the source has changed since or is gone. */
+/** A passage that the model was shown, as it was at that time, even if the source has changed or is gone. */
 export const RunPassage = Schema.Struct({
   /** The number by which the reply cites it. */
   index: Schema.Int,
@@ -93,14 +93,14 @@ export const RunTrace = Schema.Struct({
   status: RunStatus,
   conversationId: Schema.NullOr(ConversationId),
   messageId: Schema.NullOr(MessageId),
-  /** Of the agent: whose settings the turn used. Null for runs from before there were versions. */
+  /** The agent's version that the turn used. Null for runs from before versions existed. */
   agentVersion: Schema.NullOr(Schema.Int),
-  /** Null until the run has ended, and for runs from before costs were kept. */
+  /** Null until the run has ended, and for runs from before costs were stored. */
   cost: Schema.NullOr(Cost),
   startedAt: Schema.DateTimeUtc,
   completedAt: Schema.NullOr(Schema.DateTimeUtc),
   events: Schema.Array(RunEvent),
-  /** Passages that the model was shown, on every page; empty while the run is active. */
+  /** Passages that the model was shown, on every page. Empty while the run is active. */
   passages: Schema.Array(RunPassage),
   hasMore: Schema.Boolean,
   nextCursor: Schema.NullOr(Schema.String)

@@ -1,10 +1,10 @@
 /**
- * A model of the AI SDK as an object, by what the second and the third version of its specification have in common. Nothing of the SDK
- * is named here: whoever has such an object has the SDK.
+ * The common parts of a model object in the second and third version of the AI SDK's specification. Nothing is imported
+ * from the SDK, so it is not a dependency.
  */
 
 type Json = null | string | number | boolean | Array<Json> | { [name: string]: Json | undefined }
-/** What a provider has said of a part of its own, by its name. */
+/** Provider-specific data of a part, by provider name. */
 export type AiSdkProviderOptions = Record<string, { [name: string]: Json | undefined }>
 
 export type AiSdkUserPart =
@@ -26,7 +26,7 @@ export type AiSdkMessage =
   | { role: "assistant"; content: Array<AiSdkAssistantPart> }
   | { role: "tool"; content: Array<AiSdkToolPart> }
 
-/** What a model is asked. */
+/** Input of a model call. */
 export interface AiSdkCall {
   prompt: Array<AiSdkMessage>
   tools?: Array<{ type: "function"; name: string; description: string; inputSchema: Record<string, unknown> }>

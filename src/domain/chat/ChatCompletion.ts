@@ -1,10 +1,10 @@
-/** A chat turn in the shapes of OpenAI's chat completions, as far as an agent has something for them. */
+/** A chat turn in the shapes of OpenAI's chat completions, as far as an agent supports them. */
 import * as Schema from "effect/Schema"
 import { Citation } from "./ChatTurn.ts"
 import { ConversationId, RunId } from "../Ids.ts"
 import { JsonObject } from "../Text.ts"
 
-/** Clients send `null` for what they leave out. */
+/** Clients send `null` for omitted fields. */
 const optional = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(Schema.NullOr(schema), { exact: true })
 
@@ -16,25 +16,25 @@ const Message = Schema.Struct({
 })
 export type CompletionMessage = typeof Message.Type
 
-/** Body of `POST /v1/chat/completions`; every other parameter is tolerated and has no effect. */
+/** Body of `POST /v1/chat/completions`. Every other parameter is accepted and has no effect. */
 export const CompletionRequest = Schema.Struct({
   /** The agent's id. */
   model: Schema.String,
   messages: Schema.Array(Message).pipe(Schema.minItems(1)),
   stream: optional(Schema.Boolean),
   stream_options: optional(Schema.Struct({ include_usage: optional(Schema.Boolean) })),
-  /** `json_schema` holds the reply to the schema, as `responseSchema` of a turn; other types have no effect. */
+  /** `json_schema` makes the reply fit the schema, like `responseSchema` of a turn. Other types have no effect. */
   response_format: optional(
     Schema.Struct({
       type: Schema.String,
       json_schema: optional(Schema.Struct({ schema: optional(JsonObject) }))
     })
   ),
-  /** True stores the turn in a conversation of its own. */
+  /** If true, the turn is stored in a new conversation. */
   store: optional(Schema.Boolean),
   /** The end user of a stored turn, by the caller's own id. */
   user: optional(Schema.String),
-  /** `conversationId` continues a stored conversation, whose own history is then read. */
+  /** `conversationId` continues a stored conversation. Its stored history is used. */
   metadata: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 })
 export type CompletionRequest = typeof CompletionRequest.Type
@@ -49,7 +49,7 @@ export const CompletionUsage = Schema.Struct({
 })
 export type CompletionUsage = typeof CompletionUsage.Type
 
-/** What OpenAI's shape has no place for. */
+/** Fields that OpenAI's shape does not have. */
 const Beyond = Schema.Struct({
   runId: Schema.NullOr(RunId),
   conversationId: Schema.optionalWith(ConversationId, { exact: true }),

@@ -1,4 +1,4 @@
-/** The chat turn: its request, its result and the parts a stream is made of. */
+/** The chat turn: its request, its result and the parts of its stream. */
 import * as Schema from "effect/Schema"
 import { RunEvent } from "./AgentRun.ts"
 import { RetrieveFilter } from "../knowledge/Chunk.ts"
@@ -15,14 +15,14 @@ export type ExternalEndUserId = typeof ExternalEndUserId.Type
 
 const runtimeLimit = 64 * 1024
 
-/** What every turn's request may carry. */
+/** Fields that every turn's request may have. */
 export const TurnFields = Schema.Struct({
   message: trimmed(32_000),
   conversationId: optional(ConversationId),
   endUserId: optional(EndUserId),
   externalEndUserId: optional(ExternalEndUserId),
   persist: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true }),
-  /** Which sources the turn searches; those of the key's scope at most. */
+  /** Sources that the turn searches, within the key's scope. */
   filter: optional(RetrieveFilter),
   /** The reply is a JSON object that fits this schema. */
   responseSchema: optional(ResponseSchema),
@@ -46,7 +46,7 @@ export const boundedRuntimeData = ({ context, toolContext, toolCredentials }: Ru
   byteLength(context) + byteLength(toolContext) + byteLength(toolCredentials) <= runtimeLimit ||
   "context, toolContext and toolCredentials together may take at most 64 KiB"
 
-/** A turn whose reply is streamed. */
+/** Body of a streamed turn. */
 export const StreamTurnRequest = TurnFields.pipe(
   Schema.filter(oneIdentity),
   Schema.filter(boundedRuntimeData)
@@ -58,23 +58,23 @@ export const CompleteFields = {
   includeRealtimeToken: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
 }
 
-/** A turn whose reply is answered whole. */
+/** Body of a turn with a complete answer. */
 export const CompleteTurnRequest = Schema.Struct(CompleteFields).pipe(
   Schema.filter(oneIdentity),
   Schema.filter(boundedRuntimeData)
 )
 
-/** True when any of the three runtime fields was sent, an empty object included. */
+/** True when any of the three runtime fields is present, also as an empty object. */
 export const hasRuntimeData = ({ context, toolContext, toolCredentials }: ChatTurnRequest): boolean =>
   context !== undefined || toolContext !== undefined || toolCredentials !== undefined
 
-/** Whether a passage says what the reply says of it: all of it, some of it, or not. */
+/** Whether a passage supports the reply's statement about it: fully, partly, or not. */
 export const Supported = Schema.Literal("yes", "partly", "no")
 export type Supported = typeof Supported.Type
 
 /**
- * A passage that grounds the reply; the reply marks it `[index]`. What was checked of it is the statement that it supports
- * least: `reply.slice(start, end)` in UTF-16 units, `span` the words of `text` that say most of it.
+ * A passage that grounds the reply, which marks it `[index]`. `start` and `end` delimit, in UTF-16 units of the reply,
+ * the statement that the passage supports least; `span` contains the words of `text` that support most of it.
  */
 export const Citation = Schema.Struct({
   index: Schema.Int,
@@ -89,7 +89,7 @@ export const Citation = Schema.Struct({
   start: optional(Schema.Int),
   end: optional(Schema.Int),
   span: optional(Schema.String),
-  /** Left out where it was not or cannot be told. */
+  /** Omitted where it was not or cannot be checked. */
   supported: optional(Supported)
 })
 export type Citation = typeof Citation.Type
@@ -109,7 +109,7 @@ export const ChatTurnResult = Schema.Struct({
   endUserId: optional(EndUserId),
   citations: Schema.Array(Citation),
   media: Schema.Array(Media),
-  /** Only where the agent does not answer because a human does: the hosted stream stores the message all the same. */
+  /** Present only if the agent does not answer because a human does. The hosted stream stores the message anyway. */
   state: optional(ConversationState),
   realtimeToken: optional(Schema.String),
   realtimeUrl: optional(Schema.String)
@@ -121,15 +121,15 @@ export const CompleteTurnResult = Schema.Struct({
   ...ChatTurnResult.fields,
   /** Null when nothing of the turn is stored (`persist: false`). */
   runId: Schema.NullOr(RunId),
-  /** With a `responseSchema`: the value of `reply`, which is its JSON text. */
+  /** With a `responseSchema`: the parsed value of `reply`, which is its JSON text. */
   object: optional(JsonObject)
 })
 export type CompleteTurnResult = typeof CompleteTurnResult.Type
 
-/** What a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
+/** Parts that a running turn emits, in order. `http/Sse` turns each into one AI SDK chunk or none. */
 export type TurnPart =
   | { readonly _tag: "TextDelta"; readonly delta: string }
-  /** What the model thinks; no part of the reply. */
+  /** The model's reasoning, which is not part of the reply. */
   | { readonly _tag: "ReasoningDelta"; readonly delta: string }
   | { readonly _tag: "Citation"; readonly citation: Citation }
   | { readonly _tag: "ToolCall"; readonly id: string; readonly name: string; readonly input: unknown }

@@ -1,21 +1,21 @@
-/** Stored turns that are run again, with today's knowledge and without any way to act on the world. */
+/** Replays of stored turns with current knowledge. A replay has no side effects. */
 import * as Schema from "effect/Schema"
 import { RunId } from "../Ids.ts"
 import { Version } from "../Version.ts"
 import { Citation } from "./ChatTurn.ts"
 
-/** Runs of one request. */
+/** Maximum number of runs of one request. */
 const maxRuns = 20
 
 /** Body of `POST /api/agents/:id/replays`. */
 export const ReplayRequest = Schema.Struct({
   runIds: Schema.Array(RunId).pipe(Schema.minItems(1), Schema.maxItems(maxRuns)),
-  /** Of the agent; today's when left out. */
+  /** The agent's version; default: the current one. */
   version: Schema.optionalWith(Version, { exact: true })
 })
 export type ReplayRequest = typeof ReplayRequest.Type
 
-/** How a turn ended: with a reply, or without one for the reason `failure`. */
+/** How a turn ended: with a reply, or without one because of `failure`. */
 export const TurnOutcome = Schema.Struct({
   reply: Schema.NullOr(Schema.String),
   citations: Schema.Array(Citation),
@@ -26,8 +26,8 @@ export const TurnOutcome = Schema.Struct({
 export type TurnOutcome = typeof TurnOutcome.Type
 
 /**
- * What came of a replay. `same`: the same reply with the same citations. `diverged`: it asked for something that was not
- * recorded, which `reason` names, and was ended there.
+ * The result of a replay. `same`: the same reply with the same citations. `diverged`: it requested something that was
+ * not recorded, named in `reason`, and was ended there.
  */
 export const ReplayedRun = Schema.Struct({
   runId: RunId,

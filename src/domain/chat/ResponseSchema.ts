@@ -1,14 +1,14 @@
 /**
- * JSON Schemas that replies are held to. A caller writes them, so they are bounded in size and depth, and a keyword that would
- * not be checked is refused: a reply that was accepted fits all of its schema.
+ * JSON Schemas for replies. Callers write them, so size and depth are bounded. A keyword that would not be checked is
+ * refused, so that an accepted reply fits the whole schema.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { JsonObject, type JsonValue } from "../Text.ts"
 
-/** Characters of the schema as JSON, its references replaced by what they refer to. */
+/** Maximum length of the schema as JSON, with references resolved. */
 const maxSchemaLength = 32 * 1024
-/** Schemas within each other. */
+/** Maximum depth of nested schemas. */
 const maxSchemaDepth = 16
 
 const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
@@ -28,7 +28,7 @@ const types: ReadonlySet<JsonValue> = new Set([
   "string"
 ])
 
-/** What a keyword holds that has no schemas in it, and what is expected of it. */
+/** Allowed values of keywords that contain no schemas, and the text for an error. */
 const plain: Readonly<Record<string, readonly [holds: (value: JsonValue) => boolean, expected: string]>> = {
   type: [
     (value) => (isList(value) ? value.length > 0 && value.every((one) => types.has(one)) : types.has(value)),
@@ -52,7 +52,7 @@ const plain: Readonly<Record<string, readonly [holds: (value: JsonValue) => bool
   examples: [isList, "Expected a list"]
 }
 
-/** Nothing of these is left once references are replaced. */
+/** Keywords that are dropped when references are resolved. */
 const dropped: ReadonlySet<string> = new Set([
   "$schema",
   "$id",
@@ -62,7 +62,10 @@ const dropped: ReadonlySet<string> = new Set([
   "definitions"
 ])
 
-/** Keywords that would not be checked, which the answer may name; any other is the caller's own word. */
+/**
+ * Keywords that are refused because they would not be checked. An error may name them; any other name is the caller's
+ * input.
+ */
 const refusedKeywords: ReadonlySet<string> = new Set([
   "pattern",
   "patternProperties",
@@ -94,7 +97,7 @@ export interface SchemaProblem {
   readonly message: string
 }
 
-/** Where a schema stands: its place, the references that led to it, and how many schemas are around it. */
+/** Position of a schema: its path, the references that led to it, and its depth. */
 interface Place {
   readonly path: SchemaProblem["path"]
   readonly via: ReadonlyArray<string>
@@ -107,7 +110,7 @@ const within = (place: Place, name: string | number): Place => ({ ...place, path
 
 const wrong = ({ path }: Place, message: string): Read<never> => Either.left({ path, message })
 
-/** Reads one schema; what it may hold is used up by all of its parts together. */
+/** Reads one schema. Its length limit is shared by all of its parts. */
 class Reader {
   private readonly definitions: ReadonlyMap<string, JsonValue>
   private left = maxSchemaLength
@@ -135,7 +138,7 @@ class Reader {
       if (Either.isLeft(part)) return Either.left(part.left)
       parts.push(part.right)
     }
-    // What a reference stands for and what stands beside it may name the same keyword: both hold.
+    // A reference's target and the keywords beside it may contain the same keyword. Both apply.
     const names = parts.flatMap((part) => Object.keys(part))
     const isPlain = new Set(names).size === names.length
     return Either.right(isPlain ? Object.fromEntries(parts.flatMap(Object.entries)) : { allOf: parts })
@@ -201,13 +204,13 @@ class Reader {
   }
 }
 
-/** `schema` without references, or the first thing that is wrong with it. */
+/** `schema` without references, or its first error. */
 export const resolved = (schema: JsonObject): Read<JsonObject> =>
   schema["type"] === "object"
     ? new Reader(schema).read(schema, { path: [], via: [], depth: 0 })
     : Either.left({ path: ["type"], message: 'Expected "object": a reply is an object' })
 
-/** The JSON Schema that a reply has to fit; of type `object`, up to 32 KiB. */
+/** The JSON Schema that a reply has to fit, of type `object`, up to 32 KiB. */
 export const ResponseSchema = JsonObject.pipe(
   Schema.filter((schema) =>
     Either.match(resolved(schema), { onLeft: (problem) => problem, onRight: () => true })

@@ -2,12 +2,15 @@
 import type { RunEvent } from "./AgentRun.ts"
 import type { ChatTurnResult } from "./ChatTurn.ts"
 
-/** `index` is the number of the mark in the text: the source of `[2]` comes before the bracket that ends the first `[2]`. */
+/**
+ * `index` is the number of the mark in the text. The source of `[2]` comes before the bracket that ends the first
+ * `[2]`.
+ */
 interface SourceMetadata {
   readonly spoke: { readonly index: number }
 }
 
-/** An AI SDK UI-message part. `data-done` alone says that the turn is settled; after an `error` nothing follows. */
+/** An AI SDK UI-message part. Only `data-done` says that the turn is settled. Nothing follows an `error`. */
 export type StreamPart =
   | { readonly type: "start" }
   | { readonly type: "start-step" }
@@ -15,7 +18,7 @@ export type StreamPart =
   | { readonly type: "text-start"; readonly id: string }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
   | { readonly type: "text-end"; readonly id: string }
-  /** What the model thinks before it replies, where the agent streams it. Its text may still be open, and goes on afterwards. */
+  /** The model's reasoning, if the agent streams it. An open text part may continue after it. */
   | { readonly type: "reasoning-start"; readonly id: string }
   | { readonly type: "reasoning-delta"; readonly id: string; readonly delta: string }
   | { readonly type: "reasoning-end"; readonly id: string }
@@ -46,7 +49,7 @@ export type StreamPart =
       readonly toolCallId: string
       readonly output: unknown
       readonly dynamic: true
-      /** True for progress of a running call: `output` is `{ progress }`. */
+      /** True for progress of a running call; `output` is `{ progress }`. */
       readonly preliminary?: true
     }
   | {

@@ -1,6 +1,6 @@
 /**
- * Bodies of the chat routes: the fields of a turn, or what the AI SDK's transport posts of its chat. Of the messages it sends the
- * last one counts: the history that the agent reads is what is stored.
+ * Bodies of the chat routes: the fields of a turn, or the messages that the AI SDK's transport posts. Only the last
+ * message is used, because the agent reads the stored history.
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -9,11 +9,11 @@ import { boundedRuntimeData, CompleteFields, oneIdentity, TurnFields } from "./C
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Chosen by the client; the keys of an agent with one scope share it. */
+/** Chosen by the client. Keys of an agent with the same scope share it. */
 export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("ChatId"))
 export type ChatId = typeof ChatId.Type
 
-/** Which chat a turn is of; `again` answers its last message once more. */
+/** The chat of a turn; `again` answers its last message once more. */
 export interface ChatPlace {
   readonly id: ChatId
   readonly again: boolean
@@ -63,7 +63,7 @@ const UiMessages = Schema.Array(Schema.Unknown).pipe(
   })
 )
 
-/** UI messages as the text of the last one. */
+/** The text of the last UI message. */
 const LastMessage = Schema.transformOrFail(UiMessages, Schema.typeSchema(message), {
   strict: true,
   decode: (messages, _, ast) => {
@@ -125,7 +125,7 @@ export const CompleteTurnBody = Schema.Struct({ ...CompleteFields, ...chatFields
   Schema.filter(boundedRuntimeData)
 )
 
-/** The turn that a body asks for, and the chat that it is of. */
+/** The turn in a body, and its chat. */
 export const turnOf = <A extends typeof Wire.Type>({
   id,
   message,

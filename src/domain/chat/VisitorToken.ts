@@ -1,4 +1,4 @@
-/** Tokens by which a server tells which visitor is on a page, and what that visitor may read. */
+/** Tokens by which a server states who the visitor of a page is, and what that visitor may read. */
 import * as Schema from "effect/Schema"
 import { openScope, SourceScope } from "../knowledge/SourceScope.ts"
 import { ExternalEndUserId } from "./ChatTurn.ts"
@@ -7,7 +7,7 @@ const hour = 3_600
 
 /** Body of `POST /v1/visitor-tokens`. */
 export const VisitorTokenRequest = Schema.Struct({
-  /** Who the visitor is; the page can give no other name then. */
+  /** The visitor. With it, the page cannot give another name. */
   externalEndUserId: Schema.optionalWith(ExternalEndUserId, { exact: true }),
   sourceScope: Schema.optionalWith(SourceScope, { exact: true, default: () => openScope }).annotations({
     description: "What the visitor may read, of what the key may read; sources without labels by default."
@@ -24,6 +24,6 @@ export type VisitorTokenRequest = typeof VisitorTokenRequest.Type
 export const VisitorToken = Schema.Struct({
   visitorToken: Schema.String,
   expiresAt: Schema.DateTimeUtc,
-  /** What is left of what was asked for. */
+  /** The requested scope, reduced to what the key may read. */
   sourceScope: SourceScope
 })

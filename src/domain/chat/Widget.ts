@@ -9,25 +9,25 @@ import { Version } from "../Version.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** As a page sends it; what names no session is a 404. Knowing it proves to be the session's person. */
+/** The session id that a page sends. An unknown one is a 404. Knowledge of the id authenticates the visitor. */
 export const SessionId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("SessionId"))
 export type SessionId = typeof SessionId.Type
 
-/** Days without a request after which a session has ended. */
+/** Days without a request after which a session ends. */
 export const sessionDays = 90
 
 const turnFields = {
-  /** Names person and conversation: sent instead of the three identity fields. */
+  /** Identifies person and conversation, instead of the three identity fields. */
   sessionId: optional(SessionId),
-  /** Which agent; only where no agent key says so. */
+  /** Needed only where no agent key names the agent. */
   agentId: optional(AgentId),
-  /** The session's last message, which got no answer: it is answered now, and `message` is not stored. */
+  /** The session's last message, if it got no answer. It is answered now, and `message` is not stored. */
   retryOf: optional(MessageId),
-  /** The agent's version that is tried; only for team members. */
+  /** The agent's version to try; only for team members. */
   version: optional(Version),
-  /** Settings that this turn alone uses; only for team members who may change the agent. */
+  /** Settings for this turn only; only for team members who may change the agent. */
   draft: optional(TriedSettings),
-  /** A turn of a conversation of the team's: it and all that came after it are forgotten, and this one takes its place. */
+  /** A turn of a test conversation of the team. It and all later turns are deleted, and this one replaces them. */
   replaces: optional(RunId)
 }
 
@@ -69,10 +69,10 @@ export type HostedTurnRequest = ChatTurnRequest & {
   readonly replaces?: RunId
 }
 
-/** Helpful, or not. */
+/** Helpful (1), or not (-1). */
 export const Rating = Schema.Literal(1, -1)
 
-/** What every request of the widget may carry. */
+/** Fields that every request of the widget may have. */
 const caller = { agentId: optional(AgentId) }
 const ofSession = { ...caller, sessionId: SessionId }
 
@@ -83,13 +83,13 @@ export const InitRequest = Schema.Struct({
 })
 export const VoiceRequest = Schema.Struct({ ...caller, sessionId: optional(SessionId) })
 export const IdentifyRequest = Schema.Struct({ ...ofSession, externalEndUserId: ExternalEndUserId })
-/** `language` is the page's, such as `de`: the person is told in it. */
+/** `language` is the page's, such as `de`. Messages to the person use it. */
 export const HandoffRequest = Schema.Struct({
   ...ofSession,
   reason: optional(trimmed(1_000)),
   language: optional(trimmed(35))
 })
-/** The person writes. */
+/** The person is typing. */
 export const TypingRequest = Schema.Struct(ofSession)
 export const FeedbackRequest = Schema.Struct({
   ...ofSession,
@@ -101,14 +101,14 @@ export type FeedbackRequest = typeof FeedbackRequest.Type
 /** Query of the routes that read a session. */
 export const SessionQuery = Schema.Struct(ofSession)
 
-/** A session as its page sees it: the conversation is null until the first message. */
+/** A session as its page sees it. The conversation is null until the first message. */
 export interface Session {
   readonly sessionId: SessionId
   readonly endUserId: EndUserId
   readonly conversationId: ConversationId | null
 }
 
-/** How the socket of the session's conversation is opened; without a conversation there is no token yet. */
+/** How to open the socket of the session's conversation. Without a conversation there is no token yet. */
 const realtime = { realtimeToken: Schema.NullOr(Schema.String), realtimeUrl: Schema.String }
 
 export const SessionView = Schema.Struct({
@@ -119,17 +119,16 @@ export const SessionView = Schema.Struct({
   ...realtime
 })
 
-/** `voice` is null: this server has no voice provider, and the session goes on in text. */
+/** `voice` is null, because this server has no voice provider. The session continues in text. */
 export const VoiceView = Schema.Struct({ ...SessionView.fields, voice: Schema.Null })
 
 const WidgetConversation = Schema.Struct({ ...Conversation.fields, state: ConversationState })
 
 /**
- * How the conversation's last turn stands. `lost`: its server stopped, and nothing was done that answering again would do
- * twice.
+ * State of the conversation's last turn. `lost`: its server stopped, and answering again would repeat no side effect.
  */
 export const LastTurn = Schema.Struct({
-  /** Of the person's message. */
+  /** Id of the person's message. */
   messageId: MessageId,
   status: Schema.Literal("running", "complete", "failed", "lost")
 })
@@ -137,7 +136,7 @@ export type LastTurn = typeof LastTurn.Type
 
 export const ConversationView = Schema.Struct({
   conversation: Schema.NullOr(WidgetConversation),
-  /** Null before the first one. */
+  /** Null before the first turn. */
   turn: Schema.NullOr(LastTurn),
   ...realtime
 })
@@ -145,18 +144,18 @@ export const ConversationView = Schema.Struct({
 /** The author of a message that the visitor did not write. */
 export const Author = Schema.Literal("agent", "human", "system")
 
-/** What the service itself says, for the widget to say in the language of its page. */
+/** Messages of the service itself, which the widget shows in the language of its page. */
 const Notice = Schema.Literal("handoff")
 
-/** A message with what the widget shows beside it; the address in `media` needs the session as well. */
+/** A message with the data that the widget shows beside it. The address in `media` also needs the session. */
 export const WidgetMessage = Schema.Struct({
   ...Message.fields,
   author: Schema.NullOr(Author),
-  /** Null where `content` is all there is to say. */
+  /** Null if `content` is the whole message. */
   notice: Schema.NullOr(Notice),
   citations: Schema.Array(Citation),
   media: Schema.Array(Media),
-  /** The person's rating of it. */
+  /** The person's rating of the message. */
   rating: Schema.NullOr(Rating)
 })
 export type WidgetMessage = typeof WidgetMessage.Type

@@ -8,13 +8,13 @@ export const ConversationState = Schema.Literal("AI_ACTIVE", "HUMAN_REQUESTED", 
 export type ConversationState = typeof ConversationState.Type
 
 /**
- * Where a conversation came in: `api`, `widget`, `test`, or a messaging channel; `/v1/conversations` lists `api` alone. `test`:
- * the team tries the agent in the dashboard, and no one waits for an answer there.
+ * The origin of a conversation: `api`, `widget`, `test`, or a messaging channel. `/v1/conversations` lists only `api`.
+ * `test`: the team tries the agent in the dashboard, and nobody waits for an answer.
  */
 export const ConversationChannel = MessagingChannel
 export type ConversationChannel = typeof ConversationChannel.Type
 
-/** Those that are no messaging channels. */
+/** Channels that are not messaging channels. */
 export const ownChannels: ReadonlyArray<ConversationChannel> = ["api", "widget", "test"]
 
 export const MessageRole = Schema.Literal("user", "assistant")
@@ -31,7 +31,10 @@ export class Message extends Schema.Class<Message>("Message")({
 export const MessageAuthor = Schema.Literal("agent", "human", "system")
 export type MessageAuthor = typeof MessageAuthor.Type
 
-/** A message as the team sees it; `author` is null for the end user's own, and for replies from before it was kept. */
+/**
+ * A message as the team sees it. `author` is null for the end user's messages, and for replies from before it was
+ * stored.
+ */
 export const AuthoredMessage = Schema.Struct({ ...Message.fields, author: Schema.NullOr(MessageAuthor) })
 export type AuthoredMessage = typeof AuthoredMessage.Type
 
@@ -44,19 +47,19 @@ export class Conversation extends Schema.Class<Conversation>("Conversation")({
   updatedAt: Schema.DateTimeUtc
 }) {}
 
-/** Which conversations a caller may see: those of the tenant, or of one agent or channel of it. */
+/** The conversations that a caller may see: those of the tenant, or of one of its agents or channels. */
 export interface ConversationScope {
   readonly tenantId: TenantId
   readonly agentId?: AgentId | undefined
   readonly channel?: ConversationChannel | undefined
-  /** Only those that began under this scope; null or left out: all. */
+  /** Only conversations that began under this scope; null or omitted for all. */
   readonly sourceScope?: SourceScope | null
 }
 
-/** One page of them, newest first. */
+/** Selects one page of conversations, newest first. */
 export interface ConversationFilter {
   readonly limit: number
-  /** The id of the last row of the page before. */
+  /** The id of the last row of the previous page. */
   readonly after?: string | undefined
   readonly endUserId?: EndUserId | undefined
   readonly state?: ConversationState | undefined

@@ -13,25 +13,25 @@ const Role = MessageRole.annotations({
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const ImportedConversation = Schema.Struct({
-  /** The caller's own name for the conversation: the same one is imported once. */
+  /** The caller's own id of the conversation. The same id is imported once. */
   id: optional(trimmed(200)),
   agentId: optional(AgentId),
   externalEndUserId: optional(ExternalEndUserId),
-  /** That of the first message when it is left out. */
+  /** Default: that of the first message. */
   createdAt: optional(TimestampInput),
   messages: Schema.NonEmptyArray(Schema.Struct({ role: Role, content: Text, createdAt: TimestampInput }))
 })
 export type ImportedConversation = typeof ImportedConversation.Type
 
-/** Why a line was left out; the first line is 1. */
+/** Why a line was not imported; the first line is 1. */
 export const ImportProblem = Schema.Struct({ line: Schema.Int, message: Schema.String })
 export type ImportProblem = typeof ImportProblem.Type
 
 export const ImportReport = Schema.Struct({
-  /** Conversations that are new, and their messages. */
+  /** Number of new conversations, and of their messages. */
   imported: Schema.Int,
   messages: Schema.Int,
-  /** Lines whose conversation had been imported before. */
+  /** Number of lines whose conversation was imported before. */
   repeated: Schema.Int,
   problems: Schema.Array(ImportProblem)
 })

@@ -24,11 +24,11 @@ export const newSavedViewId = generator("viw", (text) => SavedViewId.make(text))
 export const newCannedReplyId = generator("cre", (text) => CannedReplyId.make(text))
 export const newEntryId = generator("ent", (text) => EntryId.make(text))
 
-/** Labels, saved views and canned replies of one tenant at most: of each so many. */
+/** Maximum number of labels, of saved views and of canned replies of one tenant. */
 export const maxInboxItems = 100
-/** Labels of one conversation at most. */
+/** Maximum number of labels of one conversation. */
 const maxLabels = 20
-/** Notes of one conversation at most. */
+/** Maximum number of notes of one conversation. */
 export const maxNotes = 500
 /** Unread conversations are counted up to this number. */
 export const maxUnread = 100
@@ -47,16 +47,16 @@ const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Which conversations a list shows; what is left out filters nothing. */
+/** Filter of a list of conversations. Omitted fields do not filter. */
 export const InboxFilter = Schema.Struct({
   agentId: optional(AgentId),
   state: optional(ConversationState),
   channel: optional(ConversationChannel),
   assignee: optional(AssigneeFilter),
   label: optional(LabelId),
-  /** Those with something that the caller has not read. */
+  /** Only conversations with something that the caller has not read. */
   unread: optional(Schema.Literal("true")),
-  /** Words of messages, notes and of what the customer is called: each as the beginning of one. */
+  /** Words in messages, notes or the customer's name. Each matches the beginning of a word. */
   q: optional(trimmed(200))
 })
 export type InboxFilter = typeof InboxFilter.Type
@@ -72,7 +72,7 @@ export const CannedReplyFields = Schema.Struct({
   shortcut: trimmed(40).pipe(
     Schema.pattern(/^[\p{L}\p{N}_-]+$/u, { message: () => "Expected letters, digits, - and _" })
   ),
-  /** `{{name}}` stands for what the customer is called. */
+  /** `{{name}}` is replaced by the customer's name. */
   content: trimmed(4_000)
 })
 export const CannedReply = Schema.Struct({ id: CannedReplyId, ...CannedReplyFields.fields }).annotations({
@@ -80,7 +80,7 @@ export const CannedReply = Schema.Struct({ id: CannedReplyId, ...CannedReplyFiel
 })
 export type CannedReply = typeof CannedReply.Type
 
-/** A member of the team; `email` is null for one who has left it. */
+/** A member of the team; `email` is null for a former member. */
 export const Teammate = Schema.Struct({ id: UserId, email: Schema.NullOr(Schema.String) })
 export type Teammate = typeof Teammate.Type
 
@@ -97,17 +97,17 @@ export const EntryKind = Schema.Literal(
 )
 export type EntryKind = typeof EntryKind.Type
 
-/** What stands in a thread beside its messages, for the team alone. */
+/** An entry of a thread beside its messages, which only the team sees. */
 export const Entry = Schema.Struct({
   id: EntryId,
   kind: EntryKind,
-  /** Of the message that it stands after; 0 before the first. */
+  /** Position of the message before it; 0 before the first. */
   position: Schema.Int,
   /** The member who did it; null for the customer, the agent and the service. */
   by: Schema.NullOr(Teammate),
   /** The member to whom the conversation was assigned. */
   subject: Schema.NullOr(Teammate),
-  /** The note, why a human was asked for, or the label's name. */
+  /** The note, the reason for asking for a human, or the label's name. */
   content: Schema.NullOr(Schema.String),
   createdAt: Schema.DateTimeUtc
 }).annotations({ identifier: "ConversationEntry" })
@@ -123,11 +123,11 @@ export const ReadFields = Schema.Struct({
   messageId: MessageId
 })
 
-/** What the inbox knows of a conversation for one member. */
+/** A conversation's state in the inbox for one member. */
 export const InboxStanding = Schema.Struct({
   /** The customer's last message. */
   question: Schema.NullOr(Schema.String),
-  /** True where the customer has written since the caller last read. */
+  /** True if the customer has written since the caller last read. */
   unread: Schema.Boolean,
   assignee: Schema.NullOr(Teammate),
   labelIds: Schema.Array(LabelId)
@@ -153,7 +153,7 @@ export const Person = Schema.Struct({
   ),
   createdAt: Schema.DateTimeUtc,
   conversationCount: Schema.Int,
-  /** The last ten besides the one that was asked about. */
+  /** The last ten, without the requested one. */
   others: Schema.Array(OtherConversation)
 }).annotations({ identifier: "InboxPerson" })
 export type Person = typeof Person.Type

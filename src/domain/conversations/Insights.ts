@@ -1,14 +1,14 @@
-/** Turns that went wrong, grouped by what was asked, and how all turns went. */
+/** Failed turns, grouped by their question, and measures of all turns. */
 import * as Schema from "effect/Schema"
 import { AgentId, ConversationId, RunId, SourceId } from "../Ids.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
-/** How a turn went wrong; one turn may be of several kinds. */
+/** How a turn went wrong. A turn may have several kinds. */
 export const WrongKind = Schema.Literal("failed", "thumbsDown", "handedOver", "unanswered", "stopped")
 export type WrongKind = typeof WrongKind.Type
 
-/** A turn that went wrong. `kind` is the first of its kinds in the order of {@link WrongKind}. */
+/** A turn that went wrong. `kind` is its first kind in the order of {@link WrongKind}. */
 export const WrongTurn = Schema.Struct({
   runId: RunId,
   agentId: AgentId,
@@ -20,14 +20,14 @@ export const WrongTurn = Schema.Struct({
 })
 export type WrongTurn = typeof WrongTurn.Type
 
-/** Turns that went wrong and ask the same. */
+/** Turns that went wrong with the same question. */
 export const InsightGroup = Schema.Struct({
   id: Schema.String,
-  /** The question that is most like all others of the group. */
+  /** The question that is most similar to all others of the group. */
   title: Schema.String,
-  /** Turns. */
+  /** Number of turns. */
   count: Count,
-  /** A turn counts in each of its kinds. */
+  /** A turn counts once for each of its kinds. */
   kinds: Schema.Struct({
     unanswered: Count,
     thumbsDown: Count,
@@ -36,12 +36,12 @@ export const InsightGroup = Schema.Struct({
     failed: Count
   }),
   people: Count,
-  /** Turns of the first and of the second half of the time that was asked for. */
+  /** Number of turns in the first and in the second half of the period. */
   trend: Schema.Struct({ earlier: Count, later: Count }),
   lastAt: Schema.DateTimeUtc,
   /** Sources that were searched without a result, the most frequent first. */
   sources: Schema.Array(Schema.Struct({ id: SourceId, name: Schema.String, times: Count })),
-  /** The newest. */
+  /** The newest turns. */
   examples: Schema.Array(WrongTurn)
 })
 export type InsightGroup = typeof InsightGroup.Type
@@ -50,17 +50,17 @@ export type InsightGroup = typeof InsightGroup.Type
 export const InsightPage = Schema.Struct({
   from: Schema.DateTimeUtc,
   to: Schema.DateTimeUtc,
-  /** Turns that were grouped: the newest ones that went wrong. */
+  /** Number of turns that were grouped: the newest that went wrong. */
   turns: Count,
-  /** True when more turns went wrong than a report takes. */
+  /** True when more turns went wrong than a report includes. */
   isCut: Schema.Boolean,
-  /** Questions whose vectors are still to be made: by now they are grouped by their words alone. */
+  /** Number of questions without a vector yet. They are grouped by their words alone. */
   withoutVector: Count,
   groups: Schema.Array(InsightGroup),
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** What measures are told apart by. */
+/** Dimension by which measures are grouped. */
 export const MeasuredBy = Schema.Literal("day", "agent", "channel", "version", "language")
 export type MeasuredBy = typeof MeasuredBy.Type
 
@@ -71,7 +71,7 @@ export const Measures = Schema.Struct({
   turns: Count,
   people: Count,
   answered: Count,
-  /** The agent found nothing, or its sources do not support what it said. */
+  /** Turns in which the agent found nothing, or its sources do not support the reply. */
   refused: Count,
   handedOver: Count,
   stopped: Count,
@@ -79,9 +79,12 @@ export const Measures = Schema.Struct({
   /** Turns whose question the same person asked again within a day. */
   repeated: Count,
   rated: Schema.Struct({ up: Count, down: Count }),
-  /** Share of turns that were answered, not handed over, not rated down and not asked again within a day; null without turns. */
+  /**
+   * Share of turns that were answered, not handed over, not rated down and not asked again within a day; null without
+   * turns.
+   */
   resolutionRate: Schema.NullOr(Share),
-  /** Thumbs-up of all ratings; null without one. */
+  /** Share of positive ratings; null without ratings. */
   satisfaction: Schema.NullOr(Share),
   /** Milliseconds to the first text of the reply. */
   timeToFirstText: Schema.NullOr(Times),
@@ -92,8 +95,8 @@ export const Measures = Schema.Struct({
 export type Measures = typeof Measures.Type
 
 /**
- * `key` is a day in UTC (YYYY-MM-DD), an agent's id, a channel, a version of the agent that was asked for, or a language (ISO 639-1,
- * `unknown` where words do not tell); `name` the agent's.
+ * `key` is a day in UTC (YYYY-MM-DD), an agent's id, a channel, a version of the requested agent, or a language (ISO
+ * 639-1, `unknown` where words do not tell). `name` is the agent's.
  */
 export const MeasuresRow = Schema.Struct({
   key: Schema.String,

@@ -10,7 +10,7 @@ const FeedMessage = Schema.Struct({
   citations: Schema.optionalWith(Schema.Array(Citation), { exact: true })
 })
 
-/** Who writes besides the agent. */
+/** Who is typing, besides the agent. */
 export const Writer = Schema.Literal("customer", "team")
 export type Writer = typeof Writer.Type
 
@@ -30,7 +30,7 @@ export const Frame = Schema.Union(
   Schema.Struct({
     type: Schema.Literal("typing"),
     conversationId: ConversationId,
-    /** Left out where the agent writes. */
+    /** Omitted if the agent writes. */
     by: Schema.optionalWith(Writer, { exact: true })
   })
 )

@@ -1,4 +1,4 @@
-/** Events that are reported to addresses of the customer's, by the conventions of Standard Webhooks. */
+/** Events that are reported to addresses of the customer, by the conventions of Standard Webhooks. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -14,7 +14,7 @@ export const WebhookId = Text.pipe(Schema.minLength(1), Schema.brand("WebhookId"
 export type WebhookId = typeof WebhookId.Type
 export const newWebhookId = Effect.map(Clock.currentTimeMillis, (now) => WebhookId.make(typeId("whk", now)))
 
-/** What an endpoint may ask for. */
+/** Events that an endpoint may subscribe to. */
 export const EventType = Schema.Literal(
   "conversation.started",
   "turn.settled",
@@ -32,7 +32,7 @@ export const EventType = Schema.Literal(
 )
 export type EventType = typeof EventType.Type
 
-/** What an example of each type has for ids: they name nothing. */
+/** Example ids of each event type. They do not exist. */
 export const exampleIds: Readonly<Record<EventType, Readonly<Record<string, unknown>>>> = {
   "conversation.started": { conversationId: "cnv_example", endUserId: "eus_example", channel: "api" },
   "turn.settled": {
@@ -61,7 +61,7 @@ export const exampleIds: Readonly<Record<EventType, Readonly<Record<string, unkn
   "gap.found": { gapId: "grp_example", count: 5, people: 3, runIds: ["run_example"] }
 }
 
-/** Sent on demand, whatever the endpoint asks for. */
+/** Sent on request, whatever the endpoint subscribes to. */
 export const testEvent = "webhook.test"
 
 const EventTypes = Schema.Array(EventType).pipe(
@@ -74,7 +74,7 @@ const EventTypes = Schema.Array(EventType).pipe(
   })
 )
 
-/** `thin`: ids alone. `full`: what was said as well, as it is when the event is sent. */
+/** `thin`: ids only. `full`: also the content, as it is when the event is sent. */
 export const Payload = Schema.Literal("thin", "full")
 export type Payload = typeof Payload.Type
 
@@ -90,7 +90,7 @@ const Address = Text.pipe(
 /** `manual`: by a team member. `gone`: it answered 410. `failing`: it has failed for three days. */
 const DisabledReason = Schema.Literal("manual", "gone", "failing")
 
-/** An endpoint as it is shown: its secret never is. */
+/** An endpoint without its secret. */
 export const Webhook = Schema.Struct({
   id: WebhookId,
   url: Schema.String,
@@ -99,7 +99,7 @@ export const Webhook = Schema.Struct({
   status: Schema.Literal("active", "disabled"),
   /** Null while it is active. */
   disabledReason: Schema.NullOr(DisabledReason),
-  /** Since when no call was taken; null when the last one was. */
+  /** When calls began to fail; null if the last one succeeded. */
   failingSince: Schema.NullOr(Schema.DateTimeUtc),
   version: Version,
   createdAt: Schema.DateTimeUtc,
@@ -114,14 +114,14 @@ export const CreateWebhook = Schema.Struct({
 })
 export type CreateWebhook = typeof CreateWebhook.Type
 
-/** What a developer listens to: every type, unless some are named. */
+/** The events that a developer listens to: all types, unless some are named. */
 export const StartListener = Schema.Struct({
   events: Schema.optionalWith(EventTypes, { exact: true, default: () => EventType.literals }),
   payload: Schema.optionalWith(Payload, { exact: true, default: () => "thin" as const })
 })
 export type StartListener = typeof StartListener.Type
 
-/** An event as a webhook gets it: its signed headers and its body. */
+/** An event as a webhook receives it: its signed headers and its body. */
 export const HeardEvent = Schema.Struct({
   id: Schema.String,
   type: Schema.String,
@@ -130,7 +130,7 @@ export const HeardEvent = Schema.Struct({
 })
 export type HeardEvent = typeof HeardEvent.Type
 
-/** What is left out stays. */
+/** Omitted fields stay. */
 export const PatchWebhook = Schema.Struct({
   url: optional(Address),
   events: optional(EventTypes),
@@ -139,7 +139,7 @@ export const PatchWebhook = Schema.Struct({
 })
 export type PatchWebhook = typeof PatchWebhook.Type
 
-/** `from` belongs to the range, `to` does not; without `to` it goes up to now. */
+/** `from` is inclusive, `to` exclusive. Default of `to`: now. */
 export const ReplayRange = Schema.Struct({ from: TimestampInput, to: optional(TimestampInput) })
 export type ReplayRange = typeof ReplayRange.Type
 
@@ -151,7 +151,8 @@ export const Replayed = Schema.Struct({
 })
 
 /**
- * How an event fared at an endpoint. `cancelled`: the endpoint was disabled first. `failed`: it was tried for three days.
+ * State of an event at an endpoint. `cancelled`: the endpoint was disabled first. `failed`: attempts ended after three
+ * days.
  */
 export const DeliveryStatus = Schema.Literal("pending", "delivered", "failed", "cancelled")
 
@@ -160,11 +161,11 @@ export const WebhookDelivery = Schema.Struct({
   type: Schema.String,
   status: DeliveryStatus,
   attempts: Schema.Int,
-  /** Of the last answer; null when there was none. */
+  /** Status of the last answer; null if there was none. */
   answerStatus: Schema.NullOr(Schema.Int),
   /** The beginning of the last answer's body. */
   answerText: Schema.NullOr(Schema.String),
-  /** Why the last attempt had no answer. */
+  /** Why the last attempt got no answer. */
   error: Schema.NullOr(Schema.String),
   createdAt: Schema.DateTimeUtc,
   attemptedAt: Schema.NullOr(Schema.DateTimeUtc),

@@ -9,9 +9,9 @@ import { trimmed } from "../Text.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /**
- * Which sources to search: those that meet every condition. An id that is none of the agent's sources meets nothing, and
- * so does an empty list; `metadata` is met by a source whose metadata has all these keys with these values, `labels` by one
- * that has at least one of them, or none at all.
+ * Sources to search: those that meet every condition. Unknown ids and an empty list match nothing. `metadata` matches a
+ * source whose metadata has all these keys with these values. `labels` matches a source with at least one of them or
+ * without labels.
  */
 export const RetrieveFilter = Schema.Struct({
   sourceIds: optional(Schema.Array(SourceId).pipe(Schema.maxItems(100))),
@@ -36,7 +36,7 @@ export const RetrieveRequest = Schema.Struct({
 })
 export type RetrieveRequest = typeof RetrieveRequest.Type
 
-/** A piece of a document, with how well it answers the query: 0 to 1. */
+/** A piece of a document with its score, 0 to 1. */
 export const Chunk = Schema.Struct({
   id: ChunkId,
   documentId: DocumentId,

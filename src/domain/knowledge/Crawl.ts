@@ -1,4 +1,4 @@
-/** The crawl report: what became of each address that a source's job met, and the trial run of a crawl. */
+/** The crawl report: the result for each address that a source's job visited. Also the dry run of a crawl. */
 import * as Schema from "effect/Schema"
 import { IngestionJobId } from "../Ids.ts"
 import { HttpUrl, IngestionJobStatus, IngestionJobType, SitemapConfig, UrlConfig } from "./Source.ts"
@@ -10,21 +10,21 @@ export type CrawlOutcome = typeof CrawlOutcome.Type
 /** One line of the report. */
 export const CrawlEntry = Schema.Struct({
   url: Schema.String,
-  /** Links from the first page to this one; 0 for what the config names and what a sitemap lists. */
+  /** Number of links from the first page to this one; 0 for addresses of the config and of a sitemap. */
   depth: Schema.Int,
-  /** The page or sitemap that led here. */
+  /** The page or sitemap that links to it. */
   parent: Schema.NullOr(Schema.String),
   outcome: CrawlOutcome,
-  /** A stable code, null where the outcome says it all. */
+  /** A stable code; null if the outcome is enough. */
   reason: Schema.NullOr(Schema.String),
   message: Schema.NullOr(Schema.String),
   httpStatus: Schema.NullOr(Schema.Int),
-  /** The document that it became or repeats, or where it redirects to. */
+  /** The document that it became or repeats, or the target of its redirect. */
   target: Schema.NullOr(Schema.String)
 })
 export type CrawlEntry = typeof CrawlEntry.Type
 
-/** The job that a report tells of, with the error of each attempt that failed. */
+/** The job of a report, with the error of each failed attempt. */
 export const ReportedJob = Schema.Struct({
   id: IngestionJobId,
   type: IngestionJobType,
@@ -41,7 +41,7 @@ const urls = Schema.optionalWith(
   { exact: true }
 )
 
-/** Body of a dry run: with `urls` they alone are judged, and nothing is fetched. */
+/** Body of a dry run. With `urls`, only those are judged, and nothing is fetched. */
 export const DryRunRequest = Schema.Union(
   Schema.Struct({ type: Schema.Literal("URL"), config: UrlConfig, urls }),
   Schema.Struct({ type: Schema.Literal("SITEMAP"), config: SitemapConfig, urls })
@@ -56,16 +56,16 @@ export const DryRunLine = Schema.Struct({
   message: Schema.NullOr(Schema.String),
   /** The pattern that decided. */
   pattern: Schema.NullOr(Schema.String),
-  /** Null where it was not found by following links. */
+  /** Null if it was not found by following links. */
   depth: Schema.NullOr(Schema.Int),
   parent: Schema.NullOr(Schema.String),
-  /** The verdict of robots.txt; null where it was not consulted. */
+  /** The result of robots.txt; null if it was not consulted. */
   robots: Schema.NullOr(Schema.Literal("allowed", "disallowed")),
   httpStatus: Schema.NullOr(Schema.Int)
 })
 export type DryRunLine = typeof DryRunLine.Type
 
-/** `complete` is false when pages or time ran out before everything was seen; `error` says why nothing could be read. */
+/** `complete` is false when the limit of pages or time was reached first; `error` says why nothing could be read. */
 export const DryRun = Schema.Struct({
   urls: Schema.Array(DryRunLine),
   complete: Schema.Boolean,
@@ -73,5 +73,5 @@ export const DryRun = Schema.Struct({
 })
 export type DryRun = typeof DryRun.Type
 
-/** True for an address that could be a source's. */
+/** True for an address that a source could have. */
 export const isHttpUrl = Schema.is(Schema.typeSchema(HttpUrl))

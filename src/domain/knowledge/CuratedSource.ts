@@ -1,11 +1,11 @@
-/** Sources whose content stands in their config: a text, and questions with their answers. */
+/** Sources whose content is in their config: a text, or questions with their answers. */
 import * as Schema from "effect/Schema"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { Text, trimmed } from "../Text.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Characters of all that one source says: with its JSON it fits the body of a request. */
+/** Maximum number of characters of one source. With its JSON it fits the body of a request. */
 const maxLength = 200_000
 const maxPairs = 500
 const maxQuestionLength = 500
@@ -18,7 +18,7 @@ export const TextConfig = Schema.Struct({
     Schema.maxLength(maxLength, { message: () => `Expected at most ${maxLength} characters` }),
     Schema.filter((text) => text.trim() !== "", { message: () => "Expected a text that is not empty" })
   ),
-  /** `markdown` when left out: plain text has no headings, lists and tables. */
+  /** Default: `markdown`. Plain text has no headings, lists and tables. */
   format: optional(Schema.Literal("markdown", "text")),
   metadata
 })

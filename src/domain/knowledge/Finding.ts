@@ -1,22 +1,27 @@
-/** Passages that contradict or repeat each other, or are old and do not help; and what each source is worth. */
+/**
+ * Findings: passages that contradict or repeat each other, or are stale and not helpful. Also the value of each source.
+ */
 import * as Schema from "effect/Schema"
 import { AgentId, DocumentId, SourceId } from "../Ids.ts"
 import { Text } from "../Text.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
-/** Of what was found within an agent: the same passages have the same. */
+/** Derived from the passages: the same passages within an agent have the same id. */
 export const FindingId = Text.pipe(Schema.minLength(1))
 export type FindingId = typeof FindingId.Type
 
 export const FindingKind = Schema.Literal("contradiction", "duplicate", "stale")
 export type FindingKind = typeof FindingKind.Type
 
-/** Why: what each of two statements says, the share that two passages have in common, or for how long a page did not change. */
+/**
+ * The reason: the differences of two statements, the share of text that two passages have in common, or how long a page
+ * did not change.
+ */
 export const FindingReason = Schema.Union(
   Schema.Struct({
     kind: Schema.Literal("number", "date", "negation"),
-    /** What the first and the second statement say that the other does not. */
+    /** The words of each statement that the other does not have. */
     one: Schema.Array(Schema.String),
     other: Schema.Array(Schema.String)
   }),
@@ -24,7 +29,7 @@ export const FindingReason = Schema.Union(
   Schema.Struct({
     kind: Schema.Literal("unchanged"),
     days: Count,
-    /** Ratings of the replies that cite it, of the last 90 days. */
+    /** Ratings, in the last 90 days, of replies that cite it. */
     thumbsUp: Count,
     thumbsDown: Count
   })
@@ -40,7 +45,7 @@ const FoundPassage = Schema.Struct({
   url: Schema.String,
   /** Its first characters. */
   text: Schema.String,
-  /** The statement that contradicts; null for other kinds. */
+  /** The contradicting statement; null for other kinds. */
   said: Schema.NullOr(Schema.String)
 })
 
@@ -49,7 +54,7 @@ export const Finding = Schema.Struct({
   agentId: AgentId,
   kind: FindingKind,
   reasons: Schema.Array(FindingReason),
-  /** Two; one where it is stale. */
+  /** Two passages; one if it is stale. */
   passages: Schema.Array(FoundPassage),
   foundAt: Schema.DateTimeUtc,
   dismissedAt: Schema.NullOr(Schema.DateTimeUtc)
@@ -60,26 +65,26 @@ export const FindingCounts = Schema.Struct({ contradiction: Count, duplicate: Co
 
 export const FindingPage = Schema.Struct({
   findings: Schema.Array(Finding),
-  /** Of each kind, whichever is asked for. */
+  /** Counts of each kind, regardless of the filter. */
   counts: FindingCounts,
-  /** False while passages are still to be compared. */
+  /** False while some passages have not been compared yet. */
   isComplete: Schema.Boolean,
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** What one source did in a month, and what it takes. */
+/** The value and the cost of one source in a month. */
 export const SourceValue = Schema.Struct({
   sourceId: SourceId,
   name: Schema.String,
-  /** Turns that were shown something of it, and those whose replies cite it. */
+  /** Turns that were shown a passage of it, and those whose replies cite it. */
   shown: Count,
   cited: Count,
-  /** Of those that cite it: rated up, and rated down. */
+  /** Ratings of the turns that cite it: positive and negative. */
   helpful: Count,
   notHelpful: Count,
-  /** About so many tokens of it were read by the model. */
+  /** Approximate number of its tokens that the model read. */
   tokens: Count,
-  /** Of today. */
+  /** Current number. */
   documents: Count,
   chunks: Count,
   storedBytes: Count

@@ -1,15 +1,15 @@
-/** A reader that the host of the library brings along and that runs in this process. */
-/** A text that people read: in English, or in English and German. */
+/** A reader that the library's host provides and that runs in this process. */
+/** A text for people: in English, or in English and German. */
 export type ReaderWords = string | { readonly en: string; readonly de?: string }
 
-/** One setting of a reader, as the dashboard asks for it and as `POST /v1/sources` takes it. */
+/** One setting of a reader, as the dashboard shows it and as `POST /v1/sources` accepts it. */
 export interface ReaderSetting {
   readonly label: ReaderWords
   readonly hint?: ReaderWords
-  /** `text` by default. A `secret` is sealed and never shown again; a `list` is an array of texts. */
+  /** Default: `text`. A `secret` is sealed and never returned; a `list` is an array of texts. */
   readonly kind?: "text" | "secret" | "number" | "switch" | "list"
   readonly optional?: boolean
-  /** True for the address that secrets are sent to: with another one, they have to be given again. */
+  /** True for the address that secrets are sent to. If it changes, they must be given again. */
   readonly address?: boolean
 }
 
@@ -17,7 +17,7 @@ export interface ReaderRequest {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Largest answer in bytes; 20 MiB by default. */
+  /** Maximum size of the answer in bytes; default: 20 MiB. */
   readonly maxBytes?: number
 }
 
@@ -30,18 +30,18 @@ export interface ReaderResponse {
   readonly bytes: () => Uint8Array
 }
 
-/** What a step goes by. */
+/** Context of a step. */
 export interface ReaderContext<Settings> {
   readonly settings: Settings
-  /** JSON that the last finished pass left; null for the first one and when everything is to be read anew. */
+  /** JSON from the last finished pass. Null for the first pass, and when everything is to be read again. */
   readonly cursor: unknown
   /** The `next` of the step before; null at the first step of a pass. */
   readonly position: unknown
-  /** The revision of a document that answers now. */
+  /** The revision of the live document. */
   readonly known: (uri: string) => string | undefined
   /**
-   * Asks within the service's rules for addresses, time and size. Waits and asks again on 429 and 5xx; rejects on 401 and 403,
-   * which ends the sync with that reason. 2xx, 304, 404 and 410 are answers.
+   * Sends a request under the service's rules for addresses, time and size. It waits and retries on 429 and 5xx. It
+   * rejects on 401 and 403, which ends the sync with that reason. It resolves for 2xx, 304, 404 and 410.
    */
   readonly fetch: (url: string, request?: ReaderRequest) => Promise<ReaderResponse>
   /** Aborted when the sync is stopped. */
@@ -49,29 +49,29 @@ export interface ReaderContext<Settings> {
 }
 
 export interface ReaderDocument {
-  /** Names the document within its source; its address where it has one. */
+  /** Identifies the document within its source; its address if it has one. */
   readonly uri: string
   readonly title: string
   readonly content: string
-  /** `markdown` by default. */
+  /** Default: `markdown`. */
   readonly format?: "markdown" | "text"
-  /** Changes whenever the document does. */
+  /** Must change whenever the document does. */
   readonly revision?: string
-  /** Labels that may read it: it is added only to a source all of whose labels are among these. */
+  /** Labels that may read it. It is added only to a source all of whose labels are among these. */
   readonly labels?: ReadonlyArray<string>
 }
 
-/** What a step has read. It is stored with `next` before the next step begins. */
+/** Result of a step. It is stored with `next` before the next step begins. */
 export interface ReaderStep {
   readonly documents: ReadonlyArray<ReaderDocument>
-  /** Documents that are there as `known` has them. */
+  /** Documents that exist and have the revision of `known`. */
   readonly unchanged?: ReadonlyArray<string>
   readonly removed?: ReadonlyArray<string>
-  /** JSON that says where the next step begins; without it the pass is at its end. */
+  /** JSON position of the next step. Without it the pass is complete. */
   readonly next?: unknown
-  /** At the end of a pass: JSON for the next one. */
+  /** At the end of a pass: JSON for the next pass. */
   readonly cursor?: unknown
-  /** At the end of a pass: false where documents that it did not name stay. */
+  /** At the end of a pass: false if documents that it did not name stay. */
   readonly complete?: boolean
 }
 

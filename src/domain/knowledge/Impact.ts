@@ -1,4 +1,4 @@
-/** Answers that rested on passages which have changed or gone since they were given. */
+/** Answers based on passages that have changed or were deleted since. */
 import * as Schema from "effect/Schema"
 import { RunId, SourceId } from "../Ids.ts"
 import { TimestampInput } from "../TimestampInput.ts"
@@ -7,7 +7,7 @@ import { Version } from "../Version.ts"
 const Count = Schema.Int.pipe(Schema.nonNegative())
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Answers that one call replays, where it does not say how many, and at most. */
+/** Number of answers that one call replays: default and maximum. */
 export const defaultReplayed = 50
 const maxReplayed = 200
 
@@ -20,22 +20,22 @@ export const ImpactPassage = Schema.Struct({
   url: Schema.String,
   /** Its first characters. */
   text: Schema.String,
-  /** `gone`: the document or its source is no longer there. */
+  /** `gone`: the document or its source no longer exists. */
   state: Schema.Literal("changed", "gone")
 })
 export type ImpactPassage = typeof ImpactPassage.Type
 
-/** What was answered to one question, however often. */
+/** A question with its answer, however often it was given. */
 export const ImpactAnswer = Schema.Struct({
   id: Schema.String,
-  /** As it was asked last. */
+  /** The latest wording. */
   question: Schema.String,
-  /** As it was given last: its first characters. */
+  /** The first characters of the latest reply. */
   reply: Schema.String,
-  /** How often it was given while it rested on such a passage. */
+  /** How often it was given while based on such a passage. */
   times: Count,
   lastAt: Schema.DateTimeUtc,
-  /** The newest. */
+  /** The newest runs. */
   runIds: Schema.Array(RunId),
   passages: Schema.Array(ImpactPassage)
 })
@@ -45,9 +45,9 @@ export type ImpactAnswer = typeof ImpactAnswer.Type
 export const ImpactPage = Schema.Struct({
   from: Schema.DateTimeUtc,
   to: Schema.DateTimeUtc,
-  /** Turns that were looked at: the newest ones that cite something. */
+  /** Number of turns examined: the newest that cite something. */
   turns: Count,
-  /** True when there are more than a report takes. */
+  /** True if there are more than a report includes. */
   isCut: Schema.Boolean,
   answers: Schema.Array(ImpactAnswer),
   nextCursor: Schema.NullOr(Schema.String)
@@ -58,9 +58,9 @@ export const ReplayImpact = Schema.Struct({
   from: optional(TimestampInput),
   to: optional(TimestampInput),
   sourceId: optional(SourceId),
-  /** Those that were given most often; one turn of each. */
+  /** Number of answers to replay, the most frequent first, with one turn of each. */
   answers: optional(Schema.Int.pipe(Schema.between(1, maxReplayed))),
-  /** Whose settings answer: the published version's where it is left out. */
+  /** The version whose settings answer; default: the published one. */
   version: optional(Version)
 })
 export type ReplayImpact = typeof ReplayImpact.Type

@@ -1,4 +1,4 @@
-/** Background jobs, as far as they may be told about. */
+/** Public view of background jobs. */
 import * as Schema from "effect/Schema"
 import { QueueJobId } from "../Ids.ts"
 
@@ -13,22 +13,22 @@ export const QueueName = Schema.Literal(
 )
 export type QueueName = typeof QueueName.Type
 
-/** `waiting` jobs are due, `delayed` ones are not yet. */
+/** `waiting` jobs are due; `delayed` jobs are due later. */
 export const JobState = Schema.Literal("waiting", "active", "delayed", "completed", "failed")
 export type JobState = typeof JobState.Type
 
-/** What may be told about a job: never its payload. */
+/** The public fields of a job, without its payload. */
 export const JobSummary = Schema.Struct({
   id: QueueJobId,
   state: JobState,
   attempts: Schema.Int,
-  /** Null when no attempt has failed. */
+  /** Null if no attempt has failed. */
   lastError: Schema.NullOr(Schema.String),
   createdAt: Schema.DateTimeUtc
 })
 export type JobSummary = typeof JobSummary.Type
 
-/** How many jobs of a queue are in each state. */
+/** Number of jobs of a queue in each state. */
 export const QueueCounts = Schema.Struct({
   name: QueueName,
   waiting: Schema.Int,

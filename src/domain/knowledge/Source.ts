@@ -22,7 +22,10 @@ const isHttpUrl = (text: string) => {
   return url !== null && ["http:", "https:"].includes(url.protocol) && url.hostname !== ""
 }
 
-/** An absolute http or https URL of at most 2,048 characters. Which addresses may be reached is decided when fetching. */
+/**
+ * An absolute http or https URL of at most 2,048 characters. Whether the address may be reached is decided when
+ * fetching.
+ */
 export const HttpUrl = Text.pipe(
   Schema.compose(Schema.Trim),
   Schema.maxLength(2_048),
@@ -42,7 +45,7 @@ const FileName = trimmed(255)
 
 const metadata = optional(SourceMetadata)
 
-/** How often a source is read again by itself; `off` by default. */
+/** How often a source is read again automatically; default: `off`. */
 export const Refresh = Schema.Literal("off", "daily", "weekly")
 export type Refresh = typeof Refresh.Type
 const refresh = optional(Refresh)
@@ -68,9 +71,11 @@ export const SitemapConfig = Schema.Struct({
   })
 )
 export const FileConfig = Schema.Struct({ fileUrl: HttpUrl, fileName: optional(FileName), refresh, metadata })
-/** An uploaded FILE or IMAGE: made by the upload routes, never accepted from a caller. */
+/** An uploaded FILE or IMAGE. Only the upload routes create it. */
 export const UploadedFileConfig = Schema.Struct({ artifact: ArtifactRef, fileName: FileName, metadata })
-/** A ZIP of documents: made by the bulk-upload route; a caller of the public route can only send an empty config. */
+/**
+ * A ZIP of documents. Only the bulk-upload route creates it; callers of the public route can send only an empty config.
+ */
 export const BulkUploadConfig = Schema.Struct({
   artifact: optional(ArtifactRef),
   fileName: optional(FileName),
@@ -78,8 +83,8 @@ export const BulkUploadConfig = Schema.Struct({
 })
 
 /**
- * What a registered reader reads. `settings` are checked by the reader's own schema; they stand apart from what every source
- * can have, so that no reader's setting can clash with it. Secret settings are never part of what is stored here.
+ * Config of a registered reader. The reader's own schema checks `settings`. They are nested, so that they cannot clash
+ * with the common fields of sources. Secret settings are never stored here.
  */
 export const ConnectorConfig = Schema.Struct({
   reader: ReaderName,
@@ -93,8 +98,8 @@ export const SourceName = trimmed(200)
 const common = { name: SourceName, labels: optional(SourceLabels), autoSync: optional(Schema.Boolean) }
 
 /**
- * A source type: what a caller may configure, what is stored, whether a schedule can have it read again, and which field of the
- * config is its content, if one is.
+ * A source type: what a caller may configure, what is stored, whether it can be refreshed on a schedule, and which
+ * field of the config is its content, if any.
  */
 const define = <
   const Type extends string,
@@ -128,8 +133,8 @@ const fileSchemas = {
 }
 
 /**
- * Every source type: the schemas below derive from this list. What differs by type elsewhere is a record by `SourceType`,
- * which does not compile while one is missing.
+ * Every source type. The schemas below derive from this list. Behaviour that differs by type elsewhere is a record by
+ * `SourceType`, which does not compile while one is missing.
  */
 const definitions = [
   define("URL", { given: UrlConfig, stored: UrlConfig, refreshable: true }),
@@ -145,21 +150,21 @@ const definitions = [
 export const SourceType = Schema.Literal(...definitions.map(({ type }) => type))
 export type SourceType = typeof SourceType.Type
 
-/** The types of sources that a schedule can have read again. */
+/** Source types that can be refreshed on a schedule. */
 export const refreshableTypes: ReadonlyArray<SourceType> = definitions.flatMap(({ refreshable, type }) =>
   refreshable ? [type] : []
 )
 
-/** The fields of configs that are content: lists of sources leave them out. */
+/** Config fields that hold content. Lists of sources omit them. */
 export const contentFields: ReadonlyArray<string> = definitions.flatMap(({ content }) =>
   content === null ? [] : [content]
 )
 
-/** True for a type whose config says all there is to read: a change of it is read at once. */
+/** True for a type whose content is in its config. A change of it is read at once. */
 export const hasContent = (type: SourceType): boolean =>
   definitions.some((definition) => definition.type === type && definition.content !== null)
 
-/** A source's config as it is stored: one shape for each type. */
+/** A source's config as stored: one shape for each type. */
 export const StoredSourceConfig = Schema.Union(...definitions.map(({ stored }) => stored))
 export type StoredSourceConfig = typeof StoredSourceConfig.Type
 
@@ -170,18 +175,18 @@ export type CreateSource = typeof CreateSource.Type
 const isWritable = (type: string) => type !== "BULK_UPLOAD" && type !== "CONNECTOR"
 
 /**
- * A source as a file of agents says it, under its name. What was uploaded stands in no file, nor does what is read with secrets
- * that a file could not hold.
+ * A source in a configuration file, under its name. Uploads, and sources whose secrets a file could not hold, cannot be
+ * in a file.
  */
 export const ConfiguredSource = Schema.Union(
   ...definitions.filter(({ type }) => isWritable(type)).map(({ configured }) => configured)
 )
 export type ConfiguredSource = typeof ConfiguredSource.Type
 
-/** Body of `PATCH /v1/sources/:id`; `config` is checked against the source's type by the use-case. */
+/** Body of `PATCH /v1/sources/:id`. The use-case checks `config` against the source's type. */
 export const PatchSource = Schema.Struct({
   name: optional(SourceName),
-  /** Take the place of those it has, at once. */
+  /** Replaces its labels at once. */
   labels: optional(SourceLabels),
   config: optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 }).pipe(
@@ -216,32 +221,35 @@ export const LatestJob = Schema.Struct({
 })
 export type LatestJob = typeof LatestJob.Type
 
-/** The built-in embedding model with its dimensions, as its vectors name it. It makes vectors of English text alone. */
+/** The built-in embedding model with its dimensions, as stored with its vectors. It supports English text only. */
 export const builtInEmbeddingProfile = "use-lite/512"
 
-/** A source's vectors of the embedding model that answers for its agent. */
+/** The source's vectors of the embedding model that the agent uses. */
 export const EmbeddingState = Schema.Struct({
   /** The model and its dimensions; null before the agent's first vector. */
   profile: Schema.NullOr(Schema.String),
   /** Live chunks. */
   chunks: Schema.Int,
   /**
-   * Those of them that have a vector, or need none because the model does not know their language; the others are found by
-   * their words until they have one.
+   * Number of live chunks that have a vector, or need none because the model does not support their language. The
+   * others are found by their words until they have one.
    */
   embedded: Schema.Int,
-  /** Why vectors are missing, when embedding failed. */
+  /** Why vectors are missing, if embedding failed. */
   error: Schema.NullOr(Schema.String)
 })
 export type EmbeddingState = typeof EmbeddingState.Type
 
-/** A source with all fields; the views of the routes are subsets of it. */
+/** A source with all fields. The routes return subsets of it. */
 export class Source extends Schema.Class<Source>("Source")({
   id: SourceId,
   agentId: AgentId,
   type: SourceType,
   name: Schema.String,
-  /** Labels of the keys that may read it. Absent where it has none: every key that may read the agent's sources reads it. */
+  /**
+   * Labels of the keys that may read it. Absent if it has none: every key that may read the agent's sources can read
+   * it.
+   */
   labels: optional(Schema.Array(Schema.String)),
   status: SourceStatus,
   config: SourceConfigView,

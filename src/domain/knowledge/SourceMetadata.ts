@@ -6,8 +6,8 @@ const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
 const maxMetadataKeys = 20
 
 /**
- * What a caller says of a source, to filter retrieval by: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each
- * with a string of up to 500 characters, a finite number or a boolean.
+ * Metadata by which retrieval can be filtered: up to 20 keys of up to 64 letters, digits, `_`, `.`, `-`, each with a
+ * string of up to 500 characters, a finite number or a boolean.
  */
 export const SourceMetadata = Schema.Record({
   key: Schema.String,

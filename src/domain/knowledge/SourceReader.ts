@@ -1,4 +1,4 @@
-/** Readers that a source can name: how they are listed, and the form of their settings. */
+/** Registered readers for sources: their list, and the form of their settings. */
 import * as Schema from "effect/Schema"
 import { Text } from "../Text.ts"
 
@@ -11,14 +11,14 @@ export const ReaderName = Text.pipe(
   })
 )
 
-/** What people read: English, and where there is one the German text. */
+/** A text for people, in English and optionally in German. */
 export const Words = Schema.Struct({ en: Schema.String, de: optional(Schema.String) })
 export type Words = typeof Words.Type
 
-/** One setting as a form asks for it. */
+/** One setting of a form. */
 export const FormField = Schema.Struct({
   name: Schema.String,
-  /** `list` is an array of texts; `secret` is sealed and never shown again. */
+  /** `list` is an array of texts; `secret` is sealed and never returned. */
   kind: Schema.Literal("text", "secret", "number", "switch", "choice", "list"),
   required: Schema.Boolean,
   label: Words,
@@ -27,7 +27,7 @@ export const FormField = Schema.Struct({
 })
 export type FormField = typeof FormField.Type
 
-/** A registered reader, as the dashboard draws it. */
+/** A registered reader and its form in the dashboard. */
 export const ReaderForm = Schema.Struct({
   name: ReaderName,
   title: Words,

@@ -9,7 +9,7 @@ import { trimmed } from "../Text.ts"
 const maxLabels = 20
 const maxSourceIds = 100
 
-/** Distinct and in order: two lists of the same members are the same text. */
+/** Distinct and sorted, so that equal lists have equal text. */
 const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
   Schema.Array(items).pipe(
     Schema.maxItems(max),
@@ -20,7 +20,7 @@ const sorted = <A extends string, I>(items: Schema.Schema<A, I>, max: number) =>
     })
   )
 
-/** 1 to 64 characters after trimming; compared letter by letter. */
+/** 1 to 64 characters after trimming; case-sensitive. */
 const SourceLabel = trimmed(64)
 /** At most 20 labels. */
 export const SourceLabels = sorted(SourceLabel, maxLabels)
@@ -28,22 +28,22 @@ const SourceIds = sorted(SourceId, maxSourceIds)
 
 /** Which sources a key may read. */
 export const SourceScope = Schema.Struct({
-  /** Without one, only sources without labels are visible. */
+  /** Without labels, only sources without labels are visible. */
   labels: Schema.optionalWith(SourceLabels, { exact: true, default: () => [] }),
-  /** Only these sources, of those that the labels make visible; all of them when left out, none when empty. */
+  /** Only these sources, of those that the labels make visible. All of them when omitted, none when empty. */
   sourceIds: Schema.optionalWith(SourceIds, { exact: true })
 })
 export type SourceScope = typeof SourceScope.Type
 
-/** Without labels, only what everybody may read. */
+/** Sees only sources without labels. */
 export const openScope: SourceScope = { labels: [] }
 
 const common = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>) =>
   one.filter((item) => other.includes(item))
 
 /**
- * A scope that leaves no source which `one` or `other` does not; null leaves all. What they make visible by different labels
- * of the same source is left out too.
+ * The intersection of two scopes; null is the scope of all sources. A source that the scopes make visible by different
+ * labels is left out too.
  */
 export const narrowed = (one: SourceScope | null, other: SourceScope): SourceScope => {
   if (one === null) return other

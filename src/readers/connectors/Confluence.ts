@@ -68,11 +68,13 @@ const noSpace = (key: string) =>
     retryable: false
   })
 
-/** Parts of macros that are no text of the page. */
+/** Parts of macros that are not text of the page. */
 const silent = new Set(["parameter", "placeholder"])
 const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`)[1]?.split('"')[0] ?? ""
 
-/** Confluence's storage format as HTML: code as such, links by what they say, other macros by the text within. */
+/**
+ * Converts Confluence's storage format to HTML: code as code, links as their text, other macros as their inner text.
+ */
 const htmlOfStorage = (storage: string): string => {
   let html = ""
   let left = 0
@@ -101,7 +103,7 @@ const htmlOfStorage = (storage: string): string => {
   return html
 }
 
-/** Names without their prefix of elements that stand for no HTML. */
+/** Names, without prefix, of elements that have no HTML equivalent. */
 const macros = new Set(["image", "link", "emoticon", "page", "url", "user", "attachment", "task", "layout"])
 
 const authorization = (email: string, token: string) => ({

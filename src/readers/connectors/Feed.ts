@@ -10,7 +10,7 @@ import { request } from "./Requests.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** Most entries that are read of one feed. */
+/** Maximum number of entries that are read from one feed. */
 const maxEntries = 1_000
 const maxBytes = 10 * 1024 * 1024
 
@@ -35,14 +35,14 @@ const Settings = Schema.Struct({
   )
 })
 
-/** What makes the feed answer 304 when it is as it was. */
+/** Validators for a 304 answer when the feed has not changed. */
 const Cursor = Schema.Struct({ etag: Schema.NullOr(Schema.String), modified: Schema.NullOr(Schema.String) })
 
 interface Entry {
   title: string
   link: string
   id: string
-  /** Longest first: `content`, then `summary`. */
+  /** The longest text: `content`, else `summary`. */
   content: string
   summary: string
   updated: string
@@ -66,12 +66,12 @@ const fields: Readonly<Record<string, keyof Entry>> = {
 const hrefOf = (tag: string): string | undefined => /\shref\s?=\s?["']([^"']{1,2048})["']/u.exec(tag)?.[1]
 const isAlternate = (tag: string) => !/\srel\s?=\s?["'](?!alternate)/u.test(tag)
 
-/** The entries of a feed in its order; null where the text is none. Markup within a field is its text. */
+/** The entries of a feed in order; null when the text is not a feed. Markup within a field is part of its text. */
 const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
   const entries: Array<Entry> = []
   let isFeed = false
   let entry: Entry | undefined
-  /** Elements that are open within a field: XHTML content of Atom. */
+  /** Open elements within a field: XHTML content of Atom. */
   let field: string | undefined
   let inner = 0
   let text = ""

@@ -97,7 +97,7 @@ const fetching =
     return response
   }
 
-/** `name` is what sources call it. */
+/** `name` is the reader's name in sources. */
 export const hostReader = (
   name: string,
   { description, read, settings, title }: HostReader

@@ -1,12 +1,12 @@
-/** HTML of other systems as Markdown. */
+/** Converts HTML of other systems to Markdown. */
 import * as Effect from "effect/Effect"
 import { DocumentParser } from "../../capabilities/DocumentParser.ts"
 
-/** Text that may stand in HTML. */
+/** Escapes text for HTML. */
 export const escaped = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 
-/** Of one article's body; empty where there is nothing to read in it. Links are resolved against `url`. */
+/** The body of one article; empty when it has no text. Links are resolved against `url`. */
 export const markdownOf = (html: string, title: string, url: string) =>
   Effect.gen(function* () {
     if (html.trim() === "") return ""

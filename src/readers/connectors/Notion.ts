@@ -1,4 +1,4 @@
-/** Reader `notion`: the pages that a Notion integration was given. */
+/** Reader `notion`: the pages shared with a Notion integration. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import {
@@ -12,9 +12,9 @@ import { type Block, markdownOfBlocks } from "./NotionMarkdown.ts"
 import { request, requestJson } from "./Requests.ts"
 
 const version = "2022-06-28"
-/** Pages of one step: each asks for its blocks. */
+/** Number of pages of one step. Each needs requests for its blocks. */
 const pagesPerStep = 10
-/** What one page may hold; the rest of a larger one is left out. */
+/** Maximum number of blocks of one page. Further ones are skipped. */
 const maxBlocks = 5_000
 const maxDepth = 8
 
@@ -68,11 +68,11 @@ const titleOf = ({ properties }: typeof Page.Type): string => {
   return isRichText(title) ? title.map(({ plain_text }) => plain_text).join("") : ""
 }
 
-/** For Notion's own service; a test has another. */
+/** `origin` is Notion's own service, or a server of a test. */
 export const notion = (origin = "https://api.notion.com"): SourceReader => {
   const headersOf = (token: string) => ({ authorization: `Bearer ${token}`, "notion-version": version })
 
-  /** The blocks of a page or block with all that they hold; null when it is gone. */
+  /** The blocks of a page or block with nested blocks; null when it does not exist. */
   const blocksOf = (token: string, page: string) => {
     let count = 0
     const within = (
@@ -102,7 +102,7 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
           if (decoded._tag === "None") return null
           for (const { has_children, id: inner, type, ...rest } of decoded.value.results) {
             if (++count > maxBlocks) return blocks
-            // A page within a page is a document of its own.
+            // A nested page is a document of its own.
             const isOwn = type === "child_page" || type === "child_database"
             const isOpen = has_children && !isOwn && depth < maxDepth
             const children: ReadonlyArray<Block> | null = isOpen ? yield* within(inner, depth + 1) : []
@@ -127,7 +127,8 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
     position: Schema.Struct({ after: Schema.String }),
     step: ({ token }, { known, position }) =>
       Effect.gen(function* () {
-        // A page that is edited meanwhile moves behind those that are still to come: it is met twice, and never missed.
+        // Sorted by time of edit, so a page that is edited meanwhile moves to the end. It may be read twice, but is
+        // never missed.
         const found = yield* requestJson(
           {
             service: "Notion",

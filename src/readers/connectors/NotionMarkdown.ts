@@ -1,4 +1,4 @@
-/** Blocks of Notion as Markdown. */
+/** Converts Notion blocks to Markdown. */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
@@ -86,7 +86,7 @@ const ownOf = (block: Block): string => {
   return `${marks[type] ?? ""}${text}`
 }
 
-/** Lists stay together; everything else is a paragraph of its own. */
+/** List items are consecutive lines; everything else is a paragraph. */
 export const markdownOfBlocks = (blocks: ReadonlyArray<Block>): string => {
   let text = ""
   let before = ""

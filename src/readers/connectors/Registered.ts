@@ -1,4 +1,4 @@
-/** The readers that come with Spoke: the first registrations. */
+/** The built-in readers. */
 import * as Layer from "effect/Layer"
 import { registered, type SourceReader, SourceReaders } from "../../capabilities/SourceReaders.ts"
 import { confluence } from "./Confluence.ts"
@@ -9,7 +9,7 @@ import { zendesk } from "./Zendesk.ts"
 
 const builtIn: ReadonlyArray<SourceReader> = [feed, repository, zendesk, notion(), confluence]
 
-/** Spoke's own readers and `others`; one of the same name takes the place of ours. */
+/** The built-in readers and `others`, which replace built-in ones of the same name. */
 export const layerWith = (others: Iterable<SourceReader>): Layer.Layer<SourceReaders> =>
   Layer.succeed(SourceReaders, registered([...builtIn, ...others]))
 

@@ -1,4 +1,4 @@
-/** Reader `git`: the Markdown of a repository on GitHub, GitLab or Gitea, from the archive of one commit. */
+/** Reader `git`: the Markdown files of a repository on GitHub, GitLab or Gitea, from the archive of one commit. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Gunzip } from "fflate"
@@ -15,7 +15,7 @@ import { makeTar } from "./Tar.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const MiB = 1024 * 1024
-/** What one archive may take. */
+/** Limits of one archive. */
 const limits = {
   packedBytes: 200 * MiB,
   unpackedBytes: 1024 * MiB,
@@ -23,9 +23,9 @@ const limits = {
   heldBytes: 128 * MiB,
   files: 10_000
 } as const
-/** Files of one step: each step asks for the archive of the same commit. */
+/** Number of files of one step. Each step requests the archive of the same commit. */
 const filesPerStep = 1_000
-/** Compressed bytes at a time: a thousand times as much comes out at most. */
+/** Number of compressed bytes at a time. The output is at most a thousand times as large. */
 const chunk = 8 * 1024
 
 const Globs = Schema.Array(Text.pipe(Schema.minLength(1), Schema.maxLength(200))).pipe(Schema.maxItems(20))
@@ -110,9 +110,9 @@ const tooLarge = refused(
   `The repository unpacks to more than ${limits.unpackedBytes / MiB} MiB, or has too many Markdown files. Use include and exclude.`
 )
 
-/** How a kind of server is asked. */
+/** The requests of a kind of server. */
 interface Server {
-  /** The newest commit of the branch; without one, of the repository's own. */
+  /** The newest commit of the branch, or of the default branch. */
   readonly commit: Effect.Effect<string, ReaderError, OutboundHttp>
   readonly archive: (commit: string) => string
   readonly page: (path: string) => string
@@ -195,7 +195,7 @@ const selectorOf = ({ exclude = [], include = [] }: Settings) => {
     markdown.test(path) && (include.length === 0 || isIn(taken, path)) && !isIn(left, path)
 }
 
-/** The Markdown files of the archive by path, without the folder that all of it lies in. */
+/** The Markdown files of the archive by path, without the top-level folder. */
 const filesOf = (archive: Uint8Array, selected: (path: string) => boolean) =>
   Effect.gen(function* () {
     const files = new Map<string, string>()
@@ -230,7 +230,7 @@ const filesOf = (archive: Uint8Array, selected: (path: string) => boolean) =>
 
 const frontMatter = /^---\r?\n([\s\S]{0,20000}?)\r?\n---\r?\n/u
 
-/** What the front matter or the first heading says, else the file's name; without the front matter. */
+/** The title is that of the front matter or the first heading, else the file's name. The front matter is removed. */
 const documentOf = (path: string, text: string) => {
   const matter = frontMatter.exec(text)
   const content = matter === null ? text : text.slice(matter[0].length)

@@ -1,4 +1,4 @@
-/** HTTP requests of registered readers, with back-off where a service asks for it, and readable errors. */
+/** HTTP requests of registered readers, with backoff on request of a service, and readable errors. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -30,9 +30,9 @@ export interface Ask {
   readonly json?: unknown
   readonly method?: string
   readonly body?: string
-  /** Of the answer; 20 MiB by default. */
+  /** Maximum size of the answer in bytes; default: 20 MiB. */
   readonly maxBytes?: number
-  /** Statuses besides 2xx that are answers. */
+  /** Statuses besides 2xx that are returned. */
   readonly also?: ReadonlyArray<number>
 }
 
@@ -104,7 +104,7 @@ const once = (ask: Ask) =>
     return isAnswer ? response : yield* refusal(ask, response, yield* Clock.currentTimeMillis)
   })
 
-/** A response of 2xx, or one of `also`. Waits and asks again where the service is overloaded or not to be had. */
+/** A response with 2xx, or a status of `also`. Waits and retries when the service is overloaded or not available. */
 export const request = (ask: Ask): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
   const attempt = (tries: number): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> =>
     Effect.catchIf(
@@ -128,7 +128,7 @@ const strange = (service: string) =>
     retryable: true
   })
 
-/** {@link request} for JSON of this form. */
+/** {@link request}, with JSON decoded by `schema`. */
 export const requestJson = <A, I>(ask: Ask, schema: Schema.Schema<A, I>) => {
   const decode = Schema.decode(Schema.parseJson(schema))
   return Effect.flatMap(
@@ -137,5 +137,5 @@ export const requestJson = <A, I>(ask: Ask, schema: Schema.Schema<A, I>) => {
   )
 }
 
-/** The origin of an address that a person has given, with `path` in the place of its own; without credentials. */
+/** The origin of an address entered by a person, with `path`; without credentials. */
 export const at = (address: string, path: string): string => new URL(path, new URL(address).origin).href

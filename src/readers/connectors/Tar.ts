@@ -1,4 +1,4 @@
-/** Reads tar archives (ustar, pax and GNU names) piece by piece, and holds nothing but the files that are wanted. */
+/** Reads tar archives (ustar, pax and GNU names) as a stream, and buffers only the wanted files. */
 
 const block = 512
 
@@ -15,7 +15,7 @@ const textOf = (bytes: Uint8Array): string => {
   return new TextDecoder().decode(end === -1 ? bytes : bytes.subarray(0, end))
 }
 
-/** Octal digits; null where there are none. */
+/** Parses octal digits; null where there are none. */
 const sizeOf = (header: Uint8Array): number | null => {
   const digits = textOf(header.subarray(124, 136)).trim()
   return /^[0-7]{1,11}$/u.test(digits) ? Number.parseInt(digits, 8) : null
@@ -32,10 +32,10 @@ const nameOf = (header: Uint8Array): string => {
 const paxPath = (bytes: Uint8Array): string | undefined =>
   /(?:^|\n)\d{1,9} path=([^\n]*)\n/u.exec(textOf(bytes))?.[1]
 
-/** Longest name that a header of its own may hold. */
+/** Maximum size of a separate header with a name, in bytes. */
 const maxNameBytes = 64 * 1024
 
-/** Takes the archive's bytes in their order. False from a call on that shows that they are no tar archive. */
+/** Reads the archive's bytes in order. Returns false once they turn out not to be a tar archive. */
 export const makeTar = ({ file, wants }: TarVisitor) => {
   const header = new Uint8Array(block)
   let filled = 0

@@ -1,4 +1,4 @@
-/** Reader `zendesk`: the published articles of a Zendesk help centre, for those who may read them. */
+/** Reader `zendesk`: the published articles of a Zendesk help centre, with labels for restricted ones. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
@@ -80,10 +80,10 @@ const authorization = (email: string | undefined, token: string | undefined) =>
             : `Basic ${Buffer.from(`${email}/token:${token}`).toString("base64")}`
       }
 
-/** The label of a source that may take what this user segment may read. */
+/** The label that a source needs for articles of this user segment. */
 const segmentLabel = (id: number) => `zendesk-segment-${id}`
 
-/** Of the user segments that may read the article; undefined for everybody. */
+/** Labels of the user segments that may read the article; undefined for everybody. */
 const labelsOf = ({ user_segment_id: one, user_segment_ids: several = [] }: typeof Article.Type) => {
   const segments = new Set([...(typeof one === "number" ? [one] : []), ...several])
   return segments.size === 0 ? undefined : [...segments].map(segmentLabel)

@@ -1,21 +1,21 @@
 /**
- * Binary quantization: of each vector the signs of its numbers after a random rotation, one bit for each. They estimate the
- * cosine with a query from an eighth of a byte for each number, where the vector itself takes four.
+ * Binary quantization: of each vector the signs of its numbers after a random rotation, one bit per number. The codes
+ * estimate the cosine with a query in 1/32 of the memory of the vectors.
  */
 import { CodePages, groupSize } from "./CodePages.ts"
 import { RandomRotation } from "./RandomRotation.ts"
 
 /**
- * How far off an estimate may be, in standard deviations. By the rotation the error is as good as normal for
- * any vectors: of a thousand million chunks that belong to the best, one is missed.
+ * Bound of the estimation error, in standard deviations. After the rotation the error is close to normally distributed
+ * for any vectors: of 10⁹ chunks that belong to the best, one is missed.
  */
 const deviations = 6
-/** An entry of a lookup table, of which a byte has to hold the sum of two. */
+/** Maximum value of a lookup table entry. A byte has to hold the sum of two. */
 const maxEntry = 127
-/** What all entries that a code chooses may add up to: sums have 16 bits. */
+/** Maximum sum of all entries of a code: sums have 16 bits. */
 const maxSum = 65_535
 
-/** Estimates of the cosines of all slots, and how far off they may be. */
+/** Estimates of the cosines of all slots, with their error bounds. */
 export interface Estimates {
   /** NaN where there is no vector. */
   readonly cosine: Float64Array
@@ -26,13 +26,13 @@ const groupsOf = (slots: number): number => Math.ceil(slots / groupSize)
 
 export class BinaryCodes {
   readonly #rotation: RandomRotation
-  /** Bytes of a code. Each half of one has a lookup table. */
+  /** Bytes of a code. Each half byte has a lookup table. */
   readonly #pairs: number
-  /** Codes lie in groups of sixteen, as {@link CodePages.lookupSums} wants them. */
+  /** Codes are stored in groups of sixteen, as {@link CodePages.lookupSums} needs them. */
   readonly #groups: CodePages
-  /** By slot, what makes a cosine of the sum of a query's numbers by the signs of the code; NaN where there is no vector. */
+  /** By slot: the factor from the signed sum of a query's numbers to the cosine; NaN where there is no vector. */
   #scales = new Float64Array(0)
-  /** One standard deviation of the estimate that is furthest off. */
+  /** The largest standard deviation of an estimate. */
   #deviation = 0
 
   constructor(dimensions: number) {
@@ -53,7 +53,7 @@ export class BinaryCodes {
     this.#scales = scales
   }
 
-  /** The `length` numbers of `vectors` from `from` on become the code of a slot that there is room for. */
+  /** Encodes `length` numbers of `vectors`, starting at `from`, into a slot that has been reserved. */
   set(slot: number, vectors: Float32Array, from: number, length: number): void {
     const rotated = this.#rotation.rotate(vectors, from, length)
     this.#groups.grow(groupsOf(slot + 1))
@@ -71,13 +71,13 @@ export class BinaryCodes {
       group[pair * groupSize + (slot % groupSize)] = bits
     }
     this.#scales[slot] = sum === 0 ? 0 : squares / sum
-    // The share of the vector's length that the signs keep. The rest is spread evenly by the rotation.
+    // The share of the vector's length that the signs keep. The rotation spreads the rest evenly.
     const kept = squares === 0 ? 1 : (sum * sum) / (rotated.length * squares)
     const deviation = Math.sqrt((squares * (1 - Math.min(1, kept))) / kept / Math.max(1, rotated.length - 1))
     this.#deviation = Math.max(this.#deviation, deviation)
   }
 
-  /** To a slot that has had a vector. */
+  /** Moves the code to a slot that has had a vector. */
   move(from: number, to: number): void {
     const source = this.#groups.slot(Math.floor(from / groupSize))
     const target = this.#groups.slot(Math.floor(to / groupSize))
@@ -91,15 +91,16 @@ export class BinaryCodes {
     this.#scales[slot] = Number.NaN
   }
 
-  /** Drops the slots from `slots` on; their room stays reserved. */
+  /** Drops the slots from `slots` on. Their memory stays reserved. */
   truncate(slots: number): void {
     this.#scales.fill(Number.NaN, slots)
     this.#groups.shrink(groupsOf(slots))
   }
 
   /**
-   * For each four numbers of the rotated query, what they add up to with every choice of signs. The entries that a code
-   * chooses, all together, times `step` and less `offset` are that sum. `lost` is the deviation of what rounding takes away.
+   * For each group of four numbers of the rotated query: their sum for every choice of signs. The sum of the entries
+   * that a code chooses, times `step` minus `offset`, is the signed sum. `lost` is the standard deviation of the
+   * rounding error.
    */
   #tablesOf(query: Float32Array) {
     const rotated = this.#rotation.rotate(query, 0, query.length)

@@ -1,6 +1,6 @@
 /**
- * Scalar quantization: of each vector a byte for each number. They tell the cosine with a query within known bounds, from a
- * quarter of what the vector itself takes.
+ * Scalar quantization: one byte per number of each vector. The codes give the cosine with a query within known bounds,
+ * in a quarter of the memory of the vectors.
  */
 import { CodePages } from "./CodePages.ts"
 
@@ -8,25 +8,25 @@ const maxByte = 127
 const maxInt16 = 32_767
 const maxInt32 = 2_147_483_647
 
-/** What floating-point sums add to the bounds. */
+/** Error of floating-point sums, added to the bounds. */
 const roundingMargin = 1e-6
 
-/** A query in numbers of 16 bits. */
+/** A query as 16-bit numbers. */
 export interface QuantizedQuery {
   readonly numbers: Int16Array
-  /** The value of a code of 1. */
+  /** The value of code 1. */
   readonly step: number
-  /** The length of what rounding took away. */
+  /** The length of the rounding error vector. */
   readonly lost: number
 }
 
-/** The cosine of the n-th slot that was asked for lies within `margin[n]` of `cosine[n]`, which is NaN without a vector. */
+/** The cosine of the n-th requested slot lies within `margin[n]` of `cosine[n]`, which is NaN without a vector. */
 export interface Bounds {
   readonly cosine: Float64Array
   readonly margin: Float64Array
 }
 
-/** The largest of the numbers, without signs, and 1 where all are zero. */
+/** The largest absolute value, or 1 where all are zero. */
 const peakOf = (vectors: Float32Array, from: number, length: number): number => {
   let peak = 0
   for (let place = from; place < from + length; place++) {
@@ -36,7 +36,10 @@ const peakOf = (vectors: Float32Array, from: number, length: number): number => 
   return peak === 0 ? 1 : peak
 }
 
-/** Rounds the numbers from `from` on to multiples of `step`, as many as `numbers` has; the length of what that takes away. */
+/**
+ * Rounds as many numbers as `numbers` has, starting at `from`, to multiples of `step`. Returns the length of the
+ * rounding error.
+ */
 const quantize = (
   vectors: Float32Array,
   from: number,
@@ -61,10 +64,10 @@ const enlarged = (numbers: Float64Array, length: number) => {
 
 export class ByteCodes {
   readonly #codes: CodePages
-  /** By slot, as of a {@link QuantizedQuery}. */
+  /** By slot, as in {@link QuantizedQuery}. */
   #steps = new Float64Array(0)
   #lost = new Float64Array(0)
-  /** Of one vector at a time. */
+  /** Buffer for the codes of one vector. */
   readonly #numbers: Int8Array
 
   constructor(dimensions: number) {
@@ -83,7 +86,7 @@ export class ByteCodes {
     this.#lost = enlarged(this.#lost, slots)
   }
 
-  /** The numbers of `vectors` from `from` on become the code of a slot that there is room for. */
+  /** Encodes the numbers of `vectors`, starting at `from`, into a slot that has been reserved. */
   set(slot: number, vectors: Float32Array, from: number): void {
     const step = peakOf(vectors, from, this.#numbers.length) / maxByte
     this.#lost[slot] = quantize(vectors, from, step, this.#numbers)
@@ -92,19 +95,19 @@ export class ByteCodes {
     this.#codes.slot(slot).set(new Uint8Array(this.#numbers.buffer))
   }
 
-  /** To a slot that has had a vector. */
+  /** Moves the code to a slot that has had a vector. */
   move(from: number, to: number): void {
     this.#codes.move(from, to)
     this.#steps[to] = this.#steps[from] ?? 0
     this.#lost[to] = this.#lost[from] ?? 0
   }
 
-  /** Drops the slots from `slots` on; their room stays reserved. */
+  /** Drops the slots from `slots` on. Their memory stays reserved. */
   truncate(slots: number): void {
     this.#codes.shrink(slots)
   }
 
-  /** So few bits that no sum of products with bytes overflows 32. */
+  /** The number of bits is chosen so that no sum of products with bytes overflows 32 bits. */
   quantizeQuery(query: Float32Array): QuantizedQuery {
     const largest = Math.min(maxInt16, Math.floor(maxInt32 / (maxByte * Math.max(1, query.length))))
     const step = peakOf(query, 0, query.length) / largest
@@ -112,7 +115,7 @@ export class ByteCodes {
     return { numbers, step, lost: quantize(query, 0, step, numbers) }
   }
 
-  /** Of `slots` for which `has` is 1. */
+  /** Bounds for those `slots` for which `has` is 1. */
   bounds({ lost, numbers, step }: QuantizedQuery, slots: Int32Array, has: Uint8Array): Bounds {
     const known = new Int32Array(slots.length)
     let count = 0
@@ -126,7 +129,7 @@ export class ByteCodes {
       if (has[slot] !== 1) continue
       const own = this.#lost[slot] ?? 0
       cosine[place] = (products[next++] ?? 0) * (this.#steps[slot] ?? 0) * step
-      // What either lost, times the length of the other.
+      // The rounding error of each side, times the length of the other.
       margin[place] = own + lost * (1 + own) + roundingMargin
     }
     return { cosine, margin }

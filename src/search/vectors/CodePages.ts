@@ -1,24 +1,30 @@
 /**
- * Quantized vectors ("codes") of equal length in numbered slots. All of them share the memory of one SIMD module, in pages:
- * those of a collection that is garbage are given to others.
+ * Quantized vectors ("codes") of equal length in numbered slots. All collections share the memory of one SIMD module,
+ * in pages. Pages of a collection that was garbage-collected are reused.
  */
 import { instantiate } from "./Simd.ts"
 
-/** What a collection takes at a time: little enough for small ones. */
+/** Bytes that a collection allocates at a time; small enough for small collections. */
 const pageBytes = 16_384
-/** The numbers of a block of dot products, and so its bytes. */
+/** Numbers of a block of a dot product, and so its bytes. */
 const blockBytes = 64
-/** What WebAssembly counts memory in, and how much of it is taken at a time. */
+/** The page size of WebAssembly memory, and the number of pages allocated at a time. */
 const wasmPageBytes = 65_536
 const wasmPagesTaken = 16
 const pagesPerWasmPage = wasmPageBytes / pageBytes
-/** The first page of the memory is for calls: query (tables or numbers), addresses of codes, results. Tables reach over the addresses. */
+/**
+ * The first page holds the arguments of calls: query (tables or numbers), addresses of codes, results. Tables may
+ * extend over the addresses.
+ */
 const queryAt = 0
 const addressesAt = 16_384
 const resultsAt = 40_960
-/** Codes that one call multiplies at most. */
+/** Maximum number of codes of one call. */
 const maxProducts = 4_096
-/** Codes of a group of {@link CodePages.lookupSums}, the bytes of its sums, and groups that one call takes at most. */
+/**
+ * Codes of a group of {@link CodePages.lookupSums}, the bytes of its sums, and the maximum number of groups of one
+ * call.
+ */
 export const groupSize = 16
 const groupSumsBytes = 32
 /** The two lookup tables of a byte of a code. */
@@ -39,7 +45,7 @@ const takePage = (): number => {
   const free = freePages.pop()
   if (free !== undefined) return free
   const first = simd.memory.grow(wasmPagesTaken) * pagesPerWasmPage
-  // Growing detaches the buffer of the old ones.
+  // Growing the memory detaches the buffer of the old views.
   views = viewsOfMemory()
   for (let page = first + wasmPagesTaken * pagesPerWasmPage - 1; page > first; page--) freePages.push(page)
   return first
@@ -55,7 +61,7 @@ export class CodePages {
   readonly #slotBytes: number
   readonly #slotsPerPage: number
 
-  /** For codes of `length` bytes, at most 8,192; what is missing to a whole block is zero. */
+  /** For codes of `length` bytes, at most 8,192. The last block is filled up with zeros. */
   constructor(length: number) {
     this.#blocks = Math.ceil(length / blockBytes)
     this.#slotBytes = this.#blocks * blockBytes
@@ -68,7 +74,7 @@ export class CodePages {
     return this.#pages.length * pageBytes
   }
 
-  /** The capacity of the page. */
+  /** Number of slots of a page. */
   get slots(): number {
     return this.#pages.length * this.#slotsPerPage
   }
@@ -78,7 +84,7 @@ export class CodePages {
     return page * pageBytes + (slot % this.#slotsPerPage) * this.#slotBytes
   }
 
-  /** Makes room for slots 0 to `slots` − 1, zero where nothing was. */
+  /** Makes room for slots 0 to `slots` − 1; new slots are zero. */
   grow(slots: number): void {
     while (this.slots < slots) {
       const page = takePage()
@@ -87,14 +93,14 @@ export class CodePages {
     }
   }
 
-  /** Gives the pages behind the first `slots` to others. */
+  /** Releases the pages behind the first `slots`. */
   shrink(slots: number): void {
     while (this.#pages.length > 0 && (this.#pages.length - 1) * this.#slotsPerPage >= slots) {
       freePages.push(this.#pages.pop() ?? 0)
     }
   }
 
-  /** The bytes of a slot, to be read and changed; valid until more room is made, by any collection. */
+  /** The bytes of a slot, for reading and writing. Valid until any collection grows. */
   slot(slot: number): Uint8Array {
     const address = this.#addressOf(slot)
     return views.bytes.subarray(address, address + this.#slotBytes)
@@ -105,13 +111,13 @@ export class CodePages {
   }
 
   /**
-   * Where a slot is a group of sixteen interleaved codes: for each code, in slots 0 to `slots` − 1, the sum of what its half
-   * bytes find in `tables`, which has sixteen bytes for each of them.
+   * For slots that hold a group of sixteen interleaved codes: for each code in slots 0 to `slots` − 1, the sum of the
+   * entries that its half bytes select in `tables`, which has sixteen bytes per half byte.
    */
   lookupSums(tables: Uint8Array, slots: number): Uint16Array {
     const sums = new Uint16Array(slots * groupSize)
     const { bytes, uint16 } = views
-    // What is missing to a whole block finds zeros.
+    // The padding of the last block selects zeros.
     const pairs = this.#slotBytes / groupSize
     bytes.fill(0, queryAt, queryAt + pairs * pairTablesBytes).set(tables, queryAt)
     for (let from = 0; from < slots;) {

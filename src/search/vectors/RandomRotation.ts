@@ -1,11 +1,12 @@
 /**
- * A fixed random rotation of vectors. Lengths and dot products stay as they are, and each number of a vector is spread over
- * all of them, so that a quantization loses about the same of every vector. It is a Hadamard transform between changes of sign; where the dimensions are no power of two, of the front and of the back in turns.
+ * A fixed random rotation of vectors. It keeps lengths and dot products, and spreads each number over all of them, so
+ * that quantization loses about the same for every vector. It alternates Hadamard transforms and changes of sign. Where
+ * the number of dimensions is not a power of two, transforms are applied to the front and to the back in turn.
  */
 
 const rounds = 4
 
-/** Numbers from 0 to 1, the same in every process (Mulberry32). */
+/** Pseudo-random numbers from 0 to 1, the same in every process (Mulberry32). */
 const pseudoRandom = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -16,7 +17,7 @@ const pseudoRandom = (seed: number) => {
   }
 }
 
-/** The Hadamard transform of the `size` numbers from `from` on, in place; `size` is a power of two. */
+/** The Hadamard transform of `size` numbers, starting at `from`, in place. `size` is a power of two. */
 const hadamard = (numbers: Float32Array, from: number, size: number): void => {
   for (let half = 1; half < size; half *= 2) {
     for (let block = from; block < from + size; block += 2 * half) {
@@ -31,7 +32,7 @@ const hadamard = (numbers: Float32Array, from: number, size: number): void => {
 }
 
 export class RandomRotation {
-  /** Numbers that one transform takes: the largest power of two among the dimensions. */
+  /** Numbers of one transform: the largest power of two that fits into the dimensions. */
   readonly #size: number
   /** The changes of sign of all rounds, multiplied by the scale that keeps lengths. */
   readonly #signs: Float32Array
@@ -57,8 +58,7 @@ export class RandomRotation {
   }
 
   /**
-   * The `length` numbers of `vectors` from `from` on, rotated; zeros where they are fewer than the dimensions. Valid until
-   * the next call.
+   * Rotates `length` numbers of `vectors`, starting at `from`; missing dimensions are zero. Valid until the next call.
    */
   rotate(vectors: Float32Array, from: number, length: number): Float32Array {
     const rotated = this.#rotated

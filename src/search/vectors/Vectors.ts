@@ -5,10 +5,10 @@
 import { BinaryCodes, type Estimates } from "./BinaryCodes.ts"
 import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 
-/** How much more room is made than is needed now. */
+/** Growth factor when more room is needed. */
 const growth = 1.3
 
-/** Vectors up to which {@link Vectors.spread} is exact, and beyond which it looks at a sample. */
+/** Number of vectors up to which {@link Vectors.spread} is exact. Beyond it, a sample is used. */
 const exactSpread = 4_000
 const spreadSample = 20_000
 
@@ -38,7 +38,7 @@ export class Vectors {
     return this.#floats.byteLength + this.#has.byteLength + this.#binary.bytes + this.#bytes.bytes
   }
 
-  /** Says that there will be slots 0 to `slots` − 1; room is made when the first vector comes. */
+  /** Announces slots 0 to `slots` − 1. Memory is allocated with the first vector. */
   expect(slots: number): void {
     this.#expected = Math.max(this.#expected, slots)
   }
@@ -60,7 +60,7 @@ export class Vectors {
     return this.#has[slot] === 1
   }
 
-  /** Sets the vector of a slot from its floats in the machine's byte order; one of another length is passed over. */
+  /** Sets the vector of a slot from its floats in the machine's byte order. A vector of another length is ignored. */
   set(slot: number, bytes: Uint8Array): void {
     const { dimensions } = this
     const size = dimensions * Float32Array.BYTES_PER_ELEMENT
@@ -73,7 +73,7 @@ export class Vectors {
     this.#has[slot] = 1
   }
 
-  /** Renumbers slots: `moved` says where each goes, −1 for nowhere, never upward. */
+  /** Renumbers slots: `moved` is the new slot of each, never a higher one, or −1 to remove it. */
   retain(moved: Int32Array): void {
     const { dimensions } = this
     let count = 0
@@ -103,7 +103,7 @@ export class Vectors {
     const floats = this.#floats
     const { dimensions } = this
     const from = slot * dimensions
-    // Four sums, as an addition would have to wait for the one before.
+    // Four independent sums, because each addition would wait for the one before.
     let one = 0
     let two = 0
     let three = 0
@@ -124,7 +124,7 @@ export class Vectors {
     return this.#binary.estimates(query, slots)
   }
 
-  /** The mean of the query's cosines and their deviation from it, over the slots that have a vector. */
+  /** The mean and standard deviation of the query's cosines over the slots that have a vector. */
   spread(query: Float32Array): { readonly mean: number; readonly deviation: number } {
     const step = Math.max(1, Math.floor(this.#count / spreadSample))
     const known: Array<number> = []

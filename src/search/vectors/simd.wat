@@ -1,22 +1,22 @@
-;; The two loops that a search by vectors spends its time in, with SIMD: sixteen bytes, or four 32-bit numbers, in one
-;; instruction. The build assembles this file (scripts/wat.mjs).
+;; The two inner loops of the vector search, with SIMD: sixteen bytes, or four 32-bit numbers, per instruction. The build
+;; assembles this file (scripts/wat.mjs).
 ;;
-;; All parameters are i32: addresses of bytes in `memory`, and counts, which are 1 or more.
+;; All parameters are i32: byte addresses in `memory`, and counts, which must be at least 1.
 (module
-  ;; Pages of 64 KiB. It grows as vectors come.
+  ;; In pages of 64 KiB. It grows with the number of vectors.
   (memory (export "memory") 1)
 
-  ;; What sixteen binary codes at a time add up to in a query's lookup tables. A code has a bit for each dimension; four bits
-  ;; together choose one of the sixteen bytes of the table that the query has for these four dimensions.
+  ;; For each code, the sum of the entries that it selects in a query's lookup tables, sixteen codes at a time. A code has
+  ;; one bit per dimension. Four bits select one of the sixteen bytes of the query's table for these four dimensions.
   ;;
   ;; Layout of `codes`: groups of sixteen codes, `pairs` bytes each, interleaved: the first byte of all sixteen codes, then
   ;; their second bytes, and so on. Layout of `tables`: for each byte of a code 32 bytes, the table of its low four bits and
-  ;; that of its high four bits; no entry is above 127, so that two of them fit in a byte. `out` receives sixteen unsigned
+  ;; that of its high four bits. Entries are at most 127, so that the sum of two fits in a byte. `out` receives sixteen unsigned
   ;; 16-bit sums for each group, in the order of the codes.
   (func (export "lookupSums")
     (param $tables i32) (param $codes i32) (param $groups i32) (param $pairs i32) (param $out i32)
     (local $left i32) (local $table i32)
-    ;; The sums so far, of the first eight codes of the group and of the other eight.
+    ;; The partial sums of the first eight codes of the group, and of the other eight.
     (local $first v128) (local $second v128)
     (local $found v128)
     (loop $group
@@ -28,7 +28,7 @@
         (local.set $found (v128.load (local.get $codes)))
         (local.set $found
           (i8x16.add
-            ;; A swizzle looks up sixteen places of a table of sixteen bytes.
+            ;; A swizzle looks up sixteen indexes in a table of sixteen bytes.
             (i8x16.swizzle
               (v128.load (local.get $table))
               (v128.and (local.get $found) (i8x16.splat (i32.const 15))))
@@ -48,12 +48,12 @@
       (br_if $group (local.tee $groups (i32.sub (local.get $groups) (i32.const 1))))))
 
   ;; The dot products of a query of signed 16-bit numbers with `count` codes of signed bytes. `places` holds the address of
-  ;; each code (i32). Query and codes have `blocks` · 64 numbers; what is missing to that is zero. `out` receives one i32
+  ;; each code (i32). Query and codes have `blocks` · 64 numbers, filled up with zeros. `out` receives one i32
   ;; for each code.
   (func (export "dotProducts")
     (param $query i32) (param $places i32) (param $count i32) (param $blocks i32) (param $out i32)
     (local $left i32) (local $asked i32) (local $code i32)
-    ;; Two sums, in turns: an addition would have to wait for the one before.
+    ;; Two alternating sums, because each addition would wait for the one before.
     (local $one v128) (local $other v128)
     (loop $each
       (local.set $one (v128.const i64x2 0 0))
@@ -62,7 +62,7 @@
       (local.set $left (local.get $blocks))
       (local.set $code (i32.load (local.get $places)))
       (loop $block
-        ;; Eight numbers a step: the bytes widened to 16 bits, their products with the query's added in pairs.
+        ;; Eight numbers per step: bytes are widened to 16 bits, and the products are added in pairs.
         (local.set $one (i32x4.add (local.get $one)
           (i32x4.dot_i16x8_s (v128.load8x8_s (local.get $code)) (v128.load (local.get $asked)))))
         (local.set $other (i32x4.add (local.get $other)

@@ -1,4 +1,4 @@
-/** Access tokens: their scopes, whose they are, and the fingerprint of their secret. */
+/** Access tokens: their scopes, their owner, and the fingerprint of their secret. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -37,7 +37,7 @@ const NewToken = Schema.Struct({
 })
 type NewToken = Omit<typeof NewToken.Type, "tenantId">
 
-/** A token that is good, and its maker as they are now. */
+/** A valid token, and the current data of its owner. */
 const LiveToken = Schema.Struct({
   tokenId: TokenId,
   scopes: Schema.Array(Scope),
@@ -57,13 +57,13 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         when t.expires_at <= now() then 'EXPIRED' else 'ACTIVE' end as status,
       t.expires_at as "expiresAt", t.last_used_at as "lastUsedAt", t.created_at as "createdAt"`
 
-    /** True of a user `u` who is active, and has a password, an identity at a provider or a passkey. */
+    /** True for a user `u` who is active, and has a password, an identity at a provider or a passkey. */
     const maySignIn = sql`
       (u.active and (u.password_hash is not null
         or exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id)
         or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)))`
 
-    // The lock makes it wait for a removal of the user, or a change of the password, that is under way.
+    // The lock waits for a concurrent removal of the user or change of the password.
     const insertRow = SqlSchema.findOne({
       Request: NewToken,
       Result: Row,
@@ -89,7 +89,7 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         order by t.id desc limit ${limit}`
     })
 
-    // Writes at most once a minute, and not at all what another request is writing.
+    // Updates the time of use at most once a minute. It skips the row if another request is writing it.
     const selectLive = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: LiveToken,
@@ -109,7 +109,7 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
           and (t.expires_at is null or t.expires_at > now())`
     })
 
-    /** None when the user is gone, or has no password any more. */
+    /** None when the user does not exist or has no password any more. */
     const insert = ({ tenantId }: TenantScope, token: NewToken) =>
       insertRow({ ...token, tenantId }).pipe(Effect.orDie, Effect.map(Option.map(toToken)))
 
@@ -123,12 +123,12 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
     }, Effect.orDie)
 
     /**
-     * None for a secret that is no token's, and when the token is revoked or over or its maker may no longer sign in. Notes
+     * None when no token has this fingerprint, the token is revoked or expired, or its owner may not sign in. Records
      * the use.
      */
     const find = (fingerprint: Uint8Array) => selectLive(fingerprint).pipe(Effect.orDie)
 
-    /** For good. True when the tenant has such a token, also one that was revoked before. */
+    /** Permanent. True when the tenant has the token, even if it was revoked before. */
     const revoke = ({ tenantId }: TenantScope, id: TokenId) =>
       sql`
         update access_tokens set revoked_at = coalesce(revoked_at, now())

@@ -1,4 +1,6 @@
-/** API keys: what they may do and the fingerprint of their secret. Authentication reads them in capabilities/KeyStore. */
+/**
+ * API keys: their permissions and the fingerprint of their secret. Authentication reads them in capabilities/KeyStore.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -37,7 +39,7 @@ const NewKey = Schema.Struct({
 })
 export type NewKey = Omit<typeof NewKey.Type, "tenantId">
 
-/** What can be changed of a key that is not revoked. */
+/** Fields of a key that can be changed, unless it is revoked. */
 const Changes = Schema.Struct({
   name: Schema.String,
   allowedOrigins: Schema.parseJson(Schema.Array(Schema.String)),
@@ -68,7 +70,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
       Request: NewKey,
       Result: Row,
       execute: (key) => {
-        // Locked, so that the agent is still there when its key arrives.
+        // Locks the agent, so that it still exists when its key is inserted.
         const owned =
           key.agentId === null
             ? sql`true`
@@ -115,7 +117,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
       execute: ({ tenantId, id, expected, changes }) => {
         const { name, allowedOrigins, expiresAt, rateLimit, active, sourceScope } = changes
         const assignments = [
-          // An empty change is a statement too, and changes nothing.
+          // An empty change is a statement too, and keeps the version.
           sql`version = version + ${Object.keys(changes).length === 0 ? 0 : 1}::int`,
           ...(name === undefined ? [] : [sql`name = ${name}`]),
           ...(allowedOrigins === undefined ? [] : [sql`allowed_origins = ${array(allowedOrigins)}`]),
@@ -165,14 +167,17 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
       return page
     }, Effect.orDie)
 
-    /** Sets what `changes` names; none when the tenant has no such key, it is revoked, or its version is not `expected`. */
+    /**
+     * Sets the fields in `changes`. None when the tenant has no such key, it is revoked, or its version is not
+     * `expected`.
+     */
     const update = (scope: TenantScope, id: KeyId, changes: KeyChanges, expected: number | null = null) =>
       updateRow({ tenantId: scope.tenantId, id, changes, expected }).pipe(
         Effect.orDie,
         Effect.map(Option.map((row) => ApiKey.make(row)))
       )
 
-    /** For good. True when the tenant has such a key, also one that was revoked before. */
+    /** Permanent. True when the tenant has the key, even if it was revoked before. */
     const revoke = (scope: TenantScope, id: KeyId) =>
       sql`
         update api_keys set status = 'REVOKED'

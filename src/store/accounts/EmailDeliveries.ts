@@ -26,7 +26,7 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** All of them or none. Mails that are not ours are passed over; rows are always locked in one order. */
+      /** Applies all of them or none. Unknown mails are ignored. Rows are always locked in the same order. */
       const apply = Effect.fn("EmailDeliveryStore.apply")(function* (deliveries: ReadonlyArray<Delivery>) {
         if (deliveries.length === 0) return
         yield* sql`

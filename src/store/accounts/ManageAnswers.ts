@@ -9,7 +9,7 @@ import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
 const Known = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
 type Known = typeof Known.Type
 
-/** Rows that one sweep removes at most. */
+/** Maximum number of rows that one sweep removes. */
 const sweepBatch = 1_000
 
 export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("store/accounts/ManageAnswers", {
@@ -19,7 +19,10 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
     const keyOf = ({ idempotencyKey, tenantId, tokenId }: RepeatableRequest) =>
       sql`tenant_id = ${tenantId} and token_id = ${tokenId} and idempotency_key = ${idempotencyKey}`
 
-    /** None when the key is now the caller's; else what is known of the request that has it, its answer sealed. */
+    /**
+     * None when the key is now claimed for the caller. Otherwise returns the request that has it, with its sealed
+     * answer.
+     */
     const claim = (request: RepeatableRequest): Effect.Effect<Option.Option<Known>> =>
       Effect.gen(function* () {
         const { idempotencyKey, requestHash, tenantId, tokenId } = request
@@ -37,7 +40,7 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
           execute: () => sql`
             select request_hash = ${requestHash}::bytea as "isSame", answer from manage_answers where ${keyOf(request)}`
         })(undefined)
-        // Released between the two: who asks again has it.
+        // The key was released between the two statements. The next attempt can claim it.
         return Option.orElseSome(found, () => ({ isSame: true, answer: null }))
       }).pipe(Effect.orDie)
 
@@ -48,14 +51,14 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
         Effect.asVoid
       )
 
-    /** Nothing has been done: the key may be used again. */
+    /** Releases the key of a request that had no effect, so that it can be used again. */
     const release = (request: RepeatableRequest) =>
       sql`delete from manage_answers where ${keyOf(request)} and answer is null`.pipe(
         Effect.orDie,
         Effect.asVoid
       )
 
-    /** Forgets, of all tenants, what is older than the 24 hours; true when there may be more. */
+    /** Deletes answers of all tenants older than 24 hours. True when there may be more. */
     const sweep = sql`/* every tenant: sweep */
       delete from manage_answers where (tenant_id, token_id, idempotency_key) in (
         select tenant_id, token_id, idempotency_key from manage_answers

@@ -1,4 +1,4 @@
-/** The mails that the service sends, in `email_logs`: written before they leave, so that none leaves unseen. */
+/** Outgoing mails, in `email_logs`. A mail is stored before it is sent, so that every sent mail is recorded. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
@@ -11,7 +11,7 @@ import { QueueName } from "../../domain/knowledge/Job.ts"
 /** The kind of a mail about failed jobs of a queue. */
 export const jobsFailed = (queue: string) => `job_failed:${queue}`
 
-/** What failed while it was committed a moment later than it says is counted the next time. */
+/** Allowance for commits that come later than their time stamp. Failures in this interval are counted the next time. */
 const commitDelay = "2 seconds"
 /** Older failures are not reported. */
 const maxReportedAge = "24 hours"
@@ -19,7 +19,7 @@ const maxReportedAge = "24 hours"
 const Failures = Schema.Struct({
   queue: QueueName,
   failed: Schema.Int,
-  /** Of the latest few. */
+  /** Ids of the latest jobs, a few only. */
   ids: Schema.Array(Schema.String),
   /** End of the reported time: the next mail reports later failures. */
   until: Schema.DateTimeUtcFromDate
@@ -37,7 +37,7 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Answers the id of the mail's row, `queued`. */
+    /** Inserts the mail as `queued` and returns the id of its row. */
     const queued = Effect.fn("OutgoingMailStore.queued")(function* (mail: OutgoingMail) {
       const id = typeId("eml", yield* Clock.currentTimeMillis)
       const at = mail.createdAt === undefined ? null : DateTime.formatIso(mail.createdAt)
@@ -47,7 +47,7 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
       return id
     }, Effect.orDie)
 
-    /** Unless an event of the provider was faster. */
+    /** Has no effect if an event of the provider came first. */
     const sent = Effect.fn("OutgoingMailStore.sent")(function* (id: string, providerMessageId: string) {
       yield* sql`
         update email_logs set status = case when status = 'queued' then 'sent' else status end,
@@ -75,7 +75,7 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
         group by name, until`
     })
 
-    /** Jobs that failed for good since the last mail about their queue, by queue. */
+    /** Jobs that failed permanently since the last mail about their queue, by queue. */
     const failures = Effect.orDie(selectFailures(undefined)).pipe(
       Effect.withSpan("OutgoingMailStore.failures")
     )

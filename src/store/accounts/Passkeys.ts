@@ -14,7 +14,7 @@ const Row = Schema.Struct({
   credentialId: Schema.String
 })
 
-/** What a sign-in is checked against, and whose it is. */
+/** The stored key that a sign-in is checked against, and its user. */
 const Known = Schema.Struct({
   id: PasskeyId,
   tenantId: TenantId,
@@ -63,7 +63,7 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
     const list = ({ tenantId }: TenantScope, userId: UserId) =>
       selectOwn({ tenantId, userId }).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.list"))
 
-    /** False when the authenticator's key is known already. */
+    /** False when the authenticator's key is already registered. */
     const insert = ({ tenantId }: TenantScope, passkey: NewPasskey) =>
       sql`
         insert into passkeys (tenant_id, id, user_id, name, credential_id, public_key, counter, backed_up)
@@ -75,11 +75,14 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
         Effect.withSpan("PasskeyStore.insert")
       )
 
-    /** The only look-up without a tenant: a sign-in finds its tenant by it. */
+    /** The only look-up without a tenant, because a sign-in finds its tenant by it. */
     const find = (credentialId: string) =>
       selectKnown(credentialId).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.find"))
 
-    /** False when it is gone, or has been used with that count or a later one. Authenticators that do not count say 0. */
+    /**
+     * False when it does not exist, or was used with this count or a later one. Authenticators without a counter send
+     * 0.
+     */
     const use = (
       { tenantId }: TenantScope,
       id: PasskeyId,

@@ -10,11 +10,11 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type PatchRetention, Retention } from "../../domain/accounts/Retention.ts"
 import { TenantId } from "../../domain/Ids.ts"
 
-/** Rows of one kind that a batch looks at, and removes at most. */
+/** Maximum number of rows of one kind that a batch examines and removes. */
 const batch = 200
-/** How long a tenant is one process's; a process that died leaves it to others afterwards. */
+/** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
-/** Between the rounds of a tenant. */
+/** Time between two rounds of a tenant. */
 const pause = Duration.hours(1)
 
 const keepsAll: Retention = {
@@ -52,7 +52,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
         Effect.withSpan("RetentionStore.find")
       )
 
-    /** Changes the limits that are named; what they make too old is removed from the next sweep on. */
+    /** Changes the given limits. The next sweep removes what is then too old. */
     const patch = Effect.fn("RetentionStore.patch")(function* (
       { tenantId }: TenantScope,
       change: PatchRetention
@@ -86,7 +86,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
         returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`
     })
 
-    /** The tenant that has waited longest, for this process alone. */
+    /** Claims the tenant that has waited longest. */
     const claim = claimRow(undefined).pipe(Effect.orDie, Effect.withSpan("RetentionStore.claim"))
 
     const before = (days: number) => sql`now() - make_interval(days => ${days}::int)`
@@ -121,13 +121,14 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
         order by id for update skip locked`
     })
 
-    /** Goes through the tenant's conversations in the order of their ids; true when there are more. */
+    /** Removes conversations of the tenant in the order of their ids. True when there are more. */
     const conversations = ({ conversations: days, seen, tenantId }: Claimed) =>
       days === null
         ? Effect.succeed(false)
         : Effect.gen(function* () {
             const ids = (yield* window({ tenantId, after: seen, days })).map(({ id }) => id)
-            // No turn begins in a conversation whose row is locked; the second statement sees those that began before.
+            // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
+            // before.
             const over = (yield* locked({ tenantId, ids, days })).map(({ id }) => id)
             yield* sql`
               delete from conversations c
@@ -139,7 +140,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
             return last !== ""
           }).pipe(sql.withTransaction, Effect.orDie)
 
-    /** The oldest of each agent; ids are made in the order of time, so those that may go are among the first. */
+    /** Examines the oldest runs of each agent. Ids are in the order of time, so expired runs come first. */
     const runs = ({ runs: days, tenantId }: Claimed) =>
       days === null
         ? Effect.succeed(false)
@@ -175,7 +176,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
               limit ${batch}
             ) returning event_id`)
 
-    /** The last job of a source and the one that made what is live stay. */
+    /** Keeps the last job of a source and the one that made its live generation. */
     const jobs = ({ ingestionJobs: days, tenantId }: Claimed) =>
       days === null
         ? Effect.succeed(false)
@@ -202,7 +203,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       return more.includes(true)
     })
 
-    /** Gives a claimed tenant back: behind all others that wait when there is more, else for an hour. */
+    /** Releases a claimed tenant: to the end of the line when there is more to remove, else for an hour. */
     const release = Effect.fn("RetentionStore.release")(function* ({ tenantId }: Claimed, more: boolean) {
       const due = more ? sql`now()` : sql`now() + make_interval(secs => ${Duration.toSeconds(pause)})`
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`

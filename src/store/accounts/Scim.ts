@@ -32,12 +32,12 @@ const Group = Schema.Struct({
 const Total = Schema.Struct({ total: Schema.Int })
 
 export interface PageAsked {
-  /** The first is 1. */
+  /** 1-based. */
   readonly startIndex: number
   readonly count: number
 }
 
-/** All terms hold; none: all rows. */
+/** All terms must match; an empty list matches all rows. */
 type Filter<N> = ReadonlyArray<{ readonly name: N; readonly value: string }>
 export type PersonFilter = Filter<"userName" | "externalId" | "id" | "active">
 export type GroupFilter = Filter<"displayName" | "externalId" | "id" | "members">
@@ -75,7 +75,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     const isPerson = (filter: PersonFilter) => sql.and([sql`true`, ...filter.map(personTerm)])
     const isGroup = (filter: GroupFilter) => sql.and([sql`true`, ...filter.map(groupTerm)])
 
-    /** Oldest first, and how many there are in all. */
+    /** Oldest first, with the total count. */
     const people = Effect.fn("ScimStore.people")(function* (
       { tenantId }: TenantScope,
       filter: PersonFilter,
@@ -102,8 +102,8 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     }, Effect.orDie)
 
     /**
-     * Oldest first, and how many there are in all; without their members where nobody asks for them. A page ends before
-     * its groups have more than {@link maxMembers} together.
+     * Oldest first, with the total count; members only on request. A page ends before its groups have more than
+     * {@link maxMembers} members together.
      */
     const groups = Effect.fn("ScimStore.groups")(function* (
       { tenantId }: TenantScope,
@@ -197,7 +197,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         Effect.asVoid
       )
 
-    /** Ids that are nobody's of the tenant are left out. */
+    /** Ids that do not belong to the tenant are ignored. */
     const changeMembers = Effect.fn("ScimStore.changeMembers")(function* (
       { tenantId }: TenantScope,
       groupId: string,
@@ -212,7 +212,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         on conflict do nothing`
     }, Effect.orDie)
 
-    /** Of these people, who they are now, with the names of their groups. */
+    /** The current state of these people, with the names of their groups. */
     const standing = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       SqlSchema.findAll({
         Request: Schema.Void,

@@ -1,4 +1,4 @@
-/** What a tenant's provider provisions with: one token, of which the fingerprint is kept. */
+/** The provisioning token of a tenant's provider. There is one, of which the fingerprint is stored. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ export class ScimTokenStore extends Effect.Service<ScimTokenStore>()("store/acco
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Replaces the token that there was. False without a connection. */
+    /** Replaces the previous token. False without a connection. */
     const put = ({ tenantId }: TenantScope, prefix: string, fingerprint: Uint8Array) =>
       sql`
         insert into scim_tokens (tenant_id, prefix, secret_hash)
@@ -40,7 +40,7 @@ export class ScimTokenStore extends Effect.Service<ScimTokenStore>()("store/acco
     })
     const find = ({ tenantId }: TenantScope) => select(tenantId).pipe(Effect.orDie)
 
-    // Writes at most once a minute, and not at all what another request is writing.
+    // Updates the time of use at most once a minute. It skips the row if another request is writing it.
     const selectTenant = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: Schema.Struct({ tenantId: TenantId }),
@@ -54,7 +54,7 @@ export class ScimTokenStore extends Effect.Service<ScimTokenStore>()("store/acco
         select tenant_id as "tenantId" from scim_tokens where secret_hash = ${fingerprint}`
     })
 
-    /** Whose token it is; notes the use. */
+    /** The tenant of the token; records the use. */
     const tenantOf = (fingerprint: Uint8Array) => selectTenant(fingerprint).pipe(Effect.orDie)
 
     return { put, remove, find, tenantOf } as const

@@ -1,4 +1,6 @@
-/** Sessions of the dashboard and the failed sign-ins that throttle it. Times are the database's, one clock for all processes. */
+/**
+ * Sessions of the dashboard, and failed sign-ins for throttling. Times are the database's, one clock for all processes.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
@@ -20,7 +22,7 @@ const NewSession = Schema.Struct({
   tenantId: TenantId,
   userId: UserId,
   method: SignInMethod,
-  /** The hash it was checked against; null: no password. */
+  /** The hash it was checked against; null without a password. */
   passwordHash: Schema.NullOr(Schema.String),
   ...SessionOrigin.fields,
   seconds: Schema.Number
@@ -40,7 +42,7 @@ const Row = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate,
   expiresAt: Schema.DateTimeUtcFromDate
 })
-/** Sessions of a list. */
+/** Maximum number of sessions in a list. */
 const maxListed = 100
 
 const Wait = Schema.Struct({ wait: Schema.Number })
@@ -49,7 +51,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    // The lock makes it wait for a change of the password that is under way, which ends the sessions of the old one.
+    // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
     const insertRow = SqlSchema.findOne({
       Request: NewSession,
       Result: Schema.Struct({ userId: UserId }),
@@ -71,7 +73,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         for share returning user_id as "userId"`
     })
 
-    // Notes the use at most once a minute, and not at all what another request is writing.
+    // Updates the time of use at most once a minute. It skips the row if another request is writing it.
     const selectUser = SqlSchema.findOne({
       Request: Schema.Uint8ArrayFromSelf,
       Result: User,
@@ -99,8 +101,8 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     })
 
     /**
-     * Opens a session of the user; expired sessions of all users are deleted on the way. False when the password of
-     * `passwordHash` is no longer the user's.
+     * Opens a session of the user, and deletes expired sessions of all users. False when `passwordHash` is no longer
+     * the user's.
      */
     const insert = ({ lasts, ...session }: NewSession) =>
       insertRow({ ...session, seconds: Duration.toSeconds(lasts) }).pipe(
@@ -108,7 +110,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         Effect.map(Option.isSome)
       )
 
-    /** The user of a session that has not expired, as the user is now. */
+    /** The user of a session that has not expired, with current data. */
     const findUser = (fingerprint: Uint8Array) => selectUser(fingerprint).pipe(Effect.orDie)
 
     const selectPage = SqlSchema.findAll({
@@ -126,7 +128,10 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         order by s.used_at desc, s.id limit ${maxListed}`
     })
 
-    /** Those of a user, the last used first; at most {@link maxListed}. `own` is the fingerprint of the one that asks. */
+    /**
+     * Sessions of a user, the last used first; at most {@link maxListed}. `own` is the fingerprint of the caller's
+     * session.
+     */
     const list = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
       selectPage({ tenantId, userId, own }).pipe(Effect.orDie, Effect.withSpan("SessionStore.list"))
 
@@ -150,7 +155,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         Effect.withSpan("SessionStore.end")
       )
 
-    /** All of a user but `own`; says how many. */
+    /** Ends all sessions of a user but `own`; returns their number. */
     const endOthers = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
       sql`
         delete from user_sessions
@@ -167,7 +172,7 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         Effect.asVoid
       )
 
-    /** Time until fewer than `limit` failures are within `window`; none when that is now. */
+    /** Time until fewer than `limit` failures are within `window`; none if that is already so. */
     const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) =>
       selectWait({ email, address, seconds: Duration.toSeconds(window), limit }).pipe(
         Effect.orDie,
@@ -175,8 +180,9 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
       )
 
     /**
-     * Records a failure, unless `limit` of them lie within `window` already: then how long the next attempt has to
-     * wait. Attempts of one account and address are counted one after another, so that no two share the last place.
+     * Records a failure. If there are already `limit` failures within `window`, it returns the time to wait before the
+     * next attempt instead. Attempts of one account and address are serialized, so that two cannot both use the last
+     * place.
      */
     const fail = (attempt: Attempt, window: Duration.Duration, limit: number) =>
       Effect.gen(function* () {

@@ -52,7 +52,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         where d.domain = ${domain} and d.confirmed_at is not null`
     })
 
-    /** Of a person `u`, as provisioned. */
+    /** The provisioned groups of a person `u`. */
     const groupNames = sql`
       coalesce((select jsonb_agg(g.name) from scim_group_members m
         join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
@@ -74,17 +74,17 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     const find = ({ tenantId }: TenantScope) =>
       select(tenantId).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.find"))
 
-    /** The tenant whose confirmed domain it is, while it has a connection. */
+    /** The tenant of a confirmed domain, while it has a connection. */
     const tenantOf = (domain: string) =>
       selectByDomain(domain).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.tenantOf"))
 
-    /** Ends what was signed in by `method`. */
+    /** Ends the sessions opened by `method`. */
     const endSessions = ({ tenantId }: TenantScope, method: "sso" | "password") => sql`
       delete from user_sessions where tenant_id = ${tenantId} and method = ${method}`
 
     /**
-     * Domains that stay keep their confirmation. Another issuer ends the sessions that the one before opened, and a sign-in
-     * without passwords those of passwords. False, and nothing is changed, where that would leave no owner a way in.
+     * Unchanged domains keep their confirmation. A new issuer ends the sessions of the previous one; forbidding
+     * passwords ends sessions opened with passwords. False, without a change, if no owner could sign in afterwards.
      */
     const put = Effect.fn("SingleSignOnStore.put")(
       function* (scope: TenantScope, next: NewConnection) {
@@ -124,7 +124,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       Effect.orDie
     )
 
-    /** Passwords open sessions again. To be called with the team locked. */
+    /** Allows password sign-ins again. The caller must hold the team's lock. */
     const allowPasswords = ({ tenantId }: TenantScope) =>
       sql`
         update sso_connections set allows_passwords = true, version = version + 1, updated_at = now()
@@ -134,7 +134,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         Effect.withSpan("SingleSignOnStore.allowPasswords")
       )
 
-    /** With the sessions that it opened, the domains and the identities. False when there was none. */
+    /** Removes the connection with its sessions, domains and identities. False when there was none. */
     const remove = Effect.fn("SingleSignOnStore.remove")(
       function* (scope: TenantScope) {
         const { tenantId } = scope
@@ -148,7 +148,10 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       Effect.orDie
     )
 
-    /** The operator's word that a domain which the tenant claims is theirs; `missing`: it claims no such domain. */
+    /**
+     * Records the operator's confirmation that a claimed domain belongs to the tenant; `missing`: the tenant does not
+     * claim it.
+     */
     const confirm = Effect.fn("SingleSignOnStore.confirm")(function* (
       { tenantId }: TenantScope,
       domain: Domain,
@@ -166,7 +169,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       return claimed.length === 1 ? ("taken" as const) : ("missing" as const)
     }, Effect.orDie)
 
-    /** The person of an identity; notes the use. */
+    /** The person of an identity; records the use. */
     const person = ({ tenantId }: TenantScope, identity: Identity) =>
       selectIdentity({ tenantId, ...identity }).pipe(
         Effect.orDie,

@@ -17,7 +17,7 @@ const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromD
 const Ids = Schema.Struct({ tenantId: Schema.String, id: Schema.String })
 const Expiry = Schema.Struct({ expiresAt: Schema.DateTimeUtcFromDate })
 
-/** `by role`, for each role that a member of role `by` manages. */
+/** JSON of the roles that a member of role `by` manages. */
 const managing = toJsonb(
   Role.literals.flatMap((by) =>
     Role.literals.filter((role) => manages(by, role)).map((role) => `${by} ${role}`)
@@ -34,11 +34,11 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
         and not exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id)
         and not exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id) as invited`
 
-    /** True where the member `by` may manage the member `u`, as both are now. */
+    /** True where the member `by` may manage the member `u`, by their current roles. */
     const byManages = sql`
       by.active and by.role || ' ' || u.role in (select jsonb_array_elements_text(${managing}::jsonb))`
 
-    /** Invitations `i` that are still good, with the invited `u` and the member `by` who made them. */
+    /** Valid invitations `i`, with the invited `u` and the member `by` who made them. */
     const openInvitations = sql`
       user_invitations i join users u on u.tenant_id = i.tenant_id and u.id = i.user_id
       join users by on by.tenant_id = i.tenant_id and by.id = i.invited_by`
@@ -132,25 +132,25 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)
 
-    /** Owners of the tenant that are active. Locks its team until the transaction around it ends. */
+    /** The active owners of the tenant. Locks the team until the transaction ends. */
     const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
       return (yield* selectOwners(tenantId)).owners
     }, Effect.orDie)
 
-    /** False where the tenant signs in at its provider alone. */
+    /** False if the tenant allows sign-in at its provider only. */
     const passwordsAllowed = ({ tenantId }: TenantScope) =>
       selectPasswords(tenantId).pipe(
         Effect.orDie,
         Effect.map(({ allowed }) => allowed)
       )
 
-    /** A statement of its own, so that it sees the sessions that began before its turn. */
+    /** A separate statement, so that it sees the sessions committed before the lock was obtained. */
     const endSessions = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         delete from user_sessions where tenant_id = ${tenantId} and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
-    /** Access tokens of these users. A person who knew a former password may have made them. */
+    /** Revokes access tokens of these users. A person who knew a former password may have made them. */
     const revokeTokens = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
       sql`
         update access_tokens set revoked_at = now() where tenant_id = ${tenantId} and revoked_at is null
@@ -164,7 +164,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     /**
      * Revokes what depends on a role that the user no longer has: invitations, and passwords that members chose for
-     * others, with the sessions, tokens and passkeys of these. To be called after each change, in its transaction.
+     * others, with their sessions, tokens and passkeys. Must be called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
@@ -186,7 +186,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
       updateRole({ tenantId, id, role }).pipe(Effect.orDie)
 
-    /** With the sessions, the invitation and those that they made. */
+    /** Removes the user with the sessions, the invitation and the invitations that they made. */
     const remove = ({ tenantId }: TenantScope, id: UserId) =>
       sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
@@ -194,7 +194,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     const signOut = (scope: TenantScope, ...ids: ReadonlyArray<UserId>) =>
       endSessions(scope, ids).pipe(Effect.orDie, Effect.asVoid)
 
-    /** Ends all that lets the user in: sessions, access tokens, the invitation. */
+    /** Ends the user's access: sessions, access tokens, the invitation. */
     const lockOut = Effect.fn("TeamStore.lockOut")(function* (scope: TenantScope, id: UserId) {
       const { tenantId } = scope
       yield* endSessions(scope, [id])
@@ -202,7 +202,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       yield* sql`delete from user_invitations where tenant_id = ${tenantId} and user_id = ${id}`
     }, Effect.orDie)
 
-    /** Undoes what the provider switched off. */
+    /** Reverses a deactivation by the provider. */
     const activate = ({ tenantId }: TenantScope, id: UserId) =>
       sql`update users set active = true where tenant_id = ${tenantId} and id = ${id}`.pipe(
         Effect.orDie,
@@ -215,7 +215,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       readonly tenantId: TenantId
       readonly by: UserId
       readonly userId: UserId
-      /** The user's, as it is now. */
+      /** The user's current role. */
       readonly role: Role
       readonly lasts: Duration.Duration
     }) =>
@@ -227,7 +227,10 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     /** The invited member; none when the invitation is used, expired or void. */
     const invited = (fingerprint: Uint8Array) => selectInvited(fingerprint).pipe(Effect.orDie)
 
-    /** Uses the invitation up, and ends the user's sessions, tokens and passkeys; false when it is used, over or void. Needs the team's lock. */
+    /**
+     * Uses the invitation, and ends the user's sessions, tokens and passkeys. False when it is used, expired or void.
+     * Needs the team's lock.
+     */
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
       const used = yield* deleteInvitation(fingerprint)
       if (Option.isNone(used)) return false

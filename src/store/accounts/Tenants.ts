@@ -1,4 +1,4 @@
-/** Tenants, which the operator makes and lists. */
+/** Tenants, which the operator creates and lists. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import type { Page } from "../../domain/Page.ts"
 
 export interface PageRequest {
   readonly limit: number
-  /** The id of the last row of the page before. */
+  /** The id of the last row of the previous page. */
   readonly after?: string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Dashboard users and their passwords' hashes. */
+/** Dashboard users and their password hashes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -7,11 +7,11 @@ import { Role } from "../../domain/accounts/Access.ts"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 
-/** A user and what the password is checked against: null until there is one. */
+/** A user with the password hash, which is null until a password is set. */
 export const Account = Schema.Struct({
   ...User.fields,
   passwordHash: Schema.NullOr(Schema.String),
-  /** False where the tenant signs in at its provider alone, and of whoever is switched off. */
+  /** False if the tenant allows sign-in at its provider only, and for a deactivated user. */
   allowsPasswords: Schema.Boolean
 })
 export type Account = typeof Account.Type
@@ -49,7 +49,7 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
         from users u left join sso_connections c on c.tenant_id = u.tenant_id where u.email = ${email}`
     })
 
-    /** True while there is no user, of any tenant. */
+    /** True while there is no user of any tenant. */
     const none = sql<{
       readonly none: boolean
     }>`/* every tenant: operator */ select not exists (select from users) as none`.pipe(
@@ -57,14 +57,14 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
       Effect.map(([row]) => row?.none === true)
     )
 
-    /** Locks adding and changing users until the transaction around it ends. */
+    /** Blocks inserts and updates of users until the transaction ends. */
     const lock = Effect.orDie(sql`lock table users in share row exclusive mode`)
 
     /** None when the e-mail address is taken in any tenant. */
     const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
       insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
 
-    /** The only look-up without a tenant: a sign-in finds its tenant by it. */
+    /** The only look-up without a tenant, because a sign-in finds its tenant by it. */
     const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
 
     return { none, lock, insert, findByEmail } as const

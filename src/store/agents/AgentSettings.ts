@@ -1,4 +1,4 @@
-/** The settings of an agent: as columns of `agents`, where the published ones are, and as JSON, as versions record them. */
+/** The settings of an agent. The published ones are columns of `agents`; versions record them as JSON. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
 import { Agent, GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
@@ -22,17 +22,17 @@ export const AgentSettings = Schema.Struct({
   masking: Schema.NullOr(Masking),
   streamReasoning: Schema.Boolean
 })
-/** What can be set of an agent. */
+/** All settings of an agent. */
 export type AgentSettings = typeof AgentSettings.Type
 
 export const settingsJson = jsonbOf(AgentSettings)
 const maskingJson = jsonbOf(AgentSettings.fields.masking)
 
-/** As a column has it. */
+/** The value of the column. */
 export const maskingColumn = (sql: SqlClient.SqlClient, { masking }: AgentSettings) =>
   sql`nullif(${maskingJson(masking)}::jsonb, 'null')`
 
-/** As they are shown. */
+/** The settings in answers. */
 export const shownSettings = ({
   topK,
   minScore,
@@ -82,7 +82,7 @@ export const columnsOf = (sql: SqlClient.SqlClient) => sql`
   version, published_version as "publishedVersion", split_version as "splitVersion", split_share as "splitShare",
   created_at as "createdAt", updated_at as "updatedAt"`
 
-/** Of an `update agents`: the settings, all of them. */
+/** Assignments of all settings, for `update agents`. */
 export const assignments = (sql: SqlClient.SqlClient, settings: AgentSettings) => sql`
   name = ${settings.name}, instructions = ${settings.instructions}, model = ${settings.model},
   greeting = ${settings.greeting}, top_k = ${settings.topK}, min_score = ${settings.minScore},

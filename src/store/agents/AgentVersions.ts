@@ -1,4 +1,6 @@
-/** The versions of an agent. They are written with the change that makes them (store/agents/Agents) and never again. */
+/**
+ * The versions of an agent. A version is written with the change that makes it (store/agents/Agents) and never changed.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -32,7 +34,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       agent_versions v join agents a on a.tenant_id = v.tenant_id and a.id = v.agent_id
       where a.tenant_id = ${scope.tenantId} and a.id = ${id}`
 
-    /** Newest first, from below `before`. */
+    /** Newest first, starting below `before`. */
     const list = Effect.fn("AgentVersionStore.list")(function* (
       scope: TenantScope,
       id: AgentId,
@@ -51,7 +53,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       return page
     }, Effect.orDie)
 
-    /** The version and the one before it, where there are such, newest first. */
+    /** The version and the one before it, if they exist, newest first. */
     const withPrevious = (scope: TenantScope, id: AgentId, version: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -66,15 +68,15 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       )
 
     /**
-     * Makes the version the one that turns use; none when the tenant's agent has no such version. A share that had it has
-     * come to its end.
+     * Publishes the version. None when the tenant's agent has no such version. Ends the split if it was to this
+     * version.
      */
     const publish = Effect.fn("AgentVersionStore.publish")(function* (
       scope: TenantScope,
       id: AgentId,
       version: number
     ) {
-      // A version never changes: what is read here still holds when the agent is written.
+      // A version never changes, so what is read here is still valid when the agent is written.
       const [found] = yield* withPrevious(scope, id, version)
       if (found === undefined) return Option.none()
       const rows = yield* SqlSchema.findOne({
@@ -94,7 +96,7 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       return Option.map(rows, toAgent)
     }, Effect.orDie)
 
-    /** Null ends the split; none when the tenant's agent has no such version. */
+    /** Null ends the split. None when the tenant's agent has no such version. */
     const split = (scope: TenantScope, id: AgentId, to: Split | null) =>
       SqlSchema.findOne({
         Request: Schema.Void,

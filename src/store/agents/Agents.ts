@@ -1,4 +1,4 @@
-/** The agents of a tenant and how they are set up. */
+/** The agents of a tenant and their settings. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -26,12 +26,14 @@ export type { AgentSettings }
 
 const one = { tenantId: TenantId, id: AgentId }
 
-/** A change of the settings, which makes a version. */
+/** A change of the settings. It makes a version. */
 export interface AgentChange {
   readonly changes: Partial<AgentSettings>
-  /** The version that is changed, which has to be the published one where the change is published; null for that one. */
+  /**
+   * The version that is changed; null for the published one. It must be the published one if the change is published.
+   */
   readonly from: { readonly version: number; readonly settings: AgentSettings } | null
-  /** False: no turn uses the version. */
+  /** If false, no turn uses the version. */
   readonly publish: boolean
   readonly note: string | null
   readonly author: Actor | null
@@ -44,7 +46,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     const sql = yield* SqlClient.SqlClient
     const columns = columnsOf(sql)
 
-    /** The version that the row `changed` has come to. */
+    /** Records the version of the row `changed`. */
     const recording = (
       settings: AgentSettings,
       { author, note }: Pick<AgentChange, "author" | "note">
@@ -83,7 +85,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         sql`select ${columns} from agents where tenant_id = ${tenantId} and id = ${id}`
     })
 
-    /** Turns, which only refer to the agent, go on meanwhile. */
+    /** A lock that does not block turns, because they only refer to the agent. */
     const lockRow = SqlSchema.findOne({
       Request: Schema.Struct({ ...one, expected: Schema.NullOr(Schema.Int) }),
       Result: AgentRow,
@@ -153,7 +155,10 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
           select ${columns} from changed`
       })(undefined)
 
-    /** Makes a version; none when the tenant has no such agent, its newest is not `expected`, or another is published. */
+    /**
+     * Makes a version. None when the tenant has no such agent, its newest version is not `expected`, or another one is
+     * published.
+     */
     const update = Effect.fn("AgentStore.update")(
       function* (scope: TenantScope, id: AgentId, change: AgentChange, expected: number | null = null) {
         const found = yield* lockRow({ tenantId: scope.tenantId, id, expected })
@@ -169,7 +174,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     )
 
     /**
-     * Locks the agent until the caller's transaction ends: nothing can be added to it from then on. False when the tenant
+     * Locks the agent until the caller's transaction ends, so that nothing can be added to it. False when the tenant
      * has no such agent.
      */
     const seize = (scope: TenantScope, id: AgentId) =>
@@ -177,7 +182,7 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Removes a seized agent with everything that belongs to it. */
+    /** Removes an agent locked by `seize`, with everything that belongs to it. */
     const remove = (scope: TenantScope, id: AgentId) =>
       Effect.asVoid(sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${id}`)
 

@@ -1,4 +1,6 @@
-/** Sources and tools with an address of all agents of a tenant, as a file of agents says them, and what tells that any part changed. */
+/**
+ * Sources and tools with an address of all agents of a tenant, for configuration files, and a fingerprint of all parts.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -36,7 +38,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
   {
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // A file can hold neither the original of an upload nor the secrets of a connector.
+      // A file cannot contain the original of an upload or the secrets of a connector.
       const describable = sql`type not in ('BULK_UPLOAD', 'CONNECTOR') and config -> 'artifact' is null`
 
       const selectSize = SqlSchema.single({
@@ -101,7 +103,7 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
         Effect.orDie(selectTools(tenantId))
 
-      /** Another one after any change of a source, a tool, a case, a channel or a widget. */
+      /** A value that differs after any change of a source, a tool, a case, a channel or a widget. */
       const fingerprint = ({ tenantId }: TenantScope) =>
         Effect.orDie(Effect.map(selectFingerprint(tenantId), (row) => row.fingerprint))
 

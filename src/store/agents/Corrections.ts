@@ -1,4 +1,4 @@
-/** Curated answers that are drafted, and what became of them. */
+/** Drafts of curated answers, and their results. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -24,7 +24,7 @@ const Row = Schema.Struct({
 
 export interface NewCorrection {
   readonly id: CorrectionId
-  /** The turn that the question was asked in, and that whose conversation has the answer. */
+  /** The turn of the question, and the turn whose conversation has the answer. */
   readonly runId: RunId | null
   readonly replyRunId: RunId | null
   readonly runIds: ReadonlyArray<RunId>
@@ -36,7 +36,7 @@ export interface NewCorrection {
 
 const authorJson = jsonbOf(Actor)
 
-/** Characters of a question that are read. */
+/** Maximum number of characters of a question that are read. */
 const maxQuestionLength = 1_000
 
 export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/agents/Corrections", {
@@ -56,7 +56,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       k.source_id as "sourceId", k.case_id as "caseId", k.author, k.created_at as "createdAt", k.updated_at as "updatedAt",
       k.approved_at as "approvedAt"`
 
-    /** False when the agent has `max` drafts, or more. */
+    /** False when the agent has `max` drafts or more. */
     const insert = Effect.fn("CorrectionStore.insert")(
       function* ({ agentId, tenantId }: AgentScope, made: NewCorrection, max: number) {
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
@@ -83,7 +83,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
           sql`select ${columns} from corrections k where k.tenant_id = ${tenantId} and k.id = ${id}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CorrectionStore.find"))
 
-    /** As {@link find}; nobody else changes it until the caller's transaction ends. */
+    /** Like {@link find}, but locks it until the caller's transaction ends. */
     const hold = ({ tenantId }: TenantScope, id: CorrectionId) =>
       sql`select 1 from corrections where tenant_id = ${tenantId} and id = ${id} for update`.pipe(
         Effect.orDie,
@@ -110,7 +110,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         Effect.withSpan("CorrectionStore.page")
       )
 
-    /** Changes a draft, whose preview is then none of it. */
+    /** Changes a draft and removes its preview. */
     const update = (
       { tenantId }: TenantScope,
       id: CorrectionId,
@@ -124,7 +124,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         Effect.withSpan("CorrectionStore.update")
       )
 
-    /** Only while it says what was previewed. */
+    /** Stores a preview, unless the draft has changed since. */
     const previewed = (
       { tenantId }: TenantScope,
       { answer, id, question }: Correction,
@@ -151,7 +151,10 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         Effect.withSpan("CorrectionStore.approve")
       )
 
-    /** The source that has the agent's approved answers, the newest; locks those of the agent until the transaction ends. */
+    /**
+     * The newest source with the agent's approved answers. Locks the agent's sources of that kind until the transaction
+     * ends.
+     */
     const sourceOf = Effect.fn("CorrectionStore.sourceOf")(function* ({ agentId, tenantId }: AgentScope) {
       yield* sql`select pg_advisory_xact_lock(hashtextextended(${`corrections ${tenantId} ${agentId}`}, 0))`
       const [found] = yield* sql<{ readonly id: string }>`
@@ -160,7 +163,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       return Option.map(Option.fromNullable(found), ({ id }) => SourceId.make(id))
     }, Effect.orDie)
 
-    /** The newest `limit` turns of customers that have ended, and those of `ids` that there are. */
+    /** The newest `limit` ended turns of customers, and those of `ids` that exist. */
     const asked = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,

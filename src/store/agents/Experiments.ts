@@ -1,4 +1,4 @@
-/** Experiments of the tenant's agents, with what was asked in each and what came of it. */
+/** Experiments of the tenant's agents, with their questions and results. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -20,23 +20,23 @@ import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { AgentSettings, settingsJson } from "./AgentSettings.ts"
 
-/** Experiments that have ended which are kept of one agent; the oldest go when another is started. */
+/** Maximum number of ended experiments that are kept per agent. The oldest are removed when another is started. */
 const maxKept = 100
-/** Experiments of one tenant that may wait or run at a time. */
+/** Maximum number of waiting and running experiments of one tenant. */
 export const maxOpen = 10
 
-/** A new one, with what is to be asked. */
+/** A new experiment with its questions. */
 export interface NewExperiment {
   readonly id: ExperimentId
   readonly version: number | null
   readonly settings: AgentSettings
-  /** Hex. */
+  /** Hexadecimal. */
   readonly settingsHash: string
   readonly casesHash: string | null
   readonly baselineId: ExperimentId | null
   readonly maxTokens: number
   readonly author: Actor | null
-  /** Tried beside the curated answers that are live. */
+  /** Curated answer that is tried beside the live ones. */
   readonly curated: QaPair | null
   readonly questions: ReadonlyArray<NewQuestion>
 }
@@ -47,7 +47,7 @@ export interface NewQuestion {
   readonly asked: TestCaseFields
 }
 
-/** As its worker sees it. */
+/** The fields that its worker needs. */
 const Work = Schema.Struct({
   agentId: AgentId,
   version: Schema.NullOr(Schema.Int),
@@ -111,8 +111,8 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       ) r`
 
     /**
-     * Stores it with its questions, and removes the oldest of the agent that are too many. False when too many of the tenant
-     * wait or run. Locks the tenant's experiments until the caller's transaction ends.
+     * Stores it with its questions, and removes the agent's oldest experiments beyond the limit. False when too many of
+     * the tenant wait or run. Locks the tenant's experiments until the caller's transaction ends.
      */
     const insert = Effect.fn("ExperimentStore.insert")(function* (
       { agentId, tenantId }: AgentScope,
@@ -148,7 +148,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       return true
     }, Effect.orDie)
 
-    /** Questions of these turns, if they have ended; turns of other agents are left out. */
+    /** Questions of these turns, if they have ended. Turns of other agents are ignored. */
     const turns = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -188,7 +188,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.page")
       )
 
-    /** In the order in which they were asked for, from behind `after`, each beside that of the baseline. */
+    /** Results in the order of the questions, starting behind `after`, each with that of the baseline. */
     const results = (
       { tenantId }: TenantScope,
       id: ExperimentId,
@@ -219,7 +219,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.results")
       )
 
-    /** All that have been asked, without replies and citations, which no figure is made from. */
+    /** All results so far, without replies and citations, which figures do not need. */
     const measured = ({ tenantId }: TenantScope, id: ExperimentId) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -231,7 +231,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
           where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.measured"))
 
-    /** The newest that was asked all of these cases with settings that a reply cannot tell from these. */
+    /** The newest experiment with all of these cases and equivalent settings. */
     const latest = (
       { agentId, tenantId }: AgentScope,
       hashes: { readonly settingsHash: string; readonly casesHash: string }
@@ -246,7 +246,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
           order by id desc limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.latest"))
 
-    /** Begins or goes on with it: none when it has ended or is gone. */
+    /** Starts or resumes it. None when it has ended or does not exist. */
     const begin = ({ tenantId }: TenantScope, id: ExperimentId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -258,7 +258,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
             case when cases_hash is null then 'turns' else 'cases' end as kind, curated`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.begin"))
 
-    /** The next questions of one that runs; none once it is at its end, or was cancelled. */
+    /** The next questions of a running experiment; none at its end, or if it was cancelled. */
     const waiting = ({ tenantId }: TenantScope, id: ExperimentId, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -270,7 +270,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
           order by q.position limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.waiting"))
 
-    /** Kept once, and only while it runs. */
+    /** Stores a result once, and only while the experiment runs. */
     const record = (
       { tenantId }: TenantScope,
       id: ExperimentId,
@@ -287,7 +287,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         Effect.withSpan("ExperimentStore.record")
       )
 
-    /** False when it had ended before, or is gone. */
+    /** False when it had ended before, or does not exist. */
     const end = (
       { tenantId }: TenantScope,
       id: ExperimentId,

@@ -28,7 +28,7 @@ const Heading = Schema.Struct({
 })
 export type Heading = typeof Heading.Type
 
-/** What is looked at for questions. */
+/** Maximum number of documents that are searched for questions. */
 const maxDocuments = 100
 const maxChunksOfDocument = 20
 
@@ -65,7 +65,7 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
         from chosen`
     })
 
-    /** The agent that is named, else the newest that is not the sample, and the sample. */
+    /** The named agent, else the newest one that is not the sample; and the sample. */
     const find = ({ tenantId }: TenantScope, agentId: AgentId | null) =>
       selectRows({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("StartStore.find"))
 
@@ -98,7 +98,7 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
         order by length(d.uri), d.uri, d.id, c.ordinal`
     })
 
-    /** Of what everybody may read: pages with short addresses first, each from its top. */
+    /** Headings of documents without labels: pages with short addresses first, each from its top. */
     const headings = ({ agentId, tenantId }: AgentScope) =>
       selectHeadings({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("StartStore.headings"))
 

@@ -1,4 +1,4 @@
-/** The questions that an agent is measured by. */
+/** Test cases of agents. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -19,10 +19,10 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate
 })
 
-/** What a case is made from. */
+/** The data that a case is made from. */
 const AskedRow = Schema.Struct({
   question: Schema.String,
-  /** Null where it got no reply. */
+  /** Null if it got no reply. */
   citations: Schema.NullOr(Schema.Array(Citation)),
   rating: Schema.NullOr(Schema.Int),
   comment: Schema.NullOr(Schema.String),
@@ -43,8 +43,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       updated_at as "updatedAt"`
 
     /**
-     * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. The agent's row is
-     * locked, so that two requests do not both take the last places.
+     * Stores all of them, in order, or none: none when the agent is not the tenant's, or would have too many. Locks the
+     * agent's row, so that two requests cannot both use the last places.
      */
     const insert = (
       { agentId, tenantId }: AgentScope,
@@ -107,7 +107,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
         Effect.withSpan("TestCaseStore.page")
       )
 
-    /** Of all agents of the tenant, oldest first, without those that were made from turns. */
+    /** Cases of all agents of the tenant, oldest first, without those made from turns. */
     const written = ({ tenantId }: TenantScope) =>
       SqlSchema.findAll({
         Request: Schema.Void,

@@ -1,4 +1,4 @@
-/** The tools of an agent. Secrets are sealed before they get here. */
+/** The tools of an agent. The caller seals secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -86,14 +86,14 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
         order by id limit ${limit}`
     })
 
-    /** None when the agent is not the tenant's, its tools are too many or the name is taken. */
+    /** None when the agent is not the tenant's, it has too many tools, or the name is taken. */
     const insert = (
       scope: AgentScope,
       tool: Pick<StoredTool, "id" | "name" | "definition" | "secret">
     ): Effect.Effect<Option.Option<StoredTool>> =>
       Effect.orDie(insertRow({ ...tool, tenantId: scope.tenantId, agentId: scope.agentId }))
 
-    /** None when the tenant has no such tool, its version is another, or the name is taken. */
+    /** None when the tenant has no such tool, its version differs, or the name is taken. */
     const update = (
       { tenantId }: TenantScope,
       { id, name, definition, secret, version }: StoredTool

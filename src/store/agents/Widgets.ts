@@ -1,4 +1,4 @@
-/** The widgets of agents, each with the key that says where it may be shown. */
+/** The widgets of agents, each with the key that determines where it may be shown. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ const Row = Schema.Struct({
   agentId: AgentId,
   publicId: Schema.String,
   keyId: KeyId,
-  /** The key still opens the widget. */
+  /** Whether the key still opens the widget. */
   live: Schema.Boolean,
   allowedOrigins: Schema.Array(Schema.String),
   sourceScope: Schema.NullOr(SourceScope),
@@ -54,11 +54,11 @@ export class AgentWidgetStore extends Effect.Service<AgentWidgetStore>()("store/
     const find = ({ agentId, tenantId }: AgentScope) =>
       selectRow({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("AgentWidgetStore.find"))
 
-    /** Of all agents. */
+    /** Widgets of all agents. */
     const ofTenant = ({ tenantId }: TenantScope) =>
       selectTenant(tenantId).pipe(Effect.orDie, Effect.withSpan("AgentWidgetStore.ofTenant"))
 
-    /** Until the transaction ends no other change of the widget begins. */
+    /** Blocks other changes of the widget until the transaction ends. */
     const lock = ({ agentId, tenantId }: AgentScope) =>
       sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`.pipe(
         Effect.orDie,

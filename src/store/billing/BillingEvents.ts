@@ -1,6 +1,6 @@
 /**
- * What the billing provider has told, each event once, and the credits that follow from it. Everything here joins the
- * caller's transaction: an event is claimed exactly when what it changes is written.
+ * Events of the billing provider, each stored once, and the credits that follow from them. Everything here joins the
+ * caller's transaction, so that an event is claimed exactly when its changes are written.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -11,7 +11,7 @@ import { BillingEvent, Fact } from "../../domain/billing/Billing.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
-/** The advisory lock of billing events: they are few, and each must see all before it. */
+/** The advisory lock of billing events. They are rare, and each must see all earlier ones. */
 const everyEvent = 7_205_759_403
 
 const Row = Schema.Struct({ ...BillingEvent.fields, created: Schema.Number })
@@ -23,8 +23,8 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * True for the event's first claim. Until the transaction ends every other event waits. What named no tenant for 30
-     * days, and so never will, is forgotten by the way.
+     * True for the event's first claim. Every other event waits until the transaction ends. Also deletes events that
+     * named no tenant for 30 days.
      */
     const claim = Effect.fn("BillingEventStore.claim")(function* (event: BillingEvent) {
       yield* sql`select pg_advisory_xact_lock(${everyEvent}::bigint)`
@@ -56,14 +56,14 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
         where object_id in (select object_id from billing_events where tenant_id = ${tenantId}) order by id`
     })
 
-    /** Every tenant that an event of the object names. */
+    /** Every tenant named by an event of the object. */
     const tenantsOf = (object: string) =>
       selectTenants(object).pipe(
         Effect.orDie,
         Effect.map((rows) => rows.map(({ tenantId }): TenantScope => ({ tenantId })))
       )
 
-    /** All events of every object that one names the tenant for. */
+    /** All events of every object with an event that names the tenant. */
     const of = ({ tenantId }: TenantScope) => Effect.orDie(selectOf(tenantId))
 
     const exists = ({ tenantId }: TenantScope) =>
@@ -72,7 +72,7 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Sets what the tenant has bought in all; what it has used stays. */
+    /** Sets the total of credits that the tenant has bought. Used credits stay. */
     const grant = ({ tenantId }: TenantScope, credits: number) =>
       sql`
         insert into tenant_credits (tenant_id, granted) values (${tenantId}, ${credits}::bigint)

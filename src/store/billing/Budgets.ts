@@ -1,4 +1,7 @@
-/** Budgets of a tenant, and what has been spent of their current periods. Turns hold and settle them in billing/TurnBudget. */
+/**
+ * Budgets of a tenant, and the amounts spent in their current periods. Turns reserve and settle them in
+ * billing/TurnBudget.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -10,7 +13,7 @@ import { Budget, type BudgetId, type CreateBudget } from "../../domain/billing/B
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 
-/** Most budgets of one tenant. */
+/** Maximum number of budgets of one tenant. */
 export const maxBudgets = 200
 
 const Row = Schema.Struct({
@@ -70,15 +73,15 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       return sql`select id from tenants where id = ${tenantId}`
     }
 
-    /** Whether the tenant has the agent or the key that the budget is for. */
+    /** Whether the tenant has the agent or the key of the budget. */
     const isKnown = ({ tenantId }: TenantScope, given: CreateBudget) =>
       Effect.map(Effect.orDie(known(tenantId, given)), (rows) => rows.length === 1)
 
-    /** One change of a tenant's budgets after the other. */
+    /** Serializes changes of a tenant's budgets. */
     const locked = (tenantId: string) =>
       sql`select tenant_id from subscriptions where tenant_id = ${tenantId} for no key update`
 
-    /** `full`: the tenant has {@link maxBudgets}. `taken`: one of the same subject and period. */
+    /** `full`: the tenant has {@link maxBudgets}. `taken`: there is one for the same subject and period. */
     const insert = Effect.fn("BudgetStore.insert")(function* (
       { tenantId }: TenantScope,
       id: BudgetId,
@@ -97,8 +100,8 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
     }, inTransaction)
 
     /**
-     * Another limit. What is passed of it already is not reported again. False when the tenant has no such budget, or its version is
-     * not `expected`.
+     * Sets a new limit. Thresholds that are already passed are not reported again. False when the tenant has no such
+     * budget, or its version is not `expected`.
      */
     const setLimit = Effect.fn("BudgetStore.setLimit")(function* (
       { tenantId }: TenantScope,
@@ -118,7 +121,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       return true
     }, inTransaction)
 
-    /** Turns that run keep nothing of it. False when the tenant has no such budget. */
+    /** Also removes the reservations of running turns. False when the tenant has no such budget. */
     const remove = Effect.fn("BudgetStore.remove")(function* ({ tenantId }: TenantScope, id: BudgetId) {
       yield* locked(tenantId)
       const removed =

@@ -1,4 +1,7 @@
-/** What a tenant may still use. Both reservations hold a row lock until the caller's transaction ends, so that two requests never share the last place. */
+/**
+ * Remaining entitlements of a tenant. Both reservations hold a row lock until the caller's transaction ends, so that
+ * two requests cannot both use the last place.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -7,9 +10,9 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** True when the tenant may have one more source. To be called in the transaction that adds it. */
+    /** True when the tenant may have one more source. Must be called in the transaction that adds it. */
     const reserveSource = Effect.fn("EntitlementStore.reserveSource")(function* (scope: AgentScope) {
-      // The lock comes in a statement of its own: the count must see what the last holder of the lock committed.
+      // A separate statement for the lock: the count must see what its last holder committed.
       const [subscription] = yield* sql<{ readonly limit: number }>`
         select sources_limit::float8 as limit from subscriptions where tenant_id = ${scope.tenantId} for update`
       const [sources] = yield* sql<{ readonly count: number }>`
@@ -17,7 +20,7 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
       return (sources?.count ?? 0) < (subscription?.limit ?? 0)
     }, Effect.orDie)
 
-    /** True when a job of the period was left; it is then counted for tenant and agent. */
+    /** True when a job of the period was left. It is then counted for tenant and agent. */
     const reserveIngestionJob = Effect.fn("EntitlementStore.reserveIngestionJob")(function* (
       scope: AgentScope
     ) {

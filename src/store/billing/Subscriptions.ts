@@ -74,7 +74,7 @@ export class SubscriptionStore extends Effect.Service<SubscriptionStore>()("stor
     const find = (scope: TenantScope) =>
       selectRow(scope.tenantId).pipe(Effect.orDie, Effect.map(Option.map(toSubscription)))
 
-    /** Changes nothing but how its payment stands. */
+    /** Changes only the payment status. */
     const setStatus = (scope: TenantScope, status: string) =>
       sql`
         update subscriptions set status = ${status}, updated_at = now() where tenant_id = ${scope.tenantId}`.pipe(

@@ -1,4 +1,6 @@
-/** The parts of a turn's statements that hold a part of the tenant's budgets, and that count there what the turn has cost. */
+/**
+ * Parts of a turn's statements that reserve an amount of the tenant's budgets, and that add the turn's cost to them.
+ */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -6,7 +8,7 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import type { KeyId, RunId, TenantId } from "../../domain/Ids.ts"
 import type { Report } from "../events/ReportedEvents.ts"
 
-/** The turn that holds. */
+/** The turn that reserves. */
 export interface Holder extends AgentScope {
   readonly keyId?: KeyId
   readonly runId: RunId
@@ -14,28 +16,36 @@ export interface Holder extends AgentScope {
   readonly timeout: Duration.DurationInput
 }
 
-/** Columns of the tenant's row of `subscriptions`: whether it has budgets, and the one of them that is spent, as a `SpentBudget`. */
+/**
+ * Columns of the tenant's row of `subscriptions`: whether it has budgets, and the exhausted one, if any, as a
+ * `SpentBudget`.
+ */
 export const held = (sql: SqlClient.SqlClient, holder: Holder) => sql`
   has_budgets, case when has_budgets then hold_budgets(
     tenant_id, ${holder.agentId}, ${holder.keyId ?? null}::text, ${holder.runId}, ${holder.instanceId},
     now() + make_interval(secs => ${Duration.toSeconds(holder.timeout)})
   ) end as spent_budget`
 
-/** The CTE `budgeted`: what the turn of the CTE `settled` held is its no more, and what it has cost is spent. */
+/**
+ * The CTE `budgeted`: removes the reservation of the turn in the CTE `settled`, and adds its cost to the spent amounts.
+ */
 export const settledBudgets = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
   budgeted as (
     select settled.tenant_id, passed.*
     from settled, settle_budgets(settled.tenant_id, settled.id, ${sumOf(bills).nanoUsd ?? 0}::bigint) passed
   )`
 
-/** A column of the statement that has {@link settledBudgets}: what nothing reads is not done. */
+/** A column for the statement that has {@link settledBudgets}. PostgreSQL does not run a CTE that nothing reads. */
 export const readBudgets = (sql: SqlClient.SqlClient) => sql`(select count(*) from budgeted)`
 
-/** Ends what a turn holds that has not begun. */
+/** Removes the reservation of a turn that has not begun. */
 export const letGo = (sql: SqlClient.SqlClient, tenantId: TenantId, runId: RunId) =>
   sql`select * from settle_budgets(${tenantId}, ${runId}, 0)`
 
-/** That a budget is nearly spent, or is: the rows of {@link settledBudgets}. Once for each threshold, period and limit. */
+/**
+ * Reports that a budget is nearly or fully spent, from the rows of {@link settledBudgets}. Once for each threshold,
+ * period and limit.
+ */
 export const near = (sql: SqlClient.SqlClient): Report => ({
   type: "budget.near",
   key: sql`near.budget_id || ':' || near.percent || ':' || near.limit_nano || ':' || extract(epoch from near.period_start)`,

@@ -1,12 +1,12 @@
-/** The parts of a turn's statements that take a turn from the tenant's quota, and that give it back. */
+/** Parts of a turn's statements that take a turn from the tenant's quota, and that return it. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import { held, type Holder } from "./TurnBudget.ts"
 
 /**
- * `reserved`: a row when the tenant has one turn left, where `condition` holds, and no budget of the turn is spent. The period's
- * turns come first, then those that were bought (`credited`). The last place has one winner: a row that two statements want is looked at as it is once
- * its lock is held.
+ * `reserved`: a row when the tenant has a turn left, `condition` holds, and no budget of the turn is spent. The
+ * period's turns are used first, then bought ones (`credited`). Of two concurrent statements for the last turn one
+ * succeeds, because a row is checked again after its lock is obtained.
  */
 export const reservation = (sql: SqlClient.SqlClient, holder: Holder, condition: Fragment) => sql`
   tenant as (
@@ -27,8 +27,8 @@ export const reservation = (sql: SqlClient.SqlClient, holder: Holder, condition:
   )`
 
 /**
- * Gives every turn of `ended` back to where it was taken from: rows of tenant_id, period_start and credited. Rows are
- * locked in the order of {@link reservation}, so that the two never wait for each other.
+ * Returns every turn of `ended` to the quota that it was taken from: rows of tenant_id, period_start and credited. Rows
+ * are locked in the order of {@link reservation}, so that the two cannot deadlock.
  */
 export const released = (sql: SqlClient.SqlClient, ended: Fragment) => sql`
   released as (

@@ -1,4 +1,4 @@
-/** Usage of the current period. Counters only: deleting a source does not reduce them. */
+/** Usage of the current period. It has counters only: deleting a source does not reduce them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -72,7 +72,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** A sum is null where none of its calls has a price. */
+    /** A sum is null if none of its calls has a price. */
     const costOf = (known: Fragment, unpriced: Fragment, calls: Fragment) => sql`
       json_build_object(
         'nanoUsd', case when coalesce(${unpriced}, 0) < coalesce(${calls}, 0) or coalesce(${calls}, 0) = 0
@@ -158,7 +158,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
           coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
           ${costOf(
             sql`sum(r.cost_nano)`,
-            // One call at least, of a run from before costs were kept.
+            // A run from before costs were stored counts as one unpriced call.
             sql`sum(coalesce(r.unpriced_calls, 1))`,
             sql`sum(coalesce(r.unpriced_calls, 1)) + count(r.cost_nano)`
           )} as cost
@@ -186,7 +186,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.ofTenant")
       )
 
-    /** Each agent's part of the period that begins at `start`, oldest agent first. */
+    /** Usage of each agent in the period that begins at `start`, oldest agent first. */
     const byAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
       selectAgents({ tenantId, start }).pipe(
         Effect.orDie,
@@ -194,7 +194,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.byAgent")
       )
 
-    /** Each model's part of the period that begins at `start`, the one that costs most first. */
+    /** Usage of each model in the period that begins at `start`, the most expensive first. */
     const byModel = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
       selectModels({ tenantId, start }).pipe(
         Effect.orDie,

@@ -1,4 +1,7 @@
-/** Conversations of messaging channels: which one a message belongs to, and the message in it. Joins the caller's transaction. */
+/**
+ * Conversations of messaging channels: finds the conversation of a message, and stores the message. Joins the caller's
+ * transaction.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -20,7 +23,7 @@ import {
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 
-/** The configuration that a message goes by. */
+/** The configuration that a message belongs to. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
 export type Route = typeof Route.Type
 
@@ -31,7 +34,7 @@ const Place = Schema.Struct({ conversationId: ConversationId })
 
 const encodeFiles = jsonbOf(Schema.Array(StoredAttachment))
 
-/** Recipient and sender of a message: the contact as the provider names it, and the account. */
+/** The two parties of a message: the contact as the provider names it, and the account. */
 export interface Correspondence {
   readonly channel: MessagingChannel
   readonly accountId: string
@@ -42,12 +45,12 @@ export interface StoredMessage {
   readonly id: MessageId
   readonly channelMessageId: string
   readonly content: string
-  /** The contact's own, or what a human wrote to them. */
+  /** Written by the contact, or by a human to the contact. */
   readonly author: "contact" | "human"
   readonly writtenAt: DateTime.Utc
-  /** Why nothing answers it; null while something is to. */
+  /** Why it gets no answer; null while one is due. */
   readonly answeredBy: string | null
-  /** What the adapter gets back when it answers; null for none. */
+  /** Returned to the adapter with the answer; null for none. */
   readonly context: MessageContext | null
 }
 
@@ -58,8 +61,8 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       const sql = yield* SqlClient.SqlClient
 
       /**
-       * That of the open conversation with a contact of these aliases. It need not be active any more, but what comes to an
-       * account that is another tenant's by now is not for this one to read.
+       * The route of the open conversation with a contact of these aliases. The configuration need not be active any
+       * more. If the account belongs to another tenant now, that tenant's messages are not routed to this one.
        */
       const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
         SqlSchema.findOne({
@@ -130,7 +133,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
         }
       }, Effect.orDie)
 
-      /** Where a message of the provider is stored already, in any conversation with the contact. */
+      /** The conversation with the contact in which a message of the provider is already stored. */
       const stored = ({ channelId, tenantId }: Route, endUserId: EndUserId, channelMessageId: string) =>
         SqlSchema.findOne({
           Request: Schema.Void,
@@ -144,7 +147,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           Effect.orDie
         )
 
-      /** At the end of a conversation whose lock the caller holds. */
+      /** Appends to a conversation whose lock the caller holds. */
       const append = ({ agentId, tenantId }: Route, conversationId: ConversationId, message: StoredMessage) =>
         sql`
           with conversation as (
@@ -162,7 +165,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             ${DateTime.formatIso(message.writtenAt)}::timestamptz
           from conversation`.pipe(Effect.orDie, Effect.asVoid)
 
-      /** True for a message that has no files yet. */
+      /** True for a message without files so far. */
       const bare = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
         sql`
           select from messages
@@ -172,7 +175,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           Effect.map((rows) => rows.length > 0)
         )
 
-      /** Gives a message its files; false when it has some, or has gone. */
+      /** Attaches files to a message. False when it already has some, or does not exist. */
       const attach = (
         { tenantId }: TenantScope,
         conversationId: ConversationId,
@@ -188,7 +191,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           Effect.map((rows) => rows.length > 0)
         )
 
-      /** From the transaction's commit on the conversation keeps the files from being removed. */
+      /** Marks files as used by the conversation, from the commit on, so that they are not removed. */
       const keepFiles = (
         { tenantId }: TenantScope,
         conversationId: ConversationId,

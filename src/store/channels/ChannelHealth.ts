@@ -1,11 +1,11 @@
-/** Whether the provider of a channel's account answers: kept with the account, and reported when that changes. */
+/** Health of the provider of a channel's account: stored with the account, and reported when it changes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ChannelId } from "../../domain/Ids.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 
-/** Calls in a row that fail before the account is said to. */
+/** Number of consecutive failed calls after which the account is reported as failing. */
 const reportedFailures = 5
 
 export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
@@ -19,7 +19,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
     from: sql`changed where changed.is_news`
   })
 
-  /** A call of the account's provider failed. Reported once for all that fail until one works. */
+  /** Records a failed call of the account's provider. A series of failures is reported once. */
   const failed = ({ tenantId }: TenantScope, id: ChannelId) =>
     sql`
       with changed as (
@@ -31,7 +31,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
       ${reported(sql, told("channel.failing"))}
       select id from changed`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("ChannelHealth.failed"))
 
-  /** A call of the account's provider worked. */
+  /** Records a successful call of the account's provider. */
   const worked = ({ tenantId }: TenantScope, id: ChannelId) =>
     sql`
       with before as (

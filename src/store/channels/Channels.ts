@@ -1,4 +1,4 @@
-/** Accounts at messaging providers, and the agents behind them. Tokens are sealed before they get here. */
+/** Accounts at messaging providers, and their agents. The caller seals tokens. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { violates } from "../database/Failure.ts"
 
-/** What the provider tells of an account. */
+/** Details of an account from the provider. */
 export const ChannelProfile = Schema.Record({ key: Schema.String, value: Schema.String })
 
 const Row = Schema.Struct({
@@ -24,7 +24,7 @@ const Row = Schema.Struct({
   externalId: Schema.String,
   /** Sealed. */
   accessToken: Schema.String,
-  /** Sealed, as JSON; null without any. */
+  /** Sealed, as JSON; null if there are none. */
   secrets: Schema.NullOr(Schema.String),
   profile: ChannelProfile,
   active: Schema.Boolean,
@@ -150,7 +150,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
     })
 
-    /** None when the account has an active configuration already and this would be another. */
+    /** None when the account already has an active configuration and this would be another. */
     const insert = (
       { tenantId, agentId }: AgentScope,
       row: Pick<
@@ -160,8 +160,8 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
 
     /**
-     * Sets what `changes` names; none when it would be the account's second active configuration, is gone, or its version is
-     * not `expected`.
+     * Sets the fields in `changes`. None when it would be the account's second active configuration, does not exist, or
+     * its version is not `expected`.
      */
     const update = (
       { tenantId }: TenantScope,
@@ -183,18 +183,18 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Of the tenant's own. */
+    /** The configuration, if it is the tenant's. */
     const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOwn({ tenantId, id }))
 
     /**
-     * For the workers: the configuration that reaches the account of `id` now, which is the tenant's active
-     * configuration, else that one. Its token is sealed for `channel-token`.
+     * For the workers: the tenant's active configuration of the account of `id`, else `id` itself. Its token is sealed
+     * for `channel-token`.
      */
     const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
       Effect.orDie(selectOne({ tenantId, id }))
 
-    /** Every active configuration of a provider's account, of all tenants: routing needs exactly one. */
+    /** Every active configuration of a provider's account, of all tenants. Routing needs exactly one. */
     const byAccount = (
       channel: MessagingChannel,
       externalId: string
@@ -210,11 +210,11 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         Effect.map((found) => pageOf(found, limit))
       )
 
-    /** Of all agents, oldest first. */
+    /** Accounts of all agents, oldest first. */
     const ofTenant = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
       Effect.orDie(selectTenant(tenantId))
 
-    /** False when the tenant has no such configuration. Its conversations stay, and can be answered no more. */
+    /** False when the tenant has no such configuration. Its conversations stay, but can no longer be answered. */
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
       sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
         Effect.orDie,

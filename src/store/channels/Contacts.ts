@@ -1,6 +1,6 @@
 /**
- * Contacts of messaging channels: a person is a set of aliases, each of which names one person of the tenant. What is
- * read and written here belongs to the transaction of the caller.
+ * Contacts of messaging channels. A person is a set of aliases, each of which belongs to one person of the tenant.
+ * Everything here joins the caller's transaction.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -14,7 +14,7 @@ import { EndUserId, type TenantId } from "../../domain/Ids.ts"
 const Person = Schema.Struct({
   id: EndUserId,
   externalId: Schema.NullOr(Schema.String),
-  /** Place of the person's first alias among those that were asked for; 1 is the most stable. */
+  /** Index of the person's first alias among the requested ones; 1 is the most stable. */
   place: Schema.Int
 })
 type Person = typeof Person.Type
@@ -22,8 +22,8 @@ type Person = typeof Person.Type
 const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
 
 /**
- * A contact has one open conversation a channel: what a human answers stays, else what waits for an answer, else what
- * was used last. The others are closed, and unanswered messages in them are not answered.
+ * Keeps one open conversation per contact and channel: the one that a human answers, else one that waits for an answer,
+ * else the last used. The others are closed, and their unanswered messages stay unanswered.
  */
 export const closeOthers = (
   sql: SqlClient.SqlClient,
@@ -67,7 +67,10 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
         with ordinality as given (kind, value, place)`
 
-    /** Locks the aliases: no other transaction makes, finds or merges their persons meanwhile. All lock in one order. */
+    /**
+     * Locks the aliases, so that no other transaction creates, finds or merges their persons. All callers lock in the
+     * same order.
+     */
     const lock = ({ aliases, channel, tenantId }: Known) => {
       const keys = aliases.map(({ kind, value }) => `${tenantId} ${channel} ${kind} ${value}`).toSorted()
       return sql`
@@ -87,7 +90,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
           group by e.tenant_id, e.id order by e.created_at, e.id`
       })(undefined)
 
-    /** False when one of them has gone meanwhile. */
+    /** False when one of them was removed meanwhile. */
     const hold = ({ tenantId }: Known, found: ReadonlyArray<Person>) =>
       Effect.map(
         sql`
@@ -101,7 +104,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
       on conflict do nothing`
 
-    /** All that is theirs becomes `survivor`'s; an external id goes along where the survivor has none. */
+    /** Moves everything to `survivor`. The external id is moved too if the survivor has none. */
     const merge = Effect.fn("ContactStore.merge")(function* (
       { tenantId }: Known,
       survivor: Person,
@@ -127,9 +130,9 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
     })
 
     /**
-     * The person of these aliases, who is known by all of them from then on. People who turn out to be one are merged into
-     * the oldest; two whom the tenant itself tells apart by external ids are not, and the most stable alias decides.
-     * Without a known person `fresh` is made, or null is returned where that is null.
+     * Returns the person of these aliases, and gives the person all of them. Several people with these aliases are
+     * merged into the oldest. If the tenant distinguishes them by external ids, they are not merged, and the most
+     * stable alias decides. Without a known person, creates `fresh`, or returns null if that is null.
      */
     const resolve = Effect.fn("ContactStore.resolve")(function* (known: Known, fresh: EndUserId | null) {
       yield* lock(known)
@@ -142,7 +145,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
           yield* name(known, fresh)
           return fresh
         }
-        // Merged meanwhile by another alias of the person: look again.
+        // The person was merged through another alias meanwhile. Try again.
         if (!(yield* hold(known, found))) continue
         const named = found.filter(({ externalId }) => externalId !== null)
         if (named.length > 1) {

@@ -1,6 +1,6 @@
 /**
- * What messaging providers have delivered, kept before they are answered: event, dedupe claim and job are one
- * statement. A claim lasts 24 hours; a delivery within them is a duplicate.
+ * Events delivered by messaging providers, stored before the delivery is acknowledged. Event, dedupe claim and job are
+ * inserted by one statement. A claim lasts 24 hours; a delivery within that time is a duplicate.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -18,13 +18,13 @@ import { InboundEventId, typeId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** Whose jobs process what is kept here. */
+/** The queue whose jobs process the events. */
 const queueName = "channel-inbound"
 
-/** How long after its delivery an event is kept. */
+/** How long an event is kept after its delivery. */
 const retention = Duration.days(30)
 
-/** Rows that one statement of tidying removes at most. */
+/** Maximum number of rows that one cleanup statement removes. */
 const tidyBatchSize = 1_000
 
 const Stored = Schema.Struct({
@@ -33,7 +33,7 @@ const Stored = Schema.Struct({
   state: Schema.Literal("queued", "processed", "failed")
 })
 
-/** A row of `given` below. */
+/** A row of `given` in the statement below. */
 interface Given {
   readonly id: InboundEventId
   readonly key: string
@@ -46,19 +46,22 @@ interface Given {
   readonly raw: unknown
 }
 
-/** The database refused what it was given, or lost it to others: in smaller parts it may go. */
+/** The database refused the rows, or rolled back for another transaction. Smaller batches may succeed. */
 export class InboundEventRefused extends Schema.TaggedError<InboundEventRefused>()("InboundEventRefused", {
   cause: Schema.Defect
 }) {}
 
-/** SQLSTATE classes of data that do not fit, limits, and transactions that were rolled back for others. */
+/** SQLSTATE classes of invalid data, exceeded limits, and transactions that were rolled back for others. */
 const refused = /^(?:22|23|40|54)/
 const isRefused = (error: unknown): error is SqlError =>
   error instanceof SqlError &&
   Predicate.hasProperty(error.cause, "code") &&
   refused.test(String(error.cause.code))
 
-/** As `InboundEvent` encodes it, of which the moment alone is not JSON already; a schema takes far longer. */
+/**
+ * Encodes like the schema `InboundEvent`, in which only the timestamp is not JSON already. The schema itself is far
+ * slower.
+ */
 export const written = (event: InboundEvent): object => ({
   ...event,
   timestamp: DateTime.formatIso(event.timestamp)
@@ -68,7 +71,7 @@ export const written = (event: InboundEvent): object => ({
 const serialKeyOf = (event: InboundEvent) =>
   `${event.channel}:${event.accountId}:${(event._tag === "Message" ? event.from : event.aliases)[0].value}`
 
-/** An update of aliases has no id of its own: the same one, of the same moment, is a repeat. */
+/** An update of aliases has no id of its own. The same update with the same timestamp is a repeat. */
 const dedupeKeyOf = (event: InboundEvent) =>
   event._tag === "Message"
     ? `inbound:${event.channel}:${event.messageId}`
@@ -92,11 +95,11 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     const queue = yield* JobQueue
 
     /**
-     * Keys are always claimed in one order, so that deliveries that share some wait for each other and never lock
-     * each other out. A repeat within `given` loses to the first.
+     * Keys are always claimed in the same order, so that deliveries with common keys cannot deadlock. Of repeats within
+     * `given` the first counts.
      */
     const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, notification }: PreparedJobs) => {
-      // One text: a parameter for each column costs both sides more.
+      // One JSON text, because a parameter for each column costs more on both sides.
       const rows = toJsonb(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
       return sql<{ readonly id: string }>`
         with given as (
@@ -125,8 +128,8 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
     }
 
     /**
-     * Keeps and queues what is new, all of it or nothing; answers for each arrival whether it was new. Their ids must be
-     * free of NUL and lone surrogates; other texts lose them. Joins the transaction of the caller.
+     * Stores and queues all new events, or none on failure. Returns for each arrival whether it was new. Ids must be
+     * free of NUL and lone surrogates; these are removed from other texts. Joins the caller's transaction.
      */
     const accept = CheapSpans.fn("InboundEvents.accept")(
       function* (arrivals: ReadonlyArray<Arrival>) {
@@ -148,7 +151,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         sql`select event, received_at as "receivedAt", state from channel_inbox where id = ${id}`
     })
 
-    /** Null when it is gone. */
+    /** Null when it does not exist. */
     const event = Effect.fn("InboundEvents.event")(function* (id: InboundEventId) {
       return Option.getOrNull(yield* Effect.orDie(find(id)))
     })
@@ -160,13 +163,16 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         Effect.asVoid
       )
 
-    /** `outcome` says why it was not answered; null when it was. Joins the transaction of the caller. */
+    /** `outcome` is why it was not answered; null when it was. Joins the caller's transaction. */
     const processed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
 
-    /** It could not be routed, or was tried too often; it can still be processed later. Joins the caller's transaction. */
+    /**
+     * It could not be routed, or had too many attempts. It can still be processed later. Joins the caller's
+     * transaction.
+     */
     const failed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
 
-    /** Files that came with an event are not kept twice, once they are attached to its message. */
+    /** Removes the files of an event once they are attached to its message, so that they are not stored twice. */
     const withoutFiles = (id: InboundEventId) =>
       sql`
         update channel_inbox set event = jsonb_set(event, '{media}', (
@@ -174,7 +180,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
           from jsonb_array_elements(event -> 'media') with ordinality as files (file, place)
         )) where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** True when another message of the event's contact still waits to be processed. */
+    /** True when another message of the event's contact waits to be processed. */
     const moreWaiting = (event: InboundEvent) =>
       sql`
         select from queue_jobs j join channel_inbox i on i.id = j.payload ->> 'inboxId'
@@ -184,9 +190,9 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         Effect.orDie
       )
 
-    /** Forgets claims that have run out, and what was settled 30 days ago. True when there may be more. */
+    /** Deletes expired claims, and events settled 30 days ago. True when there may be more. */
     const prune = Effect.gen(function* () {
-      // Ids begin with the moment they were made.
+      // Ids begin with their creation time.
       const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(retention))
       const keys = yield* sql`
         delete from dedupe_keys where key = any (array(

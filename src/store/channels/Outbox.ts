@@ -1,6 +1,6 @@
 /**
- * What providers are asked to deliver: one row a part of a message. A row is `sending` from before its call until the answer
- * is stored, so a row found `sending` later is one whose answer was lost.
+ * Outgoing messages for providers: one row per part of a message. A row is `sending` from before its call until the
+ * answer is stored. A row found `sending` later has lost its answer.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -19,7 +19,7 @@ import { ChannelId, ConversationId, type MessageId, OutboxId, TenantId } from ".
 import { toJsonb } from "../Jsonb.ts"
 import { ChannelProfile } from "./Channels.ts"
 
-/** Why a message that may or may not have been taken is given up. */
+/** Failure reason of a message that may or may not have been accepted. */
 export const unknownOutcome = "outcome unknown"
 
 const State = Schema.Literal("pending", "sending", "sent", "failed", "cancelled")
@@ -28,7 +28,7 @@ const Part = Schema.Struct({
   id: OutboxId,
   conversationId: ConversationId,
   channelId: ChannelId,
-  /** The text, or what stands beside the file; empty where nothing does. */
+  /** The text, or the caption of the file; may be empty. */
   body: Schema.String,
   media: Schema.NullOr(StoredAttachment),
   author: Schema.Literal("agent", "human", "system"),
@@ -46,17 +46,17 @@ const Correspondent = Schema.Struct({
   externalId: Schema.String,
   /** Sealed. */
   accessToken: Schema.String,
-  /** Sealed, as JSON; null without any. */
+  /** Sealed, as JSON; null if there are none. */
   secrets: Schema.NullOr(Schema.String),
   profile: ChannelProfile,
   active: Schema.Boolean,
-  /** Calls of its provider that failed since the last one that worked. */
+  /** Number of consecutive failed calls of its provider. */
   failures: Schema.Int,
-  /** The newest of a kind first. */
+  /** The newest of each kind first. */
   aliases: Schema.Array(ContactAlias),
   /** The provider's id of the contact's last message. */
   lastMessageId: Schema.NullOr(Schema.String),
-  /** What the adapter has said of that message. */
+  /** The adapter's context of that message. */
   context: Schema.NullOr(MessageContext)
 })
 export type Correspondent = typeof Correspondent.Type
@@ -103,13 +103,16 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
     })
 
     /**
-     * The recipient and the account to send from; none for a conversation without a channel. An account that the tenant has
-     * given to another of its agents goes on with the conversations that it has, by its new token.
+     * The recipient and the sending account; none for a conversation without a channel. An account that the tenant has
+     * moved to another agent continues its existing conversations, with its new token.
      */
     const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
       Effect.orDie(correspondents({ tenantId, id }))
 
-    /** Joins the transaction of the caller; a message that is posted already stays as it is. True when it was not. */
+    /**
+     * Inserts the parts of a message, unless they exist already; true when they did not. Joins the caller's
+     * transaction.
+     */
     const insert = ({ author, conversationId, epoch, messageId, parts, tenantId }: NewParts) => {
       const given = toJsonb(parts.map((part, index) => ({ ...part, part: index + 1 })))
       return sql`
@@ -123,7 +126,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       )
     }
 
-    /** Of one message, in order. */
+    /** The parts of one message, in order. */
     const parts = ({ tenantId }: TenantScope, messageId: MessageId) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -135,8 +138,8 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       })(undefined).pipe(Effect.orDie)
 
     /**
-     * Before an operator's retry: what has surely not been taken may be sent after all, also where a human was asked for since,
-     * as long as none has come.
+     * Prepares an operator's retry: parts that were certainly not accepted may be sent again, also if a human was
+     * requested since, as long as no human has answered.
      */
     const reopen = ({ tenantId }: TenantScope, messageId: MessageId) =>
       sql`
@@ -172,10 +175,10 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       })(undefined)
 
     /**
-     * Takes a part to be sent now: `sending` when it may be. It is `cancelled` when the agent wrote it and does not answer
-     * any more: the conversation's row is locked meanwhile, so a takeover comes before or after, never in between. One whose
-     * answer was lost is taken once more with `resent`; a second time, or after 7 days, it is `failed`. None when somebody
-     * else has settled it.
+     * Claims a part for sending and makes it `sending`. It becomes `cancelled` if the agent wrote it and no longer
+     * answers. The conversation's row is locked, so that a takeover comes before or after the claim. A part whose
+     * answer was lost is claimed once more with `resent`; a second time, or after 7 days, it becomes `failed`. None
+     * when another worker has settled it.
      */
     const claim = (scope: TenantScope, id: OutboxId) => Effect.orDie(claims(scope, id))
 
@@ -189,13 +192,13 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         Effect.asVoid
       )
 
-    /** The provider has surely not taken it: it may be sent again, as if it had not been tried. */
+    /** The provider has certainly not accepted it. It may be sent again as a first attempt. */
     const refused = ({ tenantId }: TenantScope, id: OutboxId, reason: string) =>
       sql`
         update channel_outbox set state = 'pending', last_error = ${reason}
         where tenant_id = ${tenantId} and id = ${id} and state = 'sending'`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** Gives up what is left of a message; parts whose answers were lost keep that as their reason. */
+    /** Gives up the remaining parts of a message. Parts whose answers were lost keep that as their reason. */
     const fail = ({ tenantId }: TenantScope, messageId: MessageId, reason: string) =>
       sql`
         update channel_outbox set state = 'failed',
@@ -211,12 +214,12 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       last_error = case when ${delivery}::text = 'failed'
         then coalesce(${error}::text, 'The provider could not deliver it.') else null end`
 
-    /** What has come further never goes back. */
+    /** Order of states. A part never moves back. */
     const rank = sql.literal("array['sent', 'failed', 'delivered', 'read']")
     const further = (delivery: string) =>
       sql`(o.delivery is null or array_position(${rank}, o.delivery) < array_position(${rank}, ${delivery}::text))`
 
-    /** Only forward; also for a part whose answer has not come yet, or was lost. */
+    /** Records a delivery state, forward only. Also applies to a part whose answer is pending or lost. */
     const delivered = ({
       accountId,
       channel,
@@ -245,7 +248,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
       return Effect.orDie(Effect.asVoid(statement))
     }
 
-    /** Whether an echo repeats one of ours: by what we gave it to bring back, or by the provider's id. */
+    /** Whether an echo repeats one of our messages: by the metadata that we sent with it, or by the provider's id. */
     const ours = ({ accountId, channel, messageId, origin }: InboundMessage) =>
       sql`/* every tenant: directory */
         select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id

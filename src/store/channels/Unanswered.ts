@@ -1,4 +1,4 @@
-/** Unanswered messages of channels: read under the conversation's lock, so that one turn answers it. */
+/** Unanswered messages of channels, read under the conversation's lock, so that only one turn answers them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -10,9 +10,9 @@ import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.ts"
 
-/** Most messages that one reply answers. */
+/** Maximum number of messages that one reply answers. */
 const maxMessagesPerReply = 50
-/** Conversations that one look at what was left behind takes. */
+/** Maximum number of conversations of one sweep. */
 const sweepBatchSize = 100
 
 const Held = Schema.Struct({ state: ConversationState })
@@ -21,14 +21,14 @@ const Message = Schema.Struct({
   id: MessageId,
   content: Schema.String,
   attachments: Schema.Array(StoredAttachment),
-  /** The newest of the burst decides for all of it. */
+  /** Whether the messages are recent enough to be answered. The newest one decides for all of them. */
   fresh: Schema.Boolean
 })
 
 const Around = Schema.Struct({
-  /** A living turn answers in the conversation already. */
+  /** Whether a running turn already answers in the conversation. */
   busy: Schema.Boolean,
-  /** Replies of the agent since the time that was asked for. */
+  /** Number of the agent's replies since the requested time. */
   replies: Schema.Int
 })
 
@@ -45,7 +45,7 @@ export interface Unanswered {
   readonly state: ConversationState
   readonly busy: boolean
   readonly replies: number
-  /** Oldest first; of one episode with an agent that answers, the newest {@link maxMessagesPerReply}. */
+  /** Oldest first; the newest {@link maxMessagesPerReply} of the current episode, if the agent answers. */
   readonly messages: ReadonlyArray<typeof Message.Type>
 }
 
@@ -85,8 +85,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       })(undefined)
 
     /**
-     * Locks the conversation and reads what waits in it; null when it is gone. Only within a transaction: the turn that
-     * answers is begun in the same one.
+     * Locks the conversation and reads its unanswered messages; null when it does not exist. Needs a transaction, in
+     * which the answering turn must be started too.
      */
     const hold = Effect.fn("UnansweredStore.hold")(function* (
       scope: AgentScope,
@@ -110,8 +110,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
     }, Effect.orDie)
 
     /**
-     * Conversations that their agent answers, in which something has waited since `before` and no living turn is at it: the
-     * job that was to answer has died. `fresh` says whether it may still be answered.
+     * Conversations of agents in which a message has waited since `before` without a running turn, because the job that
+     * should answer has died. `fresh` says whether it may still be answered.
      */
     const forgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
       SqlSchema.findAll({

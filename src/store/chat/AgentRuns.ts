@@ -1,4 +1,4 @@
-/** Runs as they are read, followed and stopped; how they begin and settle is in store/chat/Turns. */
+/** Reading, following and stopping runs. store/chat/Turns starts and settles them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
-/** Most events of one run that are replayed; a turn has a handful. */
+/** Maximum number of events of one run that are replayed. A turn usually has fewer than ten. */
 const replayed = 1_000
 
 const Trace = Schema.Struct({
@@ -25,10 +25,10 @@ const Trace = Schema.Struct({
   completedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-/** How a run stands, with all that a replay of it shows. */
+/** The state of a run, with everything that a replay of its stream needs. */
 const Outcome = Schema.Struct({
   ...Trace.pick("status", "conversationId", "events").fields,
-  /** Null for a turn of an existing conversation: its result does not name the end user. */
+  /** Null for a turn of an existing conversation, whose result does not contain the end user. */
   endUserId: Schema.NullOr(EndUserId),
   /** Null unless the run is complete. */
   reply: Schema.NullOr(Schema.String),
@@ -36,7 +36,7 @@ const Outcome = Schema.Struct({
 })
 export type Outcome = typeof Outcome.Type
 
-/** Of one run. */
+/** Events of one run. */
 export interface RunEvents {
   readonly scope: AgentScope
   readonly runId: RunId
@@ -135,7 +135,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         Effect.withSpan("AgentRunStore.runningOf")
       )
 
-    /** Asks the process that runs it to stop the run; nothing for one that is settled. */
+    /** Requests the stop of a run from the process that runs it. No effect on a settled run. */
     const requestStop = (scope: ReadScope, id: RunId) =>
       sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
         Effect.orDie,
@@ -156,9 +156,9 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       )
 
     /**
-     * Stores events of runs that are still running, each once, also under concurrent writers. The runs are locked before the
-     * first event is written, as settling does it: in the other order the two would wait for each other. Fails when one of
-     * them cannot be stored for its content.
+     * Stores events of running runs, each once, also under concurrent writers. The runs are locked before the first
+     * event is written, in the same order as when settling, to avoid deadlocks. Fails when an event has content that
+     * cannot be stored.
      */
     const flush = (runs: ReadonlyArray<RunEvents>) =>
       Effect.suspend(

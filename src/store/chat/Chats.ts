@@ -1,4 +1,4 @@
-/** Conversations by the id that a client gave its chat. */
+/** Conversations by the id that a client chose for its chat. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Data from "effect/Data"
@@ -16,17 +16,17 @@ const Chat = Schema.Struct({
   conversationId: ConversationId,
   endUserId: EndUserId,
   externalId: Schema.NullOr(Schema.String),
-  /** The last message of the end user, stored or still being answered; null where none is the agent's to answer. */
+  /** The last message of the end user, answered or not; null if there is none for the agent to answer. */
   asked: Schema.NullOr(Asked)
 })
 
-/** Another request began the conversation of the same chat at the same time. */
+/** Another request started the conversation of the same chat at the same time. */
 export class ChatTaken extends Data.TaggedError("ChatTaken") {}
 
 /** The index decides between concurrent first messages; no other row of a turn can be there already. */
 export const isChatTaken = violates("conversations_chat")
 
-/** That the conversation `c` is the chat's, for a key of this scope. */
+/** Whether the conversation `c` belongs to the chat, for a key with this scope. */
 export const isOfChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId) => sql`
   c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.chat_id = ${id}
     and md5(coalesce(c.source_scope::text, '')) = md5(coalesce(${sourceScopeJson(scope)}::jsonb::text, ''))`

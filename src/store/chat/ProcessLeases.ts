@@ -1,4 +1,4 @@
-/** Processes that run turns, and the runs that died with one. */
+/** Leases of the processes that run turns, and the runs of dead processes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,14 +13,14 @@ interface Run {
   readonly id: string
 }
 
-/** Runs that one sweep ends at most. */
+/** Maximum number of runs that one sweep ends. */
 const sweepLimit = 1_000
 
 export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/ProcessLeases", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Keeps the process's runs alive for `lease` from now. */
+    /** Extends the process's lease: its runs stay alive for `lease` from now. */
     const renew = (id: string, lease: Duration.DurationInput) =>
       sql`
         insert into instances (id, lease_until)
@@ -30,22 +30,22 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         Effect.withSpan("ProcessLeases.renew")
       )
 
-    /** The process has stopped, and its runs with it. */
+    /** The process has stopped, with its runs. */
     const leave = (id: string) => sql`delete from instances where id = ${id}`.pipe(Effect.asVoid)
 
-    /** Only for a store that one process holds alone: every other process is dead, also with a valid lease. */
+    /** Only for a store used by a single process: every other process is dead, even with a valid lease. */
     const leaveAll = sql`delete from instances`.pipe(Effect.asVoid)
 
     const alive = sql`exists (select 1 from instances i where i.id = r.instance_id and i.lease_until >= now())`
     const isDead = sql`(r.ends_by < now() or not ${alive})`
 
-    /** Runs that are still running although their process has died or their time is up, in the order of their tickets. */
+    /** Running runs whose process has died or whose deadline has passed, in the order of their tickets. */
     const dead = sql<Run>`/* every tenant: sweep */
       with expired as (delete from instances where lease_until < now())
       select r.tenant_id as "tenantId", r.id from agent_runs r where r.status = 'running' and ${isDead}
       order by r.conversation_id, r.ticket limit ${sweepLimit}`
 
-    /** Returns those that it has ended. */
+    /** Returns the runs that it has ended. */
     const end = (runs: ReadonlyArray<Run>) => sql<{ readonly id: string }>`/* every tenant: sweep */
       with dead as (
         update agent_runs r set status = 'failed', completed_at = now(), message_id = user_message_id
@@ -89,13 +89,13 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       ${released(sql, sql`dead`)}
       select id from dead`
 
-    /** Ends what dead turns hold of budgets, those that store nothing among them. */
+    /** Removes budget reservations of dead turns, including turns that are not stored. */
     const letGo = sql`/* every tenant: sweep */
       select h.tenant_id, settle_budgets(h.tenant_id, h.run_id, 0) from (
         select distinct r.tenant_id, r.run_id from budget_holds r where ${isDead} limit ${sweepLimit}
       ) h`
 
-    /** Ends one run whose message the database refuses without that message. */
+    /** Ends one run, without its message, if the database refuses that message. */
     const endEmpty = (run: Run) =>
       settleEmptyStatement(
         sql,
@@ -105,7 +105,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
         false
       )
 
-    /** One by one, so that none keeps another from being ended. */
+    /** Ends them one by one, so that a failure does not affect the others. */
     const endApart = (runs: ReadonlyArray<Run>) =>
       Effect.forEach(runs, (run) =>
         orUnstorable(end([run])).pipe(
@@ -117,8 +117,9 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       ).pipe(Effect.map((ended) => ended.flat()))
 
     /**
-     * Ends the runs whose process has died or whose time is up: the run is `failed`, the user's message joins the
-     * conversation unless it is stored already, the turn is given back to the quota and to budgets. Returns how many there were.
+     * Ends the runs whose process has died or whose deadline has passed. The run is `failed`, the user's message is
+     * added to the conversation unless it is already stored, and the turn is returned to the quota and to budgets.
+     * Returns the number of runs.
      */
     const sweep = Effect.gen(function* () {
       const runs = yield* dead

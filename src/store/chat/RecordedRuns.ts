@@ -1,4 +1,4 @@
-/** Stored turns, as a replay needs them. Read-only. */
+/** Reads stored turns for a replay. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -12,7 +12,7 @@ import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { HistoryMessage } from "./Turns.ts"
 
-/** Messages of history and events of one run that are read. */
+/** Maximum number of history messages and of events that are read of one run. */
 const maxHistory = 60
 const maxEvents = 1_000
 
@@ -27,7 +27,7 @@ const RecordedRun = Schema.Struct({
   endUserId: EndUserId,
   userMessageId: MessageId,
   question: Schema.String,
-  /** True when files came with the message. */
+  /** Whether the message had files. */
   hasFiles: Schema.Boolean,
   startedAt: Schema.DateTimeUtcFromDate,
   sourceScope: Schema.NullOr(SourceScope),
@@ -36,14 +36,14 @@ const RecordedRun = Schema.Struct({
   citations: Schema.NullOr(Schema.Array(Citation)),
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** In order. */
+  /** Sorted by sequence. */
   events: Schema.Array(RecordedEvent),
-  /** What the turn found of the conversation, oldest first. */
+  /** The conversation as the turn read it, oldest first. */
   history: Schema.Array(HistoryMessage)
 })
 export type RecordedRun = typeof RecordedRun.Type
 
-/** What an agent has beside its settings. */
+/** Data of an agent beside its settings. */
 const Belongings = Schema.Struct({
   hasSources: Schema.Boolean,
   hasTools: Schema.Boolean,
@@ -54,15 +54,15 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The key of the message that the run `r` answers; of one that was refused its content, above all others. */
+    /** The key of the message that the run `r` answers. If its content was refused, a key above all others. */
     const asked = sql`
       coalesce((select q.position from messages q
           where q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id),
         9223372036854775807)`
 
     /**
-     * Where the episode of the run `r` begins: where the conversation was given back last before it, as far as that is known,
-     * else after the last message that a human of the team wrote.
+     * The start of the episode of the run `r`: the last return of the conversation to the agent before it, if known,
+     * else the position after the last message of a team member.
      */
     const episode = sql`
       greatest(

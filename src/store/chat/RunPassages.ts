@@ -1,4 +1,7 @@
-/** Passages that a run's model was shown: stored once for each text of a tenant, and removed when no run refers to them. */
+/**
+ * Passages that a run's model was shown. Each distinct text of a tenant is stored once, and removed when no run refers
+ * to it.
+ */
 import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -14,8 +17,8 @@ const hashOf = ({ heading, sourceName, text, title, url }: RunPassage): string =
     .digest("hex")
 
 /**
- * Parts of the statement that settles the run `settled`, each ended by a comma; nothing without passages. Rows are written
- * in the order of their hashes, the same order in which removal locks them.
+ * Parts of the statement that settles the run `settled`, each followed by a comma; empty without passages. Rows are
+ * written in the order of their hashes, the same order in which removal locks them.
  */
 export const keptPassages = (sql: SqlClient.SqlClient, passages: ReadonlyArray<RunPassage>): Fragment =>
   passages.length === 0
@@ -39,7 +42,7 @@ export const keptPassages = (sql: SqlClient.SqlClient, passages: ReadonlyArray<R
         select tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score from shown order by hash, number
       ),`
 
-/** The passages of the run `r`, as JSON, in the order of their numbers. */
+/** The passages of the run `r`, as JSON, sorted by number. */
 export const passagesOf = (sql: SqlClient.SqlClient): Fragment => sql`
   select coalesce(json_agg(
     json_build_object('index', u.number, 'sourceId', u.source_id, 'sourceName', p.source_name,
@@ -50,13 +53,17 @@ export const passagesOf = (sql: SqlClient.SqlClient): Fragment => sql`
   from run_passages u join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
   where u.tenant_id = r.tenant_id and u.run_id = r.id`
 
-/** A passage was freed, with the last run that had it, between finding it stored and referring to it: nothing is written. */
+/**
+ * A passage was removed, with its last run, between the check that it is stored and the reference to it. Nothing was
+ * written.
+ */
 const wasFreed = (error: unknown): boolean =>
   isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23503"
 
 /**
- * Settles again what the database gave up: a failed turn gives its place in the quota back while it holds the conversation,
- * and the conversation's next turn takes the two in the other order; passages may be freed meanwhile.
+ * Retries a settlement that the database rolled back. Deadlocks occur when a failed turn returns its quota while it
+ * holds the conversation, because the conversation's next turn locks the two in the other order. Passages may also be
+ * removed concurrently.
  */
 export const again = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
   Effect.catchAll(effect, (error) =>

@@ -1,4 +1,4 @@
-/** Conversations in which the team tries an agent: what was said there may be taken back. */
+/** Test conversations of the team, in which turns may be removed. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ export class TestConversationStore extends Effect.Service<TestConversationStore>
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** None where the run is not one of a conversation of the team's. */
+      /** None if the run does not belong to a test conversation of the team. */
       const conversationOf = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
         SqlSchema.findOne({
           Request: Schema.Void,
@@ -31,7 +31,7 @@ export class TestConversationStore extends Effect.Service<TestConversationStore>
         )
 
       /**
-       * Removes the message of the turn `runId` and all that was said after it; its trace stays. False while a turn of the
+       * Removes the message of the turn `runId` and all later messages. Its trace stays. False while a turn of the
        * conversation is running.
        */
       const rewind = Effect.fn("TestConversationStore.rewind")(

@@ -1,4 +1,4 @@
-/** Turns by the Idempotency-Key that began them, for 24 hours. */
+/** Turns by the Idempotency-Key of their request, for 24 hours. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { type KeyId, RunId } from "../../domain/Ids.ts"
 export interface TurnClaim {
   readonly keyId: KeyId
   readonly idempotencyKey: string
-  /** Of the request: the same key with another request is refused. */
+  /** Hash of the request. The same key with another request is refused. */
   readonly requestHash: string
 }
 
@@ -24,8 +24,8 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${idempotencyKey}`
 
     /**
-     * Takes the key for the turn `runId`, in the transaction that begins it: none when it is that turn's, else the turn that
-     * has it. A concurrent repeat waits here until the first one's transaction ends.
+     * Claims the key for the turn `runId`, in the transaction that starts it. None if the key is now that turn's, else
+     * the turn that has it. A concurrent repeat waits here until the first transaction ends.
      */
     const claim = Effect.fn("TurnClaimStore.claim")(function* (
       scope: AgentScope,
@@ -49,7 +49,7 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       return Option.some(earlier)
     }, Effect.orDie)
 
-    /** Gives the key back that `runId` has taken: its request was refused. */
+    /** Releases the key of `runId`, whose request was refused. */
     const release = (scope: AgentScope, given: TurnClaim, runId: RunId) =>
       sql`delete from turn_claims where ${where(scope, given)} and run_id = ${runId}`.pipe(
         Effect.orDie,
@@ -57,7 +57,7 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
         Effect.withSpan("TurnClaimStore.release")
       )
 
-    /** Forgets what is older than the 24 hours. */
+    /** Deletes claims older than 24 hours. */
     const prune =
       sql`/* every tenant: sweep */ delete from turn_claims where created_at < now() - interval '24 hours'`.pipe(
         Effect.asVoid

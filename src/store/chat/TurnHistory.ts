@@ -1,24 +1,24 @@
-/** The history of a conversation before a turn, as the statements that begin the turn read it. */
+/** The history of a conversation before a turn, for the statements that start the turn. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 
-/** Most messages of history that a turn reads; the prompt keeps what fits the model's window. */
+/** Maximum number of history messages that a turn reads. The prompt keeps those that fit the model's window. */
 const historyLimit = 60
 
-/** Which stored messages the turn answers. */
+/** The stored messages that the turn answers. */
 export interface Answered {
   readonly answers?: ReadonlyArray<MessageId>
-  /** Nothing from the first of them on is history. */
+  /** If true, the history ends before the first of them. */
   readonly regenerates?: boolean
 }
 
-/** Keys that were given later are below 1: the first episode has no beginning. */
+/** Keys that were assigned later are below 1, so the first episode has no lower bound. */
 const episodeStart = (sql: SqlClient.SqlClient, { tenantId }: TenantScope, conversationId: ConversationId) =>
   sql`select case episode_start when 0 then -9223372036854775807 else episode_start end
     from conversations where tenant_id = ${tenantId} and id = ${conversationId}`
 
-/** A message that is still to be stored comes after all of them. */
+/** A message that is not stored yet comes after all of these. */
 const without = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) => {
   if (answers === undefined) return sql``
   return regenerates === true
@@ -28,8 +28,8 @@ const without = (sql: SqlClient.SqlClient, { answers, regenerates }: Answered) =
 }
 
 /**
- * The last messages of the episode, oldest first, without those that the turn answers. Messages that still wait for a
- * key are older than all that have one.
+ * The last messages of the episode, oldest first, without those that the turn answers. Messages without a key are older
+ * than all that have one.
  */
 export const historyOf = (
   sql: SqlClient.SqlClient,

@@ -1,4 +1,4 @@
-/** The statement that a chat turn settles with: messages, trace, counters and the run's end, all or nothing. */
+/** The statement that settles a chat turn: messages, trace, counters and the run's end, all or nothing. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type * as Statement from "@effect/sql/Statement"
 import * as Schema from "effect/Schema"
@@ -13,48 +13,48 @@ import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 import { keptPassages } from "./RunPassages.ts"
 
-/** How a turn went, for reports. */
+/** The result of a turn, for reports. */
 export interface TurnSummary {
   /** Nothing was found or cited for a question, or the sources do not support the reply. */
   unanswered: boolean
   /** It was stopped on request. */
   stopped: boolean
-  /** Milliseconds from the start to the first text of the reply; null where there was none. */
+  /** Milliseconds from the start to the first text of the reply; null without a reply. */
   firstTextMs: number | null
 }
 
 const emptySummary: TurnSummary = { unanswered: false, stopped: false, firstTextMs: null }
 
-/** How a turn ended. `counted` is false when it failed before the model was called. */
+/** The end of a turn. `counted` is false when it failed before the model was called. */
 export interface Settlement {
   readonly runId: RunId
   readonly counted: boolean
   readonly inputTokens: number
   readonly outputTokens: number
-  /** What models were asked. */
+  /** Usage of models. */
   readonly bills?: ReadonlyArray<Bill>
-  /** True where the turn holds a part of the tenant's budgets. */
+  /** Whether the turn has a reservation in the tenant's budgets. */
   readonly budgeted?: boolean
-  /** Null when the turn failed: then only the user's message joins the conversation. */
+  /** Null when the turn failed. Then only the user's message is added to the conversation. */
   readonly reply: {
     readonly id: MessageId
     readonly content: string
     readonly citations: ReadonlyArray<Citation>
   } | null
-  /** Why the agent hands the conversation to a human with this reply, if it does. */
+  /** The reason, if the agent hands the conversation to a human with this reply. */
   readonly handoff?: string | undefined
   readonly summary?: TurnSummary
-  /** True when a human answers the conversation since the turn began. */
+  /** True when a human took over the conversation since the turn began. */
   readonly takenOver?: boolean
-  /** All that are not known to be stored; one that is stored all the same stays as it is. */
+  /** Events that may not be stored yet. Stored ones are not changed. */
   readonly events: ReadonlyArray<RunEvent>
-  /** What the model was shown of the sources. */
+  /** Passages that the model was shown. */
   readonly passages?: ReadonlyArray<RunPassage>
 }
 
 /**
- * What came of settling. `Gone`: the run had ended already. `Fenced`: a human answers the conversation since the turn
- * began, and nothing was written. `Written`: with the conversation's epoch from then on.
+ * Result of settling. `Gone`: the run had ended already. `Fenced`: a human took over the conversation since the turn
+ * began, and nothing was written. `Written`: with the conversation's new epoch.
  */
 export type Settled =
   | { readonly _tag: "Gone" }
@@ -64,14 +64,14 @@ export type Settled =
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
 export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
 
-/** In a form that `jsonb` accepts for any payload. */
+/** Encoded so that `jsonb` accepts any payload. */
 export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
 const encodeCitations = jsonbOf(Schema.Array(Citation))
 
-/** Tokens that a column holds; no turn takes as many. */
+/** Maximum of an integer column. Larger counts are cut. */
 const maxTokens = 2_147_483_647
 
-/** That the turn has ended, and after it that a human is asked for, if one is. */
+/** Reports that the turn has ended and then, if requested, that a human is needed. */
 const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: Settlement) => {
   const of = {
     tenantId: sql`settled.tenant_id`,
@@ -99,7 +99,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
   return reported(sql, ended, asked, ...budgets)
 }
 
-/** The reply, and what it answers as answered; the user's message, unless it is stored already. */
+/** Inserts the reply, marks the messages that it answers, and inserts the user's message unless it is stored. */
 const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
   asked as (
     insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, attachments, created_at)
@@ -126,7 +126,10 @@ const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Se
         )`
   }`
 
-/** What the conversation `c` has served once a turn has ended: a turn that gave up waiting ends before those ahead of it. */
+/**
+ * The new value of `served` of the conversation `c` after a turn has ended. A turn that gave up waiting may end before
+ * earlier ones.
+ */
 export const servedOnce = (
   sql: SqlClient.SqlClient,
   ticket: Statement.Fragment,
@@ -137,7 +140,10 @@ export const servedOnce = (
     where e.tenant_id = c.tenant_id and e.conversation_id = c.id and e.ticket < ${ticket} and e.status = 'running' ${ended}
   ) then greatest(c.served, ${ticket}) else c.served end`
 
-/** Ends the run, if it is running; a reply only while the agent answers and no human has since the turn began. */
+/**
+ * Ends the run if it is running. A reply is written only while the agent answers and no human has taken over since the
+ * turn began.
+ */
 export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, given: Settlement) => {
   const settlement: Settlement = {
     ...given,
@@ -188,7 +194,9 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
           ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
 
-/** That runs which were ended have said nothing: rows of `from` are those of `agent_runs`, their conversations updated. */
+/**
+ * Reports runs that ended without a message. Rows of `from` are those of `agent_runs`; their conversations are updated.
+ */
 export const endedEmpty = (sql: SqlClient.SqlClient, from: Statement.Fragment): Report => ({
   type: "turn.settled",
   key: sql`ended.id`,
@@ -201,8 +209,8 @@ export const endedEmpty = (sql: SqlClient.SqlClient, from: Statement.Fragment): 
 })
 
 /**
- * Ends the tenant's running runs `r` for which `condition` holds as failed, without any message: neither the user's
- * message nor an event that tells more than `label`. For runs whose content cannot be written.
+ * Ends the tenant's running runs `r` for which `condition` holds as failed, without a message: neither the user's
+ * message nor an event with more than `label` is written. For runs whose content cannot be stored.
  */
 export const settleEmptyStatement = (
   sql: SqlClient.SqlClient,
@@ -237,7 +245,7 @@ export const settleEmptyStatement = (
   ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
   select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
-/** Of a turn without a message of the agent's: usage counts the tokens of its messages alone. */
+/** For a turn without a reply. Usage counts the tokens of stored replies only. */
 const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
 const encodeBills = jsonbOf(
@@ -254,7 +262,7 @@ const encodeBills = jsonbOf(
   )
 )
 
-/** By model, in the order of their names: two turns lock the same rows in the same order. */
+/** Sums by model, sorted by name, so that all turns lock rows in the same order. */
 const byModel = (bills: ReadonlyArray<Bill>) =>
   [...new Set(bills.map(({ model }) => model))].toSorted().map((model) => {
     const own = bills.filter((bill) => bill.model === model)
@@ -270,7 +278,7 @@ const byModel = (bills: ReadonlyArray<Bill>) =>
     }
   })
 
-/** What was asked of models; after the agent's own counters, whose row all turns of the agent lock first. */
+/** Adds usage of models. It comes after the agent's own counters, whose row all turns of the agent lock first. */
 const asked = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
   , modelled as (
     insert into model_usage as used (
@@ -289,7 +297,7 @@ const asked = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
       output_tokens = used.output_tokens + excluded.output_tokens, cost_nano = used.cost_nano + excluded.cost_nano
   )`
 
-/** The CTEs that add the turn, its tokens and its cost to what the agent has used; they read `settled`. */
+/** CTEs that add the turn, its tokens and its cost to the agent's usage. They read `settled`. */
 const counters = (
   sql: SqlClient.SqlClient,
   tokens: { readonly inputTokens: number; readonly outputTokens: number },
@@ -305,7 +313,7 @@ const counters = (
   )
   ${bills.length === 0 ? sql`` : asked(sql, bills)}`
 
-/** A turn that was begun and has no run. */
+/** A started turn without a run. */
 export interface Unstored {
   readonly runId: RunId
   readonly periodStart: Date
@@ -313,7 +321,7 @@ export interface Unstored {
   readonly budgeted: boolean
 }
 
-/** That a turn has happened of which nothing else is stored. */
+/** Counts a turn of which nothing else is stored. */
 export const countStatement = (
   sql: SqlClient.SqlClient,
   scope: AgentScope,
@@ -328,7 +336,7 @@ export const countStatement = (
   ${counters(sql, nothingSaid, bills)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`
 
-/** That a turn of which nothing is stored has not happened. */
+/** Reverts a turn of which nothing is stored. */
 export const releaseStatement = (
   sql: SqlClient.SqlClient,
   scope: AgentScope,

@@ -1,4 +1,7 @@
-/** Which version of its agent a turn uses, and the settings of that version: read by the statement that begins the turn. */
+/**
+ * Chooses the version of its agent that a turn uses, and reads that version's settings in the statement that starts the
+ * turn.
+ */
 import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
@@ -7,7 +10,7 @@ import { Masking } from "../../domain/agents/Masking.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { AgentSettings } from "../agents/AgentSettings.ts"
 
-/** The agent's settings as they are when the turn begins. */
+/** The agent's settings when the turn starts. */
 export const TurnAgent = Schema.Struct({
   agentVersion: Schema.Int,
   instructions: Schema.String,
@@ -21,34 +24,34 @@ export const TurnAgent = Schema.Struct({
   masking: Schema.NullOr(Masking),
   streamReasoning: Schema.Boolean,
   hasSources: Schema.Boolean,
-  /** False when there is nothing to read of tools. */
+  /** False if no tools have to be read. */
   hasTools: Schema.Boolean,
-  /** Tools of the process that the agent may call, by name. */
+  /** Names of tools of the process that the agent may call. */
   sourceTools: Schema.Array(Schema.String),
-  /** False when the agent has no source of questions and answers. */
+  /** False if the agent has no source of questions and answers. */
   hasCurated: Schema.Boolean,
-  /** What replaces the settings above; null where the turn uses the published version. */
+  /** Replaces the settings above; null if the turn uses the published version. */
   recorded: Schema.NullOr(AgentSettings)
 })
 
-/** What decides which version a turn uses. */
+/** Determines the version of a turn. */
 interface Asked {
   readonly conversationId: ConversationId
-  /** The one that is tried; without it the published one, or that of the conversation's share. */
+  /** The version to try. Without it, the published one or that of the conversation's share is used. */
   readonly version: number | undefined
 }
 
-/** From 0 to below 1, always the same for a conversation. */
+/** A number from 0 to below 1 that is fixed for a conversation. */
 const placeOf = (id: ConversationId): number =>
   createHash("sha256").update(id).digest().readUInt32BE() / 2 ** 32
 
-/** The version that the turn uses, of the agent `a`. */
+/** The version of the agent `a` that the turn uses. */
 export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, version }: Asked) =>
   version === undefined
     ? sql`case when a.split_share > ${placeOf(conversationId)} then a.split_version else a.published_version end`
     : sql`${version}::int`
 
-/** Columns of {@link TurnAgent}, of the agent `a`. */
+/** The columns of {@link TurnAgent}, for the agent `a`. */
 export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
   const chosen = chosenVersion(sql, asked)
   return sql`
@@ -65,7 +68,7 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
     exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id and s.type = 'QA') as "hasCurated"`
 }
 
-/** `started` with the settings of the version that the turn uses. */
+/** Applies the settings of the version that the turn uses to `started`. */
 export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => {
   if (started.recorded === null) return started
   const {

@@ -1,7 +1,6 @@
 /**
- * The rows of a chat turn. A turn begins with one statement (identity, quota, conversation, run) and settles with one
- * (messages, trace, citations, counters), so that a process that dies leaves nothing half done.
- * Tickets, epochs and leases are explained in docs/design/turns.md.
+ * The rows of a chat turn. One statement starts a turn and one settles it, so that a crash leaves no partial state.
+ * docs/design/turns.md explains tickets, epochs and leases.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -54,7 +53,7 @@ export type Target =
   | { readonly _tag: "External"; readonly id: ExternalEndUserId }
   | { readonly _tag: "Conversation"; readonly id: ConversationId }
 
-/** What a turn is begun with; ids of what may have to be created are made beforehand. */
+/** Input for starting a turn, with ids for rows that may have to be created. */
 export interface TurnStart {
   readonly target: Target
   readonly persist: boolean
@@ -65,28 +64,31 @@ export interface TurnStart {
   readonly conversationId: ConversationId
   readonly userMessageId: MessageId
   readonly message: string
-  /** Stored messages that the turn answers; without it `message` joins the conversation with the turn's end. */
+  /** Stored messages that the turn answers. Without it, `message` is added to the conversation when the turn ends. */
   readonly answers?: ReadonlyArray<MessageId>
-  /** Begins only while no turn runs and the message to answer is the conversation's last: the first one to answer wins. */
+  /**
+   * Starts only while no turn runs and the message to answer is the conversation's last. Of concurrent requests one
+   * succeeds.
+   */
   readonly retries?: boolean
-  /** The message was answered before, or is being answered: what was said from it on is no part of the history. */
+  /** The message was answered before, or is being answered. The history ends before it. */
   readonly regenerates?: boolean
-  /** What the client calls the conversation that begins with the turn. */
+  /** The client's id of the conversation that begins with the turn. */
   readonly chatId?: ChatId
-  /** Files of `message`; none without it. */
+  /** Files of `message`; empty without it. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
-  /** The run's first event is stored as it is streamed. */
+  /** Time of the run's first event, in the stream and in the database. */
   readonly startedAt: DateTime.Utc
   readonly startedLabel: string
-  /** Of the run's first event. */
+  /** Payload of the run's first event. */
   readonly startedPayload?: TurnPayload
-  /** The run has ended by then, or another process ends it. */
+  /** Maximum duration of the run. After it, another process ends the run. */
   readonly timeout: Duration.DurationInput
-  /** The agent's version that is tried; without it the one that the conversation gets. */
+  /** The agent's version to try. Without it, the conversation's version is used. */
   readonly version?: number
 }
 
-/** What decides which version of the agent the turn uses. */
+/** Determines the agent's version that the turn uses. */
 const asked = ({ conversationId, target, version }: TurnStart) => ({
   conversationId: target._tag === "Conversation" ? target.id : conversationId,
   version
@@ -103,23 +105,23 @@ export type HistoryMessage = typeof HistoryMessage.Type
 
 const StartedTurn = Schema.Struct({
   ...TurnAgent.fields,
-  /** False when the quota is used up, a budget is spent, or the target is missing. */
+  /** False when the quota is used up, a budget is exhausted, or the target does not exist. */
   reserved: Schema.Boolean,
-  /** True where the tenant has budgets, in which the turn then is settled. */
+  /** Whether the tenant has budgets, in which the turn must then be settled. */
   budgeted: Schema.Boolean,
   spentBudget: Schema.NullOr(SpentBudget),
   periodStart: Schema.NullOr(Schema.ValidDateFromSelf),
-  /** True when the turn was reserved with a credit. */
+  /** Whether a credit was used. */
   credited: Schema.Boolean,
   /** False when the target does not exist. */
   known: Schema.Boolean,
   endUserId: Schema.NullOr(EndUserId),
   state: Schema.NullOr(ConversationState),
-  /** Of the conversation as the turn finds it: under another one nothing that the model says is written. */
+  /** The conversation's epoch when the turn starts. The reply is written only under the same epoch. */
   epoch: Schema.Int,
-  /** Null when the turn takes no part in the conversation's order. */
+  /** Null when the turn is not ordered within the conversation. */
   ticket: Schema.NullOr(Schema.Int),
-  /** True when no earlier turn of the conversation is running and `history` is as it left it. */
+  /** True when no earlier turn of the conversation is running and `history` is complete. */
   clear: Schema.Boolean,
   /** Oldest first. */
   history: Schema.Array(HistoryMessage)
@@ -128,21 +130,23 @@ export type StartedTurn = typeof StartedTurn.Type
 
 const Place = Schema.Struct({
   clear: Schema.Boolean,
-  /** An earlier turn's process has died, or its time is up, and what was asked there is not in the history yet. */
+  /** An earlier turn's process has died, or its deadline has passed, and its message is not in the history yet. */
   dead: Schema.Boolean,
   state: ConversationState,
   epoch: Schema.Int,
   history: Schema.Array(HistoryMessage)
 })
 
-/** What belongs to the same transaction as the reply, told the conversation's epoch from then on. */
+/** Runs in the transaction of the reply, with the conversation's new epoch. */
 type Posting = (epoch: number) => Effect.Effect<void>
 
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Names the end user: found, upserted by the caller's own id, or fresh. Rows only when a turn was reserved. */
+    /**
+     * Determines the end user: found, upserted by the caller's own id, or new. Has rows only if a turn was reserved.
+     */
     const identity = (scope: AgentScope, { target, persist, endUserId }: TurnStart) => {
       if (target._tag === "EndUser") {
         return sql`
@@ -160,7 +164,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         : sql`select null::text as id where false`
     }
 
-    /** From now on the conversation is what keeps the files of the message. */
+    /** Marks the message's files as used by the conversation. */
     const keptFiles = ({ attachments = [] }: TurnStart, from: Fragment) =>
       attachments.length === 0
         ? sql``
@@ -172,7 +176,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
             on conflict do nothing
           ),`
 
-    /** The run with the user's message, and its first event. */
+    /** Inserts the run with the user's message, and its first event. */
     const runRows = (scope: ReadScope, opening: TurnStart, from: Fragment) => sql`
       run as (
         insert into agent_runs (
@@ -216,7 +220,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       (select period_start from reserved) as "periodStart",
       coalesce((select credited from reserved), false) as credited`
 
-    /** A turn that starts a conversation, or has none. */
+    /** Starts a turn in a new conversation, or without one. */
     const open = (scope: ReadScope, opening: TurnStart) => {
       const known =
         opening.target._tag === "EndUser"
@@ -242,7 +246,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
-    /** A turn that continues a conversation that began under the same scope; a persistent one takes a ticket. */
+    /** Starts a turn in a conversation that began under the same scope. A persistent turn takes a ticket. */
     const resume = (scope: ReadScope, opening: TurnStart, id: ConversationId) => {
       const rows = sql`
         , ticketed as (
@@ -250,7 +254,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${id}
             and c.state = 'AI_ACTIVE'
             ${
-              // Asked of the row itself: one that waited for another's lock sees what that one wrote.
+              // Checked on the row itself, so that a statement that waited for the row's lock sees the new state.
               opening.retries === true
                 ? sql`and c.tickets = c.served and c.message_count = (
                     select m.position from messages m
@@ -263,7 +267,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         ${runRows(scope, opening, sql`ticketed origin`)},
         ${reported(
           sql,
-          // The first turn of a conversation that was made for it.
+          // The first turn of a conversation that was created for it.
           started(sql, sql`ticketed`, sql`ticket = 1 and message_count = 0 and channel_id is null`)
         )}`
       const place = opening.persist
@@ -289,8 +293,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }
 
     /**
-     * Checks the target, reserves a turn of the quota and writes what the turn starts with, in one statement. Nothing is
-     * written when the target is missing or the quota is used up, or another request began the chat at the same time.
+     * Checks the target, reserves a turn of the quota and writes the start of the turn, in one statement. Nothing is
+     * written if the target does not exist, the quota is used up, or another request started the chat at the same time.
      */
     const begin = CheapSpans.fn("Turns.begin")(function* (scope: ReadScope, opening: TurnStart) {
       const { target } = opening
@@ -299,7 +303,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
         again,
         Effect.map(withRecorded),
-        // The budgets had room and the quota has none.
+        // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>
           budgeted && !reserved && spentBudget === null
             ? again(letGo(sql, scope.tenantId, opening.runId))
@@ -315,7 +319,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
 
     const chat = (scope: ReadScope, id: ChatId) => findChat(sql, scope, id)
 
-    /** Whether every earlier turn of the conversation has ended, and the history as it then stands. */
+    /** Whether every earlier turn of the conversation has ended, and the history. */
     const place = (
       scope: AgentScope,
       conversationId: ConversationId,
@@ -337,9 +341,9 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       })(undefined).pipe(Effect.orDie, CheapSpans.span("Turns.place"))
 
     /**
-     * Writes how the turn ended, once. A reply is written only while the agent answers the conversation and no human has
-     * since the turn began; `posting` joins its transaction. Fails when its content cannot be stored, and then has written
-     * nothing.
+     * Writes the end of the turn, once. A reply is written only while the agent answers the conversation and no human
+     * has taken over since the turn began. `posting` joins its transaction. Fails, without a change, if the content
+     * cannot be stored.
      */
     const settle = CheapSpans.fn("Turns.settle")(function* (
       scope: AgentScope,
@@ -363,7 +367,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       )
     }, orUnstorable)
 
-    /** Ends a run that cannot be settled with its content, as failed: nothing of what was said is written. */
+    /** Ends a run whose content cannot be stored, as failed. Nothing of its content is written. */
     const settleEmpty = CheapSpans.fn("Turns.settleEmpty")(function* (
       scope: AgentScope,
       runId: RunId,
@@ -375,7 +379,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills, isBudgeted))
     }, Effect.orDie)
 
-    /** A turn that stores nothing but that it happened (`persist: false`). */
+    /** Counts a turn that stores nothing else (`persist: false`). */
     const count = (scope: AgentScope, unstored: Unstored, bills: ReadonlyArray<Bill> = []) =>
       countStatement(sql, scope, unstored, bills).pipe(
         Effect.orDie,
@@ -383,7 +387,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         CheapSpans.span("Turns.count")
       )
 
-    /** Gives a reserved turn back: it failed before the model was called, and nothing of it is stored. */
+    /** Returns a reserved turn that failed before the model was called and of which nothing is stored. */
     const release = (scope: AgentScope, unstored: Unstored) =>
       releaseStatement(sql, scope, unstored).pipe(
         Effect.orDie,

@@ -1,4 +1,4 @@
-/** The widget's reads and writes in one conversation: messages with their files, and ratings. */
+/** Reads and writes of the widget in one conversation: messages with their files, and ratings. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -40,7 +40,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** At most `limit` messages after the place `after`, oldest first. */
+    /** At most `limit` messages after the position `after`, oldest first. */
     const page = ({ tenantId }: TenantScope, conversationId: ConversationId, after: number, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -53,7 +53,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           order by m.position limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.page"))
 
-    /** A message of the person's; none when the conversation has no such one. */
+    /** A message of the person; none when the conversation has no such message. */
     const asked = ({ tenantId }: TenantScope, conversationId: ConversationId, id: MessageId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -64,8 +64,8 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.asked"))
 
     /**
-     * How the conversation's last turn stands; none before the first. What tools have done is not known of a turn whose
-     * process stopped: it counts as `lost` only where the agent has none.
+     * State of the conversation's last turn; none before the first. The side effects of a turn whose process stopped
+     * are not known, so it is `lost` only if the agent has no tools.
      */
     const lastTurn = ({ tenantId }: TenantScope, conversationId: ConversationId) =>
       SqlSchema.findOne({
@@ -81,7 +81,10 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
 
-    /** Stores what the person says while a human answers, once; false while the agent answers, or the conversation is closed. */
+    /**
+     * Stores a message of the person while a human answers, once. False while the agent answers, or if the conversation
+     * is closed.
+     */
     const store = Effect.fn("WidgetMessageStore.store")(
       function* (scope: AgentScope, conversationId: ConversationId, message: NewMessage) {
         const attachments = encodeAttachments(message.attachments)
@@ -122,7 +125,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.attachment"))
 
-    /** The last opinion counts. False when the conversation has no such reply. */
+    /** The last rating counts. False when the conversation has no such reply. */
     const rate = (
       { tenantId }: TenantScope,
       conversationId: ConversationId,
@@ -144,7 +147,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         ),
         ${reported(sql, {
           type: "feedback.given",
-          // A changed opinion is another event.
+          // A changed rating is another event.
           key: sql`rated.message_id || ':' || extract(epoch from clock_timestamp())`,
           tenantId: sql`c.tenant_id`,
           agentId: sql`c.agent_id`,

@@ -1,6 +1,6 @@
 /**
- * Sessions of the widget, each of one agent, one person and the conversation that goes on. They are found by the hash of
- * their id alone. Rows are locked in the order person, session, conversation.
+ * Sessions of the widget, each with one agent, one person and one open conversation. They are found by the hash of
+ * their id only. Rows are locked in the order person, session, conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -22,12 +22,12 @@ const Row = Schema.Struct({ endUserId: EndUserId, conversationId: Schema.NullOr(
 
 const Person = Schema.Struct({ endUserId: EndUserId, externalId: Schema.NullOr(Schema.String) })
 
-/** Where a session's next message goes. */
+/** The conversation of a session's next message. */
 export interface Place {
   readonly conversationId: ConversationId
   readonly endUserId: EndUserId
   readonly state: ConversationState
-  /** True when the conversation begins with that message. */
+  /** True when the conversation was created for it. */
   readonly created: boolean
 }
 
@@ -62,8 +62,8 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.insert"))
 
     /**
-     * None for a session that is not the agent's, or has ended. Without its conversation where that began under another scope:
-     * what is said there is not for who reads under this one.
+     * None for a session of another agent, or an expired one. The conversation is omitted if it began under another
+     * scope, because this scope may not read it.
      */
     const find = (scope: ReadScope, hash: SessionHash) =>
       SqlSchema.findOne({
@@ -94,7 +94,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           for key share of e for update of s`
       })(undefined)
 
-    /** Of a conversation that began under the same scope. */
+    /** The state of a conversation that began under the same scope. */
     const stateOf = (scope: ReadScope, id: ConversationId | null) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -106,8 +106,8 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       })(undefined)
 
     /**
-     * The session's conversation, or a new one where it has none, a closed one or one of another scope: messages that come at the same time meet
-     * in one. None for a session that is not the agent's, or has ended.
+     * The session's conversation, or a new one if it has none, a closed one or one of another scope. Concurrent
+     * messages get the same conversation. None for a session of another agent, or an expired one.
      */
     const place = Effect.fn("WidgetSessionStore.place")(
       function* (
@@ -135,7 +135,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       Effect.orDie
     )
 
-    /** Removes a conversation in which nothing has been said; its session has none then. */
+    /** Removes a conversation without messages, also from its session. */
     const discard = (scope: AgentScope, id: ConversationId) =>
       sql`
         delete from conversations
@@ -159,9 +159,9 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     const idOf = Schema.decodeUnknown(Schema.NonEmptyArray(Schema.Struct({ id: EndUserId })))
 
     /**
-     * Makes the session's anonymous person the one with `externalId`: conversations, names at messaging providers and
-     * sessions move along, and the anonymous person is gone. `missing`: no such session; `other`: the session's person
-     * already has another id of the caller's.
+     * Merges the session's anonymous person into the one with `externalId`. Conversations, aliases and sessions move
+     * along, and the anonymous person is deleted. `missing`: no such session; `same`: the session already has this
+     * person; `other`: the session's person has another external id.
      */
     const identify = Effect.fn("WidgetSessionStore.identify")(
       function* (scope: AgentScope, hash: SessionHash, externalId: ExternalEndUserId, fresh: EndUserId) {
@@ -183,7 +183,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       Effect.orDie
     )
 
-    /** Removes sessions that have ended, and anonymous people of whom nothing else is known. */
+    /** Removes expired sessions, and anonymous people without any other data. */
     const prune = Effect.gen(function* () {
       const people = yield* sql<{ readonly tenantId: string; readonly id: string }>`/* every tenant: sweep */
         delete from widget_sessions where not (${alive}) returning tenant_id as "tenantId", end_user_id as id`

@@ -10,16 +10,16 @@ import type { Grantor } from "../../domain/accounts/Access.ts"
 import { ConversationState, Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 
-/** Messages of one statement. */
+/** Maximum number of messages of one statement. */
 export const pageSize = 50
-/** Most events of one run that are told. */
+/** Maximum number of events of one run. */
 const eventLimit = 1_000
 
 const Head = Schema.Struct({
   state: ConversationState,
-  /** Place of the last message; the first is 1. */
+  /** Position of the last message; the first is 1. */
   position: Schema.Int,
-  /** Place of the message that was asked for; null when the conversation has none of that id. */
+  /** Position of the requested message; null when the conversation has no such message. */
   seen: Schema.NullOr(Schema.Int)
 })
 
@@ -41,7 +41,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** True while what a reader of conversation `c` stands on has not been revoked. */
+      /** True while the credential that a reader of conversation `c` depends on has not been revoked. */
       const stands = (by: Grantor | null) => {
         if (by === null) return sql`true`
         if ("key" in by) {
@@ -55,7 +55,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
           and u.tenant_id = c.tenant_id)`
       }
 
-      /** None when the conversation is gone, or what its reader stands on. */
+      /** None when the conversation was deleted, or the reader's credential was revoked. */
       const head = (
         { tenantId }: TenantScope,
         conversationId: ConversationId,

@@ -1,4 +1,4 @@
-/** Conversations from elsewhere: stored as they were, their messages without keys until the backfill comes by. */
+/** Imported conversations. Their messages are stored without keys; the backfill adds those later. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -11,13 +11,13 @@ import { jsonbOf } from "../Jsonb.ts"
 const NewConversation = Schema.Struct({
   id: ConversationId,
   agentId: AgentId,
-  /** What the same conversation is known by when it comes again. */
+  /** Identifies the conversation when it is imported again. */
   importKey: Schema.String,
   endUserId: EndUserId,
   externalEndUserId: Schema.NullOr(ExternalEndUserId),
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc,
-  /** In their order: of two of the same time, the one with the lower id comes first. */
+  /** In order: of two messages with the same time, the one with the lower id comes first. */
   messages: Schema.Array(
     Schema.Struct({ id: MessageId, role: MessageRole, content: Schema.String, createdAt: Schema.DateTimeUtc })
   )
@@ -26,7 +26,7 @@ export type NewConversation = typeof NewConversation.Type
 
 const Outcome = Schema.Struct({
   id: ConversationId,
-  /** False when there is no such agent. */
+  /** False when the agent does not exist. */
   known: Schema.Boolean,
   /** False when it had been imported before. */
   fresh: Schema.Boolean
@@ -41,7 +41,7 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Stores what is new of `conversations` in one statement, each of them whole, and says of each what became of it. */
+      /** Stores new `conversations` in one statement, each of them whole. Returns a result for each. */
       const insert = (conversations: ReadonlyArray<NewConversation>) =>
         SqlSchema.findAll({
           Request: Schema.Void,

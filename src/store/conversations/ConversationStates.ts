@@ -1,6 +1,6 @@
 /**
- * Control of a conversation: the agent or humans. Every change raises its epoch, and a reply of the model is written only under the epoch that
- * its turn began with (store/chat/TurnSettlement): the agent never answers after a human.
+ * Control of a conversation: by the agent or by humans. Every change raises its epoch. A reply of the model is written
+ * only under the epoch that its turn began with (store/chat/TurnSettlement), so the agent never answers after a human.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -22,7 +22,7 @@ const Changed = Schema.Struct({
   agentId: AgentId,
   channel: ConversationChannel,
   epoch: Schema.Int,
-  /** What the end user wrote last; empty when they wrote nothing. */
+  /** The end user's last message; empty if there is none. */
   lastQuestion: Schema.String
 })
 export type Changed = typeof Changed.Type
@@ -34,11 +34,11 @@ const Running = Schema.Struct({ id: RunId, agentId: AgentId })
 export interface Change {
   readonly from: ReadonlyArray<ConversationState>
   readonly to: ConversationState
-  /** Why a human is asked for. */
+  /** Why a human is requested. */
   readonly reason?: string
-  /** The member of the team who changes it; left out where it is not one of them. */
+  /** The team member who makes the change, if any. */
   readonly by?: UserId
-  /** What becomes of unanswered messages of a channel. */
+  /** How unanswered messages of a channel are marked. */
   readonly unanswered: string
 }
 
@@ -48,12 +48,12 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** The agent no longer answers messages that are unanswered. */
+      /** Marks unanswered messages, so that the agent does not answer them. */
       const handled = ({ tenantId }: TenantScope, id: ConversationId, answeredBy: string) => sql`
       update messages set answered_by = ${answeredBy}
       where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
-      /** What endpoints are told of a change to this state. */
+      /** The event for a change to this state. */
       const told = (to: ConversationState) =>
         to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
           ? sql``
@@ -68,8 +68,8 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
             })}`
 
       /**
-       * None when the scope has no such conversation, or its state is not one of `from`. A conversation that goes back to its
-       * agent begins a new episode: the model does not see what led to the human.
+       * None when the scope has no such conversation, or its state is not one of `from`. A conversation that returns to
+       * its agent begins a new episode: the model does not see earlier messages.
        */
       const change = Effect.fn("ConversationStates.change")(function* (
         { agentId, tenantId }: ConversationScope,
@@ -96,7 +96,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           ), '') as "lastQuestion" from changed`
         })(undefined)
         if (Option.isSome(changed)) yield* handled({ tenantId }, id, unanswered)
-        // A turn that is running locks its run before the conversation: its settlement writes what became of it.
+        // A running turn locks its run before the conversation. Its settlement reports the result.
         if (Option.isSome(changed) && to === "HUMAN_REQUESTED")
           yield* sql`
           update agent_runs set handed_over = true where tenant_id = ${tenantId} and status <> 'running' and id = (
@@ -106,13 +106,13 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         return changed
       }, Effect.orDie)
 
-      /** From the transaction's commit on the conversation keeps the files from being removed. */
+      /** Marks the files as used by the conversation, from the commit on, so that they are not removed. */
       const keepFiles = ({ tenantId }: TenantScope, id: ConversationId, files: string) => sql`
       insert into conversation_artifacts (tenant_id, conversation_id, ref)
       select distinct ${tenantId}, ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
       on conflict do nothing`
 
-      /** At the end of the conversation, from a team member or the service itself. Within a transaction. */
+      /** Appends a message of a team member or the service. Needs a transaction. */
       const say = Effect.fn("ConversationStates.say")(function* (
         scope: TenantScope,
         id: ConversationId,
@@ -141,8 +141,8 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       }, Effect.orDie)
 
       /**
-       * Asks the processes that run turns of the conversation to stop them. Not within the change's transaction: a turn that
-       * settles locks its run first and the conversation after it.
+       * Requests a stop from the processes that run turns of the conversation. Must not run in the transaction of the
+       * change, because a settling turn locks its run before the conversation.
        */
       const stopTurns = ({ tenantId }: TenantScope, id: ConversationId) =>
         SqlSchema.findAll({

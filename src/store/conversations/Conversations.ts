@@ -1,4 +1,4 @@
-/** Conversations and their messages, read in pages: by an agent's key its own, by the dashboard all of the tenant. */
+/** Conversations and their messages, in pages. An agent's key reads its own, the dashboard all of the tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -25,15 +25,15 @@ const Row = Schema.Struct({
   updatedAt: Schema.DateTimeUtcFromDate,
   state: ConversationState,
   channel: ConversationChannel,
-  /** Why a human was last asked for. */
+  /** Why a human was last requested. */
   handoffReason: Schema.NullOr(Schema.String)
 })
-/** A conversation with what the dashboard shows besides. */
+/** A conversation with the additional fields of the dashboard. */
 type ConversationRow = typeof Row.Type
 
-/** One row a message; a conversation without any on this page has one row of nulls. */
+/** One row per message. A conversation without messages on this page has one row of nulls. */
 const MessageRow = Schema.Struct({
-  /** True while messages of the conversation wait for their keys: then no message is read. */
+  /** True while messages of the conversation have no keys. No message is returned then. */
   pending: Schema.Boolean,
   /** Key of the conversation's last message; null when it has none. */
   last: Schema.NullOr(Schema.Int),
@@ -51,7 +51,7 @@ export interface KeyedMessage {
   readonly message: AuthoredMessage
 }
 
-/** Messages in the order of their keys. `pending`: they cannot be ordered yet, and none is here. */
+/** Messages sorted by their keys. `pending`: they have no keys yet, and none is returned. */
 export interface MessagePage {
   readonly pending: boolean
   readonly last: number | null
@@ -105,7 +105,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           Effect.withSpan("ConversationStore.find")
         )
 
-      /** Newest first; those of the team's own tests only where they are asked for. */
+      /** Newest first. Test conversations of the team only on request. */
       const list = Effect.fn("ConversationStore.list")(function* (
         scope: ConversationScope,
         { after, endUserId, limit, state }: ConversationFilter
@@ -130,8 +130,8 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
       })
 
       /**
-       * At most `limit` messages with keys after `after`, from the first where it is undefined. None when the scope has no
-       * such conversation. One statement, so that keys given meanwhile are all seen or none.
+       * At most `limit` messages with keys after `after`, or from the first one on. None when the scope has no such
+       * conversation. It is one statement, so that keys assigned concurrently are all seen or none.
        */
       const messages = (
         scope: ConversationScope,

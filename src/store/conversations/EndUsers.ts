@@ -1,4 +1,4 @@
-/** End users: found, read out and erased, with all that is stored about them. */
+/** End users: listed, exported and erased with all data stored about them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -15,7 +15,7 @@ import { passagesOf } from "../chat/RunPassages.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
-/** One stored item about a person, and the id that the next page begins after. */
+/** One stored item about a person, and the id after which the next page begins. */
 const Line = Schema.Struct({
   id: Schema.String,
   line: Schema.Record({ key: Schema.String, value: Schema.Unknown })
@@ -25,11 +25,11 @@ export type Line = typeof Line.Type
 export interface EndUserFilter {
   readonly limit: number
   readonly after?: string | undefined
-  /** Exact. */
+  /** Exact match. */
   readonly externalId?: string | undefined
 }
 
-/** How an erasure went. */
+/** Result of an erasure. */
 type Erasure = "erased" | "missing" | "busy"
 
 export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversations/EndUsers", {
@@ -41,7 +41,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       (select count(*) from conversations c
         where c.tenant_id = e.tenant_id and c.end_user_id = e.id and c.channel <> 'test')::int as conversations`
 
-    /** The person of conversations in which the team tried an agent. */
+    /** True for the person of the team's test conversations. */
     const isTester = sql`(
       e.external_id is null
       and exists (select from conversations c
@@ -116,7 +116,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           order by m.id limit ${limit}`
       )
 
-    /** Runs of a conversation after the id `after`, oldest first, with their events as they are stored: redacted. */
+    /** Runs of a conversation after the id `after`, oldest first, with their stored, redacted events. */
     const runs = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(
         () => sql`
@@ -133,7 +133,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           order by r.id limit ${limit}`
       )
 
-    /** Notes about a conversation after the id `after`, by their ids. */
+    /** Notes on a conversation after the id `after`, by id. */
     const notes = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(
         () => sql`
@@ -144,7 +144,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           order by e.id limit ${limit}`
       )
 
-    /** What messaging providers call the person. */
+    /** The person's aliases at messaging providers. */
     const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
       lines(
         () => sql`
@@ -154,8 +154,9 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       ).pipe(Effect.orDie, Effect.withSpan("EndUserStore.aliases"))
 
     /**
-     * What providers delivered hangs on no row of the person: it goes by the messages that it became, and by who wrote. A
-     * number writes to other tenants too: what came to an account of theirs is not ours.
+     * Delivered events of the person. They do not refer to the person's row, so they are found by the messages made
+     * from them and by the sender. The same sender may write to other tenants: events for another tenant's account are
+     * excluded.
      */
     const ofPerson = ({ tenantId }: TenantScope, id: EndUserId) => sql`
       (exists (
@@ -176,7 +177,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           )
       ))`
 
-    /** What providers delivered after the id `after`, oldest first, as they sent it. */
+    /** Delivered events after the id `after`, oldest first, as the provider sent them. */
     const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(
         () => sql`/* every tenant: directory */
@@ -200,9 +201,9 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       })(undefined)
 
     /**
-     * Everything about the person, in one transaction; what hangs on their row goes with it. `busy` while a turn of theirs
-     * runs on a process that is alive: it would write again. `release` joins the transaction, with the files that the person's
-     * conversations had.
+     * Erases everything about the person, in one transaction. Rows that refer to the person are deleted by cascade.
+     * `busy` while a turn of the person runs on a live process, which would write again. `release` joins the
+     * transaction, with the files of the person's conversations.
      */
     const erase = Effect.fn("EndUserStore.erase")(function* (
       { tenantId }: TenantScope,
@@ -213,7 +214,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         const rows = yield* sql`
           select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
         if (rows.length === 0) return "missing" as const
-        // No turn begins in a conversation whose row is locked.
+        // No turn can begin in a conversation whose row is locked.
         yield* sql`
           select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id} order by id for update`
         const running = yield* sql`

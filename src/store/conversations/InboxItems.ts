@@ -7,7 +7,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { maxInboxItems } from "../../domain/conversations/Inbox.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** What an item is. */
+/** Kind of an item. */
 export const ItemKind = Schema.Literal("label", "view", "reply")
 export type ItemKind = typeof ItemKind.Type
 
@@ -23,7 +23,7 @@ export class InboxItemStore extends Effect.Service<InboxItemStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** By name. */
+    /** Sorted by name. */
     const list = ({ tenantId }: TenantScope) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -32,7 +32,7 @@ export class InboxItemStore extends Effect.Service<InboxItemStore>()("store/conv
           select id, kind, name, content from inbox_items where tenant_id = ${tenantId} order by lower(name), id`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxItemStore.list"))
 
-    /** `taken`: another one of the kind has the name. `full`: the tenant has `maxInboxItems` of the kind. */
+    /** `taken`: another item of the kind has the name. `full`: the tenant has `maxInboxItems` of the kind. */
     const insert = Effect.fn("InboxItemStore.insert")(function* (
       { tenantId }: TenantScope,
       { content, id, kind, name }: Item

@@ -1,4 +1,4 @@
-/** The inbox of one member: conversations by their last activity, what of them is unread, and the words of search. */
+/** The inbox of one member: conversations by last activity, unread state, and search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -17,7 +17,7 @@ import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** Conversations that a search finds at most, of each of the places that it looks in. */
+/** Maximum number of conversations that a search finds in each searched place. */
 const searchLimit = 500
 
 const Row = Schema.Struct({
@@ -27,19 +27,19 @@ const Row = Schema.Struct({
   state: ConversationState,
   channel: ConversationChannel,
   handoffReason: Schema.NullOr(Schema.String),
-  /** Of the order: the moment with all its digits. */
+  /** Position in the order: the time stamp with all its digits. */
   moment: Schema.String
 })
 type ListedConversation = Omit<typeof Row.Type, "moment">
 
 const StandingRow = Schema.Struct({ conversationId: ConversationId, ...InboxStanding.fields })
 
-/** A member of a tenant. */
+/** The member of a tenant who reads. */
 export interface Reader extends TenantScope {
   readonly userId: UserId
 }
 
-/** `<moment> <id>` of the last row of a page. */
+/** Parses `<moment> <id>` of the last row of a page. */
 const placeOf = (after: string) => {
   const [moment = "", id = ""] = after.split(" ")
   return { moment, id }
@@ -49,7 +49,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Position up to which the member has read `c`, and the moment before which all counts as read. */
+    /** Position up to which the member has read `c`, and the time before which everything counts as read. */
     const reading = ({ tenantId, userId }: Reader) => sql`
       left join users reader on reader.tenant_id = ${tenantId} and reader.id = ${userId}
       left join conversation_reads seen on seen.tenant_id = ${tenantId} and seen.user_id = ${userId}
@@ -63,7 +63,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       )
     )`
 
-    /** Conversations that have all words of `q` in one message or note, or whose person is called so. */
+    /** Conversations with all words of `q` in one message, one note or the person's name. */
     const found = ({ tenantId }: TenantScope, q: string) => sql`
       (select m.conversation_id from messages m where m.tenant_id = ${tenantId}
         and inbox_words(m.tenant_id, m.content) @@ inbox_query(${tenantId}, ${q}) limit ${searchLimit})
@@ -103,7 +103,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       ...(q === undefined ? [] : [sql`c.id in (${found(reader, q)})`])
     ]
 
-    /** Last activity first; those of the team's own tests only where their channel is asked for. */
+    /** Last activity first. Test conversations of the team only if their channel is requested. */
     const list = Effect.fn("InboxListStore.list")(function* (
       reader: Reader,
       filter: InboxFilter,
@@ -137,7 +137,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       return page
     })
 
-    /** The member's view of each of `ids`. */
+    /** The state of each of `ids` for the member. */
     const standings = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -161,7 +161,10 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
             and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxListStore.standings"))
 
-    /** Unread conversations that humans answer and that no other member has, at most `maxUnread`. */
+    /**
+     * Number of unread conversations that humans answer and that are not assigned to another member, at most
+     * `maxUnread`.
+     */
     const unread = (reader: Reader) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -179,7 +182,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         Effect.withSpan("InboxListStore.unread")
       )
 
-    /** False when the tenant has no such conversation with such a message. What was read further stays read. */
+    /** False when the tenant has no such conversation with such a message. The read position never moves back. */
     const read = Effect.fn("InboxListStore.read")(function* (
       { tenantId, userId }: Reader,
       id: ConversationId,
@@ -197,7 +200,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       return rows.length > 0
     }, Effect.orDie)
 
-    /** Everything is read. */
+    /** Marks everything as read. */
     const readAll = Effect.fn("InboxListStore.readAll")(function* ({ tenantId, userId }: Reader) {
       yield* sql`update users set inbox_read_at = now() where tenant_id = ${tenantId} and id = ${userId}`
       yield* sql`delete from conversation_reads where tenant_id = ${tenantId} and user_id = ${userId}`

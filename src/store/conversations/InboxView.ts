@@ -41,7 +41,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Why the run `r` failed, as `RunFailure`; null where it did not fail, or its conversation was taken over. */
+    /** Why the run `r` failed, as `RunFailure`. Null if it did not fail, or its conversation was taken over. */
     const failureOf = (run: Fragment) => sql`(
       select jsonb_build_object('code', coalesce(e.payload ->> 'code', 'TURN_FAILED'), 'provider', e.payload -> 'provider')
       from agent_run_events e
@@ -50,7 +50,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
       limit 1
     )`
 
-    /** The last run that was to answer message `m`, where it is the customer's and nothing has answered it. */
+    /** The last run that should have answered the customer's message `m`, if nothing has answered it. */
     const unansweredBy = sql`
       left join lateral (
         select u.tenant_id, u.id, u.status from agent_runs u
@@ -86,7 +86,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
 
-    /** Of message `m`: one part that could not be delivered stands for all, then the one that has come least far. */
+    /** Delivery of message `m`: that of a failed part, else of the part that is furthest behind. */
     const delivery = sql`(
       select jsonb_build_object(
         'status', case when bool_or(o.state = 'failed') then 'failed'
@@ -98,7 +98,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
       from channel_outbox o where o.tenant_id = m.tenant_id and o.message_id = m.id having count(*) > 0
     )`
 
-    /** Of message `m`. */
+    /** Rating of message `m`. */
     const feedback = sql`(
       select jsonb_build_object('rating', f.rating, 'comment', f.comment,
         'at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
@@ -106,8 +106,8 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
     )`
 
     /**
-     * The last `limit` messages before the message `before`, or of all, newest first. Messages that wait for their keys
-     * are older than these and not among them.
+     * The last `limit` messages before the message `before`, or of all, newest first. Messages without a key are older
+     * and are not included.
      */
     const before = (
       { tenantId }: TenantScope,
@@ -141,7 +141,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           order by m.position desc`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
 
-    /** Delivery states of those of `ids` that went out through a channel, and the customers' ratings. */
+    /** Delivery states of those of `ids` that were sent through a channel, and the customers' ratings. */
     const added = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -155,7 +155,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           ) m where m.delivery is not null or m.feedback is not null`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.added"))
 
-    /** The agent's turn that ended last, which is null before the first; none when the tenant has no such agent. */
+    /** The agent's turn that ended last, null before the first. None when the tenant has no such agent. */
     const lastRun = ({ tenantId, agentId }: AgentScope) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -176,7 +176,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
         Effect.withSpan("InboxViewStore.lastRun")
       )
 
-    /** The agent of a run, or none when the tenant has no such run. */
+    /** The agent of a run. None when the tenant has no such run. */
     const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>
       SqlSchema.findOne({
         Request: Schema.Void,

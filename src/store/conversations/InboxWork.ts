@@ -20,9 +20,9 @@ import { type ConversationId, UserId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { Reader } from "./InboxList.ts"
 
-/** Entries of one page of a thread at most: the newest. */
+/** Maximum number of entries of one page of a thread. The newest are kept. */
 const entryLimit = 500
-/** Other conversations of a person that are shown. */
+/** Maximum number of other conversations of a person. */
 const otherLimit = 10
 
 const EntryRow = Schema.Struct({ ...EntrySchema.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -48,7 +48,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
     const columns = sql`e.id, e.kind, e.position::int as position, ${teammate("e.user_id")} as by,
       ${teammate("e.subject_id")} as subject, e.content, e.created_at as "createdAt"`
 
-    /** Entries after the messages from `first` to `last`, oldest first. */
+    /** Entries behind the messages from `first` to `last`, oldest first. */
     const entries = (
       { tenantId }: TenantScope,
       id: ConversationId,
@@ -66,7 +66,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
           ) newest order by position, "createdAt", id`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.entries"))
 
-    /** Within a transaction that has locked the conversation. */
+    /** Adds an entry. Needs a transaction that has locked the conversation. */
     const tell = Effect.fn("InboxWorkStore.tell")(function* (
       { tenantId, userId }: Reader,
       conversationId: ConversationId,
@@ -85,7 +85,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return id
     }, Effect.orDie)
 
-    /** True when the tenant has the conversation, and it goes on. */
+    /** True when the tenant has the conversation, and it is not closed. */
     const goesOn = Effect.fn("InboxWorkStore.goesOn")(function* (
       { tenantId }: TenantScope,
       id: ConversationId
@@ -95,14 +95,14 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return rows.length > 0
     }, Effect.orDie)
 
-    /** True when the tenant has the conversation, which is locked from now on. Within a transaction. */
+    /** Locks the conversation. True when the tenant has it. Needs a transaction. */
     const lock = Effect.fn("InboxWorkStore.lock")(function* ({ tenantId }: TenantScope, id: ConversationId) {
       const rows = yield* sql`
         select id from conversations where tenant_id = ${tenantId} and id = ${id} for no key update`
       return rows.length > 0
     }, Effect.orDie)
 
-    /** The assignee of the conversation, whose row is locked; none when it is not the tenant's. Within a transaction. */
+    /** The assignee of the conversation, whose row is locked. None when it is not the tenant's. Needs a transaction. */
     const assignee = ({ tenantId }: TenantScope, id: ConversationId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -125,7 +125,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
         Effect.withSpan("InboxWorkStore.roleOf")
       )
 
-    /** The conversation is locked, and the member too. */
+    /** Sets the assignee. Locks the conversation and the member. */
     const assign = Effect.fn("InboxWorkStore.assign")(function* (
       { tenantId }: TenantScope,
       id: ConversationId,
@@ -134,7 +134,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       yield* sql`update conversations set assignee_id = ${userId} where tenant_id = ${tenantId} and id = ${id}`
     }, Effect.orDie)
 
-    /** True when the tenant has all these labels, which stay until the transaction is over. */
+    /** True when the tenant has all these labels. They cannot be removed until the transaction ends. */
     const hasLabels = Effect.fn("InboxWorkStore.hasLabels")(function* (
       { tenantId }: TenantScope,
       labelIds: ReadonlyArray<LabelId>
@@ -145,7 +145,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       return rows.length === new Set(labelIds).size
     }, Effect.orDie)
 
-    /** Sets the labels. Returns the changed ones, by name. Within a transaction. */
+    /** Sets the labels. Returns the changed ones, by name. Needs a transaction. */
     const setLabels = ({ tenantId }: TenantScope, id: ConversationId, labelIds: ReadonlyArray<LabelId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -170,7 +170,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
           order by added, name`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.setLabels"))
 
-    /** False when the conversation has {@link maxNotes} already. */
+    /** False when the conversation already has {@link maxNotes}. */
     const hasRoomForNotes = Effect.fn("InboxWorkStore.hasRoomForNotes")(function* (
       { tenantId }: TenantScope,
       id: ConversationId
@@ -189,7 +189,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
           select ${columns} from conversation_entries e where e.tenant_id = ${tenantId} and e.id = ${id}`
       })(undefined).pipe(Effect.orDie)
 
-    /** False when the conversation has no such note of the member's. */
+    /** False when the conversation has no such note of the member. */
     const removeNote = Effect.fn("InboxWorkStore.removeNote")(function* (
       { tenantId, userId }: Reader,
       conversationId: ConversationId,

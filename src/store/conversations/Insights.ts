@@ -1,4 +1,4 @@
-/** Turns that went wrong, the vectors of their questions, and how all turns of a time went. */
+/** Turns that went wrong, the vectors of their questions, and measures of all turns of a period. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type * as DateTime from "effect/DateTime"
@@ -11,7 +11,7 @@ import { AgentId, ConversationId, leastId, RunId, SourceId } from "../../domain/
 import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** A time, the first moment in it and the second not, of one agent or of all. */
+/** A period, `from` inclusive and `to` exclusive, of one agent or of all. */
 export interface ReportScope extends TenantScope {
   readonly agentId: AgentId | undefined
   readonly from: DateTime.Utc
@@ -21,7 +21,7 @@ export interface ReportScope extends TenantScope {
 const WrongRow = Schema.Struct({
   runId: RunId,
   agentId: AgentId,
-  /** Of the agent as it is now. */
+  /** The agent's current setting. */
   masking: Schema.NullOr(Masking),
   conversationId: ConversationId,
   endUserId: Schema.String,
@@ -32,7 +32,7 @@ const WrongRow = Schema.Struct({
   handedOver: Schema.Boolean,
   stopped: Schema.Boolean,
   thumbsDown: Schema.Boolean,
-  /** Little-endian floats, of the profile that was asked for; null where there is none yet. */
+  /** Little-endian floats of the requested profile; null if there is no vector yet. */
   embedding: Schema.NullOr(Schema.Uint8ArrayFromSelf)
 })
 export type WrongRow = typeof WrongRow.Type
@@ -63,13 +63,13 @@ const MeasuresRow = Schema.Struct({
 })
 export type MeasuredRow = typeof MeasuresRow.Type
 
-/** Characters of a question that are read. */
+/** Maximum number of characters of a question that are read. */
 const maxQuestionLength = 1_000
-/** Sources of one agent that may be named as searched in vain. */
+/** Maximum number of sources of one agent that a report names. */
 const maxSourcesPerAgent = 50
-/** Rows of one report of measures. */
+/** Maximum number of rows of one report of measures. */
 const maxMeasuresRows = 500
-/** A question that is asked again within this time was not answered well. */
+/** A question that is asked again within this time counts as not resolved. */
 const repeatMillis = 86_400_000
 
 const base64 = (vector: Float32Array): string =>
@@ -79,7 +79,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Trials of the team are left out. */
+    /** Excludes test conversations of the team. */
     const isOfCustomer = sql`c.channel <> 'test'`
 
     /** The newest `limit` turns that went wrong, newest first. */
@@ -102,7 +102,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           order by r.id desc limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.wrong"))
 
-    /** Keeps vectors of questions; runs that have gone in the meantime are passed over. */
+    /** Stores vectors of questions. Runs that no longer exist are ignored. */
     const addVectors = (
       { tenantId }: TenantScope,
       profile: string,
@@ -124,7 +124,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       )
     }
 
-    /** The sources of which the searches of `runIds` found something. */
+    /** The sources in which the searches of `runIds` found something. */
     const searched = ({ tenantId }: TenantScope, runIds: ReadonlyArray<RunId>) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -160,7 +160,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       language: sql.literal("coalesce(t.language, 'unknown')")
     }
 
-    /** One row for each `by` that had turns, and one for all of them. A turn counts once it has ended. */
+    /** One row for each value of `by` that had turns, and one total. A turn counts once it has ended. */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
       SqlSchema.findAll({
         Request: Schema.Void,

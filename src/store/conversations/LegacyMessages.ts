@@ -1,4 +1,4 @@
-/** Keys for messages that were stored without one, a batch at a time. */
+/** Assigns keys to messages that were stored without one, in batches. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
@@ -7,9 +7,9 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * From the newest of a conversation downwards, each right below the lowest key there is: older messages come before
-     * newer ones and before all that had keys, and a process that dies in between leaves nothing to undo. Conversations
-     * are locked against deletion alone, so turns go on; one that is being deleted is passed over.
+     * Assigns keys from the newest message of a conversation downwards, each below the lowest existing key. So older
+     * messages come before newer ones and before all that had keys, and a crash leaves nothing to undo. Conversations
+     * are locked only against deletion, so turns continue. A conversation that is being deleted is skipped.
      */
     const batch = (size: number) => sql`/* every tenant: sweep */
       with waiting as (
@@ -36,10 +36,10 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
       where m.tenant_id = ranked.tenant_id and m.id = ranked.id
       returning 1`
 
-    /** Gives keys to at most `size` messages and says to how many; 0 also while another process does it. */
+    /** Assigns keys to at most `size` messages and returns their number. It is also 0 while another process does it. */
     const giveKeys = (size: number) =>
       Effect.gen(function* () {
-        // Seen before the transaction: most of the time there is nothing to do, and no lock to take.
+        // Checked before the transaction, because usually there is nothing to do and no lock is needed.
         const waiting =
           yield* sql`/* every tenant: sweep */ select 1 from messages where position is null limit 1`
         if (waiting.length === 0) return 0

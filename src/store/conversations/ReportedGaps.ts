@@ -1,4 +1,4 @@
-/** Groups of questions without an answer that a tenant was told of, and when they are looked for next. */
+/** Groups of unanswered questions that were reported to a tenant, and the time of the next search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
@@ -9,14 +9,14 @@ import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 
-/** How long a tenant is one process's; a process that died leaves it to others afterwards. */
+/** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
-/** Between two searches of a tenant. */
+/** Time between two searches of a tenant. */
 const pause = Duration.hours(1)
 
 const Gap = Schema.Struct({ id: Schema.String, threshold: Schema.Int, runIds: Schema.Array(Schema.String) })
 
-/** One to be reported: `runIds` are all of its turns, `examples` those that the event names. */
+/** A group to report: `runIds` are all of its turns, `examples` those that the event names. */
 export interface FoundGap {
   readonly id: string
   readonly agentId: AgentId
@@ -31,7 +31,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The tenant that has waited longest of those that want to be told, for this process alone. */
+    /** Claims the tenant that has waited longest, of those that subscribe to the event. */
     const claim = SqlSchema.findOne({
       Request: Schema.Void,
       Result: Schema.Struct({ tenantId: TenantId }),
@@ -58,7 +58,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
             select id, threshold, run_ids as "runIds" from reported_gaps where tenant_id = ${tenantId} order by id`
       })(undefined).pipe(Effect.orDie)
 
-    /** Writes it as it is by now; `isNews` reports it. */
+    /** Stores the group's current state; `isNews` reports it. */
     const keep = ({ tenantId }: TenantScope, gap: FoundGap, isNews: boolean) => {
       const report: Report = {
         type: "gap.found",
@@ -80,7 +80,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
           select id from kept`.pipe(Effect.orDie, Effect.asVoid)
     }
 
-    /** Forgets those that are not there any more: one that comes again is news. */
+    /** Deletes groups that no longer exist. A group that appears again is reported again. */
     const forget = ({ tenantId }: TenantScope, except: ReadonlyArray<string>) =>
       sql`delete from reported_gaps where tenant_id = ${tenantId} and id <> all(${[...except]}::text[])`.pipe(
         Effect.orDie,

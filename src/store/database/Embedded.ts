@@ -1,4 +1,4 @@
-/** PostgreSQL inside this process (PGlite): opening, first creation, closing. */
+/** PostgreSQL inside this process (PGlite): opening, creation, closing. */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -11,37 +11,37 @@ import * as v8 from "node:v8"
 import { type Engine, engineOf, messageOf, openGlite, type EngineOpening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
 
-/** The database cannot be opened or reached. `message` is short and names neither credentials nor address. */
+/** The database cannot be opened or reached. `message` is short and contains neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   message: Schema.String
 }) {}
 
 export interface EngineOptions {
-  /** A gzipped tar of a migrated data directory: a fresh database starts from it in half the time of `initdb`. */
+  /** A gzipped tar of a migrated data directory. Creating a database from it takes half the time of `initdb`. */
   readonly seed?: string
-  /** Load the pgvector extension. */
+  /** Whether to load the pgvector extension. */
   readonly vector?: boolean
-  /** The built `workers/database.ts`, for a thread of its own; without it the engine works on this one. */
+  /** The built `workers/database.ts`, for a separate thread. Without it, the engine runs on this thread. */
   readonly thread?: URL
 }
 
-/** The engine's own messages can carry a whole minified source line. */
+/** The engine's own messages can contain a whole minified source line. */
 const unavailable = (what: string) => (cause: unknown) => {
   const [line = ""] = messageOf(cause).split("\n")
   return new DatabaseUnavailable({ message: `${what}: ${line.slice(0, 200)}` })
 }
 const doesNotOpen = unavailable("The embedded database does not open")
 
-/** Bytes without which it does not: room for its log, and for what a start writes. */
-const leastRoom = 32 * 1_048_576
+/** Minimum free bytes: for the log, and for files written at the start. */
+const minFreeBytes = 32 * 1_048_576
 
-/** The engine says of a full disk no more than that it did not start. */
+/** For a full disk, the engine reports only that it did not start. */
 const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
   Effect.tryPromise(() => Fs.statfs(directory)).pipe(
     Effect.match({
       onFailure: () => error,
       onSuccess: ({ bavail, bsize }) =>
-        bavail * bsize >= leastRoom
+        bavail * bsize >= minFreeBytes
           ? error
           : new DatabaseUnavailable({
               message: `${error.message}. Only ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free on the disk of ${directory}: make room, and start again.`
@@ -51,18 +51,18 @@ const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
   )
 
 /**
- * WebAssembly is optimised, on threads beside ours, once a function has run this much. The engine's start runs thousands
- * of functions past V8's own budget, which costs more than the whole rest of the start; those of a busy service come
- * past this one soon enough.
+ * V8 optimises a WebAssembly function, on background threads, once it has run this much. The engine's start runs
+ * thousands of functions past V8's default budget, which costs more than the rest of the start. Functions of a busy
+ * service exceed this budget soon anyway.
  */
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
-/** What is done when the embedded database cannot go on, with a sentence that says why; by default nothing. */
+/** Called with the reason, as a sentence, when the embedded database cannot continue. Default: no action. */
 export class WhenEnded extends Context.Reference<WhenEnded>()("store/database/WhenEnded", {
   defaultValue: (): ((reason: string) => Effect.Effect<unknown>) => () => Effect.void
 }) {}
 
-/** What is done when the engine ends by itself, from wherever that is noticed. */
+/** Called when the engine ends by itself. */
 const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
   const told = Effect.zipRight(
     Effect.logFatal("The embedded database has ended: is its disk full?"),
@@ -73,7 +73,7 @@ const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
   return () => void Runtime.runFork(runtime)(told)
 })
 
-/** The engine on this thread, and PGlite itself. */
+/** The engine on this thread, and the PGlite instance. */
 const openHere = (opening: EngineOpening) =>
   Effect.acquireRelease(
     Effect.gen(function* () {
@@ -109,7 +109,7 @@ const files = <A>(run: () => Promise<A>) =>
 
 const exists = (path: string) => Effect.isSuccess(Effect.tryPromise(() => Fs.stat(path)))
 
-/** Makes a created or removed entry outlive a power cut. */
+/** Syncs the directory, so that a created or removed entry survives a power failure. */
 const syncDirectory = (directory: string) =>
   files(async () => {
     const handle = await Fs.open(directory, "r")
@@ -131,9 +131,9 @@ const restrict = (directory: string): Effect.Effect<void, DatabaseUnavailable> =
   })
 
 /**
- * Opens the database in `<dataDir>/database`, creating it when there is none. The caller holds the directory's lock.
- * A mark stands beside the database while it is being created, so that a creation cut short is begun anew; what it left
- * is moved aside, never deleted.
+ * Opens the database in `<dataDir>/database`, creating it when there is none. The caller holds the directory's lock. A
+ * marker file exists while the database is being created. If it is found later, creation starts again; the remains are
+ * moved aside, never deleted.
  */
 export const openDirectory = (dataDir: string, options: EngineOptions) =>
   Effect.gen(function* () {
@@ -163,8 +163,8 @@ const inMemory = ({ seed, vector }: EngineOptions): EngineOpening => ({
   vector: vector === true
 })
 
-/** A database that is gone with the scope, from `seed` when given. */
+/** A database that is removed with the scope, from `seed` when given. */
 export const openMemory = (options: EngineOptions) => open(inMemory(options), options.thread)
 
-/** An empty one on this thread: the engine, and PGlite itself. */
+/** An empty in-memory engine on this thread, and the PGlite instance. */
 export const openGliteHere = Effect.zipRight(optimiseLater, openHere(inMemory({})))

@@ -1,23 +1,25 @@
 /**
- * What a PostgreSQL server does beside its sessions, and the embedded engine, which is one process, never would: without
- * checkpoints its log grows for ever and the next start reads all of it; without VACUUM so do the tables that change most;
- * and without ANALYZE plans are made for tables as they were when they were empty.
+ * Maintenance that a PostgreSQL server does in background processes. The embedded engine is one process and has none:
+ * without checkpoints its log grows without bound and the next start reads all of it; without VACUUM, tables with many
+ * changes grow; without ANALYZE, plans are made for empty tables.
  *
- * Each statement blocks all others for some tens of milliseconds, so it runs only when there is reason for it: by the
- * measure of a server's own settings.
+ * Each statement blocks all others for some tens of milliseconds, so it runs only when needed, by the thresholds of a
+ * server's default settings.
  */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
-/** Bytes of log after which a checkpoint is worth it. */
+/** Bytes of log after which a checkpoint runs. */
 const maxLogBytes = 48 * 1_048_576
 
-/** How often is looked. */
+/** Time between two checks. */
 export const interval = "15 seconds"
 
-/** Transactions until the ids of the oldest rows are frozen; they run out at two thousand millions. */
+/**
+ * Age, in transactions, at which the ids of the oldest rows are frozen. Ids wrap around at about two thousand million.
+ */
 const oldest = 200_000_000
 
 interface Table {
@@ -25,7 +27,7 @@ interface Table {
   readonly statement: string
 }
 
-/** Tables that a server would see to by now, each with what it would run. */
+/** Tables for which a server would have run VACUUM or ANALYZE, with the statement. */
 const neglected = (sql: SqlClient) => sql<Table>`
   with measured as (
     select format('%I.%I', s.schemaname, s.relname) as name,
@@ -40,19 +42,19 @@ const neglected = (sql: SqlClient) => sql<Table>`
     case when old then 'vacuum (freeze, analyze) ' when worn then 'vacuum (analyze) ' else 'analyze ' end as statement
   from measured where old or worn or changed order by name`
 
-/** Looks once; `log` is the bytes that one lets be. */
+/** Checks once. `log` is the number of bytes of log that needs no checkpoint. */
 export const look = (sql: SqlClient, log = maxLogBytes) =>
   Effect.gen(function* () {
     const [written] = yield* sql<{ readonly bytes: number }>`
       select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 as bytes from pg_control_checkpoint()`
     if ((written?.bytes ?? 0) > log) yield* sql`checkpoint`
-    // What has been counted is else told once a second at most, and only when something else is asked.
+    // Otherwise statistics are flushed at most once a second, and only by another statement.
     yield* sql`select pg_stat_force_next_flush()`
-    // Others have their turn between two tables.
+    // Other statements can run between two tables.
     for (const { name, statement } of yield* neglected(sql)) yield* sql.unsafe(`${statement}${name}`)
   }).pipe(Effect.withTracerEnabled(false))
 
-/** Looks again and again until the scope closes; what fails is tried at the next time. */
+/** Checks at intervals until the scope closes. A failure is logged, and retried at the next interval. */
 export const keep = (sql: SqlClient) =>
   look(sql).pipe(
     forEveryTenant("migration"),

@@ -1,36 +1,37 @@
 /**
- * The embedded engine (PGlite) as connections use it: messages of PostgreSQL's protocol in, its answers out. It works on the
- * thread that calls it; the service gives it one of its own (EngineThread), so that a statement keeps no request waiting.
+ * The embedded engine (PGlite), as connections use it: requests of PostgreSQL's protocol in, answers out. It runs on
+ * the calling thread. The service gives it a separate thread (EngineThread), so that a statement does not block
+ * requests.
  *
- * Knows nothing of Effect: it is all that the engine's thread loads, at every start.
+ * This module does not use Effect, because the engine's thread loads nothing else at each start.
  */
 import type { PGlite } from "@electric-sql/pglite"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import { isError } from "../../domain/Thrown.ts"
 
-/** How an engine is opened; plain data, which crosses to a thread. */
+/** How an engine is opened. Plain data, which can be sent to a thread. */
 export interface EngineOpening {
   /** Directory of its files; null for an in-memory database. */
   readonly directory: string | null
   /** A gzipped tar of a data directory, unpacked into a directory that has none. */
   readonly seed: string | null
-  /** Load the pgvector extension. */
+  /** Whether to load the pgvector extension. */
   readonly vector: boolean
 }
 
 export interface Engine {
   /**
-   * Hands over messages of the protocol, the last of which is answered, and resolves to all that the engine says to them.
-   * What is asked first is answered first.
+   * Sends messages of the protocol, the last of which has an answer, and resolves to the engine's complete answer.
+   * Requests are answered in order.
    */
   readonly ask: (request: Uint8Array) => Promise<Uint8Array>
 }
 
 /**
- * For one connection in a process that others share: the defaults would hold 128 MB of pages that the operating system
- * keeps anyway, and up to 1 GB of log that nobody reads any more (EmbeddedMaintenance). ANALYZE holds everybody else up, so it reads a tenth
- * of what it would.
+ * Settings for a single connection. The defaults would use 128 MB for pages that the operating system caches anyway,
+ * and up to 1 GB of log that nobody reads (EmbeddedMaintenance). ANALYZE blocks everything else, so it samples a tenth
+ * of the default.
  */
 const settings = [
   "shared_buffers=32MB",
@@ -41,7 +42,7 @@ const settings = [
   "default_statistics_target=10"
 ].flatMap((setting) => ["-c", setting])
 
-/** What the engine's files throw is no `Error`, but a number of WASI's. */
+/** The engine's file functions throw a WASI error number instead of an `Error`. */
 const reasons: ReadonlyMap<unknown, string> = new Map([
   [2, "permission denied"],
   [29, "input/output error"],
@@ -57,22 +58,23 @@ export const messageOf = (error: unknown): string => {
   return reasons.get(error.errno) ?? `error ${String(error.errno)} of its files`
 }
 
-/** None when the build made none. */
+/** Null when the build made no seed. */
 const readSeed = async (seed: string) => {
   const bytes = await Fs.readFile(seed).catch(() => null)
   return bytes === null ? {} : { loadDataDir: new Blob([bytes], { type: "application/x-gzip" }) }
 }
 
 /**
- * Where PostgreSQL notes who uses a directory. The engine notes what means nothing outside of it, and takes no notice of what
- * another has noted, but neither it nor a server opens a directory whose note it cannot read, and both leave it as it is.
+ * The file in which PostgreSQL records the process that uses a directory. The engine writes one that is meaningless
+ * outside it, and ignores existing ones. But neither the engine nor a server opens a directory with an unreadable file,
+ * and neither removes it.
  */
 const noteOf = (directory: string) => Path.join(directory, "postmaster.pid")
 
 const note = () =>
   `Spoke uses this database, process ${process.pid}: opened a second time, it would be damaged.\n`
 
-/** The caller holds the directory's lock: what is noted there is what a dead process left. */
+/** The caller holds the directory's lock, so an existing file is from a dead process. */
 export const openGlite = async (opening: EngineOpening): Promise<PGlite> => {
   const { directory } = opening
   if (directory === null) return await open(opening)
@@ -83,7 +85,7 @@ export const openGlite = async (opening: EngineOpening): Promise<PGlite> => {
 }
 
 const open = async ({ directory, seed, vector }: EngineOpening): Promise<PGlite> => {
-  // Loaded here and not above, so that a process on a server never reads the embedded engine.
+  // Imported here, so that a process with a PostgreSQL server never loads the embedded engine.
   const { PGlite } = await import("@electric-sql/pglite")
   const options = {
     ...(directory !== null && { dataDir: directory }),
@@ -95,16 +97,15 @@ const open = async ({ directory, seed, vector }: EngineOpening): Promise<PGlite>
   return await PGlite.create({ ...options, extensions: { vector: pgvector.vector } })
 }
 
-/** Said of the statement that ended it and of every one from then on, with the code by which a server says that it crashed. */
+/** Error of the statement that ended the engine and of all later ones, with the SQLSTATE of a crashed server. */
 export const crashed = () => Object.assign(new Error("The embedded database has ended."), { code: "57P02" })
 
 const errorMessage = "E".charCodeAt(0)
 
 /**
- * True when a message of `answer` (a type, the length of the rest, and its fields) is an error that ends a server. A disk
- * without room for the log is such an end. PGlite goes on after it, and the next statement waits, on the engine's one thread,
- * for a lock whose holder is gone: so nothing is asked after it. Everything committed is found again by the process
- * that opens the directory next.
+ * True when `answer`, a sequence of messages (type, length, fields), contains an error that ends a server, such as a
+ * full disk for the log. PGlite continues after it, and the next statement would wait for ever for a lock whose holder
+ * is gone. So no further request is sent. The process that opens the directory next finds everything committed.
  */
 const panics = (answer: Uint8Array): boolean => {
   const view = new DataView(answer.buffer, answer.byteOffset, answer.byteLength)
@@ -129,13 +130,13 @@ const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
   return whole
 }
 
-/** Its answers are in memory of their own, which may move to another thread. */
+/** Its answers have their own memory, which can be transferred to another thread. */
 export interface GliteEngine extends Engine {
   readonly ask: (request: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>
   readonly isOver: () => boolean
 }
 
-/** `whenEnded` is called once, when the engine has ended by itself; then it must not even be closed. */
+/** `whenEnded` is called once, when the engine has ended by itself. It must not be closed then. */
 export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
   let over = false
   const end = () => {
@@ -147,10 +148,10 @@ export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
     if (over) throw crashed()
     const parts: Array<Uint8Array> = []
     try {
-      // The engine's memory is its own again after the call.
+      // The engine reuses its buffer after the call, so the part is copied.
       await db.execProtocolRawStream(request, { onRawData: (part) => void parts.push(part.slice()) })
     } catch (error) {
-      // The engine itself broke: its memory may be in any state.
+      // The engine crashed. Its memory may be in any state.
       if (isError(error) && error.name === "RuntimeError") throw end()
       throw error
     }

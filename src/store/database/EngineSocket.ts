@@ -1,9 +1,9 @@
-/** A socket for the driver that is connected to the embedded engine instead of a server. */
+/** A socket for the driver that connects to the embedded engine instead of a server. */
 import { Duplex } from "node:stream"
 import { isError } from "../../domain/Thrown.ts"
 import type { Engine } from "./Engine.ts"
 
-/** First bytes of messages that are answered at once: the greeting, Sync, Query, Flush, and those of a COPY. */
+/** First bytes of messages that get an answer: startup, Sync, Query, Flush, and those of a COPY. */
 const answered: ReadonlySet<number | undefined> = new Set([
   0,
   ..."SQHdcf".split("").map((letter) => letter.charCodeAt(0))
@@ -12,7 +12,7 @@ const goodbye = "X".charCodeAt(0)
 
 export class EngineSocket extends Duplex {
   readonly #engine: Engine
-  /** The beginning of a statement: the engine takes it whole, as a server reads it. */
+  /** The messages of an incomplete request. The engine gets a whole request at once. */
   #held: Array<Uint8Array> = []
 
   constructor(engine: Engine) {

@@ -1,4 +1,4 @@
-/** The embedded engine on a thread of its own (workers/database.ts), while this one has the sockets. */
+/** Runs the embedded engine on its own thread (workers/database.ts), so that the main thread is free for sockets. */
 import { Worker } from "node:worker_threads"
 import { types } from "node:util"
 import * as Effect from "effect/Effect"
@@ -6,19 +6,19 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { crashed, type Engine, type EngineOpening } from "./Engine.ts"
 
-/** What the thread says beside its answers, which are bytes, one for each request and in their order. */
+/** Messages from the thread besides answers. Answers are bytes, one per request, in order. */
 const Word = Schema.Union(
   Schema.TaggedStruct("Opened", {}),
   Schema.TaggedStruct("Refused", { message: Schema.String }),
-  /** In place of an answer. */
+  /** Replaces an answer. */
   Schema.TaggedStruct("Failed", { message: Schema.String }),
-  /** In place of an answer: the engine has ended by itself. Else that it has ended as it was told to. */
+  /** Replaces an answer: the engine has ended. It ended by itself unless it was told to close. */
   Schema.TaggedStruct("Ended", {})
 )
 export type Word = typeof Word.Type
 const isWord = Schema.is(Word)
 
-/** Longest wait for the engine to write what it holds. */
+/** Maximum time for the engine to write its data when it closes. */
 const closeTimeout = "10 seconds"
 
 const start = (script: URL, opening: EngineOpening) =>
@@ -49,10 +49,10 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   let over = false
   let closing: (() => void) | null = null
 
-  /** Takes the caller that is next to be answered. */
+  /** Removes and returns the caller of the next answer. */
   const next = () => {
     const first = waiting.shift()
-    // A process that does nothing but wait for an answer must not end before it comes; an idle engine keeps no process alive.
+    // The process must stay alive while an answer is pending. An idle engine does not keep it alive.
     if (waiting.length === 0) worker.unref()
     return first
   }
@@ -74,12 +74,12 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
     if (over) return answered.reject(crashed())
     if (waiting.length === 0) worker.ref()
     waiting.push(answered)
-    // A copy, whose memory moves to the thread: the driver's may be part of something larger.
+    // A copy, because its memory is transferred to the thread, and the driver's buffer may be part of a larger one.
     const copy = new Uint8Array(request)
     worker.postMessage(copy, [copy.buffer])
   }
-  // Answers that come while the last is being read are read with it: without a turn for the sockets between, statements that
-  // follow each other would hold all else up.
+  // Answers that arrive while one is being processed are handled together with it. Without a yield to the event loop,
+  // consecutive statements would block everything else.
   const ask: Engine["ask"] = (request) =>
     new Promise((resolve, reject) => void setImmediate(send, request, { resolve, reject }))
   const ended = Effect.async<void>((resume) => {
@@ -95,7 +95,10 @@ const engineOn = (worker: Worker, whenEnded: () => void) => {
   return { engine: { ask } satisfies Engine, close }
 }
 
-/** `whenEnded` is called once, when the engine has ended by itself. Fails with what the engine says when it does not open. */
+/**
+ * `whenEnded` is called once, when the engine has ended by itself. Fails with the engine's message when it does not
+ * open.
+ */
 export const openThread = (
   script: URL,
   opening: EngineOpening,

@@ -1,16 +1,16 @@
 /**
- * Why the database failed, in words for who operates it: what the server says, its SQLSTATE, and what to do about it.
+ * Why the database failed, in words for operators: the server's message, its SQLSTATE, and a remedy.
  *
- * Of what a server says only its message is kept, and of some messages only the words around what they quote. Its detail,
- * hint, context and statement can carry values of rows: they are dropped here, before anything can log them.
+ * Only the server's message is kept, and of some messages only the part around quoted values. Detail, hint, context and
+ * statement can contain row values. They are dropped here, before anything can log them.
  */
 import { SqlError } from "@effect/sql/SqlError"
 import type * as Pg from "pg"
 import { isError } from "../../domain/Thrown.ts"
 
 /**
- * Messages that quote nothing but names of tables, roles, settings and files. All others (invalid data, texts that cannot be
- * parsed, what a function raises) may quote what a caller sent.
+ * SQLSTATEs whose messages quote only names of tables, roles, settings and files. All others (invalid data, texts that
+ * cannot be parsed, errors raised by functions) may quote input of a caller.
  */
 const quotesNames = /^(?:08|0A|23|25|28|2B|3D|3F|40|42(?!601)|53|54|55|57|58)/u
 
@@ -23,7 +23,7 @@ const textOf = (error: Error, key: string): string | undefined => {
 
 const isSqlState = (code: string | undefined): code is string => /^[0-9A-Z]{5}$/u.test(code ?? "")
 
-/** What a driver's error says that may be told and logged; `code` is the SQLSTATE, or the system's word. */
+/** The part of a driver's error that may be returned and logged; `code` is the SQLSTATE, or the system's error code. */
 export class DatabaseFailure extends Error {
   override readonly name = "DatabaseFailure"
   readonly code: string | undefined
@@ -51,7 +51,7 @@ type Remedy = readonly [
   remedy: (role: string, named: string, kind: string) => string
 ]
 
-/** The first that fits; `message` may take what is named, and of which kind that is. */
+/** The first entry whose SQLSTATE and message match is used. `message` may capture a name, and its kind. */
 const remedies: ReadonlyArray<Remedy> = [
   [
     /^42501$/u,
@@ -145,16 +145,16 @@ const remedyOf = (code: string | undefined, message: string, role: string | null
   return null
 }
 
-/** One line: what the server says, its SQLSTATE, and the remedy where one is known. `role` is the session's. */
+/** One line: the server's message, its SQLSTATE, and a remedy if one is known. `role` is the role of the session. */
 const describe = ({ code, message }: DatabaseFailure, role: string | null = null): string => {
-  // A host with several addresses fails with no words at all.
+  // If a host has several addresses, the error has an empty message.
   const words = message === "" ? "There is no connection to the database" : message
   const said = code === undefined ? words : `${words} (${isSqlState(code) ? `SQLSTATE ${code}` : code})`
   const remedy = remedyOf(code, message, role)
   return remedy === null ? said : `${said}. ${remedy}`
 }
 
-/** Whose session it is; the driver's types do not say that it knows. */
+/** The role of the session. The driver knows it, but its types do not declare it. */
 const roleOf = (client: Pg.ClientBase | null): string | null => {
   const user: unknown = client === null ? null : Reflect.get(client, "user")
   return typeof user === "string" ? user : null
@@ -166,7 +166,7 @@ export const sqlErrorOf = (error: Error, client: Pg.ClientBase | null = null): S
   return new SqlError({ cause, message: describe(cause, roleOf(client)) })
 }
 
-/** The SQLSTATE in an error or its causes; null where no server said one. */
+/** The SQLSTATE in an error or its causes; null if there is none. */
 export const sqlStateOf = (thrown: unknown, depth = 4): string | null => {
   if (!isError(thrown) || depth === 0) return null
   return thrown instanceof DatabaseFailure && isSqlState(thrown.code)

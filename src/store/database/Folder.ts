@@ -1,4 +1,4 @@
-/** A folder and the folders above it. */
+/** Creates folders with their parents. */
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import { codeOf } from "../../domain/Thrown.ts"
@@ -6,8 +6,8 @@ import { codeOf } from "../../domain/Thrown.ts"
 const make = (directory: string) => Fs.mkdir(directory, { mode: 0o700 })
 
 /**
- * Makes `directory` with mode 0700 where it is missing, and what is missing above it; rejects with the system's error.
- * Node's own `recursive` tries for ever where a file system says of new folders that there is no such thing, as /proc does.
+ * Creates `directory` with mode 0700, and missing parents. Rejects with the system's error. Node's `recursive` option
+ * loops for ever on a file system that reports ENOENT for new folders, such as /proc.
  */
 export const makeFolder = async (directory: string): Promise<void> => {
   const made = await make(directory).catch((cause: unknown) => cause)
@@ -19,7 +19,7 @@ export const makeFolder = async (directory: string): Promise<void> => {
     if (again === undefined || codeOf(again) === "EEXIST") return
     throw again
   }
-  // Other errors of an existing folder, such as EROFS.
+  // An existing folder can also cause other errors, such as EROFS.
   const found = await Fs.stat(directory).catch(() => null)
   if (found?.isDirectory() !== true) throw made
 }

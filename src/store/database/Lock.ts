@@ -1,12 +1,12 @@
 /**
- * One process a data directory. The embedded database takes no lock itself, so a second process would read other rows
- * than the first and overwrite them.
+ * Allows one process per data directory. The embedded database takes no lock itself, so a second process would read
+ * stale rows and overwrite those of the first.
  *
- * Node has no `flock`, and a lock file that is taken over has a race: two starters both see that its owner is dead, and
- * the slower one removes the lock of the faster. So no process takes a lock over. Every starter puts down a file of its
- * own and then looks for others: of two simultaneous starters the later one always sees the earlier one. A file whose
- * process is dead can be removed by anybody at any time, because its name never comes back. Everything that is known
- * about the owner is in the name, so a file is never half written.
+ * Node has no `flock`, and taking over a lock file has a race: two starters both see that its owner is dead, and the
+ * slower one removes the lock of the faster. So no lock is taken over. Every starter creates its own file and then
+ * looks for others. Of two simultaneous starters, the later one always sees the earlier one. Anyone can remove the file
+ * of a dead process at any time, because its name is never used again. All data about the owner is in the name, so a
+ * file is never half written.
  */
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -26,23 +26,25 @@ import { codeOf } from "../../domain/Thrown.ts"
 import { makeFolder } from "./Folder.ts"
 import { userOf } from "./Users.ts"
 
-/** Another process uses the directory; `pid` is its process id (in its own container, when it runs in another). */
+/** Another process uses the directory; `pid` is its process id (in its own container, if that is another one). */
 export class DataDirectoryLocked extends Schema.TaggedError<DataDirectoryLocked>()("DataDirectoryLocked", {
   message: Schema.String,
   directory: Schema.String,
   pid: Schema.Int
 }) {}
 
-/** The directory cannot be made or written. */
+/** The directory cannot be created or written. */
 export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusable>()(
   "DataDirectoryUnusable",
   { message: Schema.String, directory: Schema.String }
 ) {}
 
 const heartbeat = Duration.seconds(2)
-/** Four heartbeats: a process in another container is dead when its file has not been touched for so long. */
+/**
+ * Four heartbeats. A process in another container is considered dead when its file has not been touched for this long.
+ */
 const silence = Duration.seconds(8)
-/** What the system says of a directory that cannot be used, and what to do. */
+/** System errors of an unusable directory, with reason and remedy. */
 const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = new Map([
   ["EACCES", ["may not be written by this user", "Let it own the directory, or see SPOKE_DATA_DIR."]],
   ["EPERM", ["may not be written by this user", "Let it own the directory, or see SPOKE_DATA_DIR."]],
@@ -51,7 +53,7 @@ const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = 
   ["EDQUOT", ["is on a disk whose quota is used up", "Make room there, and start again."]]
 ])
 
-/** A claim older than this is no starter that is about to withdraw. */
+/** Age in milliseconds of a claim whose owner will not withdraw it any more. */
 const settledAfter = 1_000
 
 interface Claim {
@@ -83,7 +85,7 @@ const attempt = <A>(run: () => Promise<A>) => Effect.option(Effect.tryPromise(ru
 
 const digest = (text: string) => Crypto.createHash("sha256").update(text).digest("hex").slice(0, 16)
 
-/** Where a process id means something: this boot of this machine, in this container. */
+/** The scope in which process ids are unique: this boot of this machine, in this container. */
 const here = Effect.gen(function* () {
   const boot = yield* attempt(() => Fs.readFile("/proc/sys/kernel/random/boot_id", "utf8"))
   const namespace = yield* attempt(() => Fs.readlink("/proc/self/ns/pid"))
@@ -100,18 +102,18 @@ const startedByPs = (pid: number) =>
     return Effect.sync(() => child.kill())
   })
 
-/** When the process began, in a form to compare; none when it is dead, a zombie included. */
+/** The start time of the process, for comparison; none when it is dead or a zombie. */
 const startedAt = Effect.fnUntraced(function* (pid: number) {
   const stat = yield* attempt(() => Fs.readFile(`/proc/${pid}/stat`, "utf8"))
   if (Option.isSome(stat)) {
-    // The name of the program stands in parentheses and may hold anything.
+    // The name of the program is in parentheses and may contain any characters.
     const fields = stat.value.slice(stat.value.lastIndexOf(")") + 2).split(" ")
     return fields[0] === "Z" || fields[0] === "X" ? Option.none() : Option.fromNullable(fields[19])
   }
   return process.platform === "linux" ? Option.none<string>() : yield* startedByPs(pid)
 })
 
-/** Opened for it: a file system of another machine answers a mere question from what it remembers, for up to a minute. */
+/** The file is opened first, because a network file system answers stat from a cache for up to a minute. */
 const touchedAt = (file: string) =>
   attempt(async () => {
     const handle = await Fs.open(file, "r")
@@ -122,7 +124,7 @@ const touchedAt = (file: string) =>
     }
   })
 
-/** True when the file is touched while we watch. */
+/** True when the file is touched while it is watched. */
 const beats = Effect.fnUntraced(function* (claim: Claim) {
   const first = yield* touchedAt(claim.file)
   if (Option.isNone(first)) return false
@@ -143,7 +145,7 @@ const alive = (claim: Claim, place: string) =>
 
 const remove = (file: string) => Effect.ignore(Effect.tryPromise(() => Fs.rm(file, { force: true })))
 
-/** Claims of living processes other than `own`; those of dead ones are cleared away. */
+/** Claims of living processes other than `own`. Those of dead processes are removed. */
 const rivals = Effect.fnUntraced(function* (directory: string, own: string, place: string) {
   const names = yield* Effect.tryPromise(() => Fs.readdir(directory))
   const claims = names
@@ -172,14 +174,14 @@ const locked = (directory: string, pid: number) =>
     message: `The data directory ${directory} is in use by process ${pid}. Stop that process, or choose another directory.`
   })
 
-/** Fails when a process that takes no lock has the database in `directory` open. */
+/** Fails when a process without our lock has the database in `directory` open. */
 export const refuseUsers = (directory: string) =>
   Effect.suspend(() => {
     const pid = userOf(Path.join(directory, "database"))
     return pid === undefined ? Effect.void : Effect.fail(locked(directory, pid))
   })
 
-/** Another process has removed our claim, because it took us for dead: as after a pause of the whole machine. */
+/** Another process has removed our claim because it considered us dead, for example after the machine was suspended. */
 const lost = (directory: string) =>
   `The lock of the data directory ${directory} is gone: the directory was removed, or another process has taken it while this one ` +
   "stood still. This process ends, to damage nothing."
@@ -191,7 +193,7 @@ const refuseRivals = (directory: string, own: string, place: string) =>
     if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAfter })
   })
 
-/** Puts a claim down for the life of the scope and answers its file; withdraws it when there is another. */
+/** Creates a claim for the life of the scope and returns its file. Withdraws it when there is another. */
 const claim = (directory: string, place: string, started: string) =>
   Effect.gen(function* () {
     yield* refuseRivals(directory, "", place)
@@ -205,9 +207,9 @@ const claim = (directory: string, place: string, started: string) =>
   })
 
 /**
- * Holds `directory` (made with mode 0700 when missing) for the life of the scope. A lock that a dead process left, also
- * after `kill -9` or a power cut, is no obstacle. Fails within about two seconds when another process holds it, and
- * within ten when that one may be in another container. When the lock is lost, `whenLost` is run with a sentence that says so.
+ * Holds `directory` (created with mode 0700 if missing) for the life of the scope. A lock of a dead process, also after
+ * `kill -9` or a power failure, is ignored. Fails within about two seconds when another process holds it, and within
+ * ten when that may be in another container. When the lock is lost, `whenLost` is run with the reason as a sentence.
  */
 export const lockDirectory = (
   directory: string,
@@ -216,11 +218,11 @@ export const lockDirectory = (
   Effect.gen(function* () {
     yield* Effect.tryPromise(() => makeFolder(directory))
     const born = yield* startedAt(process.pid)
-    // Where nothing is known of processes, only heartbeats tell who lives.
+    // If processes cannot be inspected, only heartbeats tell whether one is alive.
     const place = Option.isNone(born) ? digest(Crypto.randomUUID()) : yield* here
     const started = Option.getOrElse(born, () => "0")
     const own = yield* Effect.retry(claim(directory, place, started), {
-      // Starters that met withdraw both, so they come back at different times.
+      // Two starters that meet both withdraw, so they retry after different delays.
       schedule: Schedule.jitteredWith(Schedule.spaced("150 millis"), { min: 0.1, max: 2 }),
       times: 12,
       while: (error) => error._tag === "Contended" && !error.settled
@@ -229,7 +231,7 @@ export const lockDirectory = (
       Effect.tryPromise(() => Fs.utimes(own, now / 1_000, now / 1_000))
     ).pipe(
       Effect.as(true),
-      // Other errors may pass by themselves.
+      // Other errors may be temporary.
       Effect.catchAll(({ error }) => Effect.succeed(codeOf(error) !== "ENOENT"))
     )
     yield* beat.pipe(

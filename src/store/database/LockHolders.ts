@@ -1,4 +1,4 @@
-/** Sessions that hold a lock another one waits for, in words for the operator. Texts of queries are never read. */
+/** Sessions that hold a lock for which another one waits, described for the operator. Query texts are never read. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import * as Ref from "effect/Ref"
 
 interface Holder {
   readonly pid: number
-  /** Null where the role may not see it. */
+  /** Null if the role may not see it. */
   readonly application: string | null
   readonly state: string | null
   /** Seconds since its transaction began. */
@@ -16,7 +16,7 @@ interface Holder {
 /** The sessions that held the lock at the last check. */
 export type Found = Effect.Effect<ReadonlyArray<Holder>>
 
-/** The session that waits, once it is known, and who kept it waiting when that was last looked at. */
+/** The waiting session, once it is known, and the sessions that blocked it at the last check. */
 interface Watched {
   readonly pid: number | null
   readonly holders: ReadonlyArray<Holder>
@@ -31,8 +31,8 @@ const blocking = (pid: number) =>
   )
 
 /**
- * Looks at intervals who blocks the session of `waiting`, on another connection, until the scope ends. Must be started outside
- * of the transaction that waits.
+ * Checks at intervals which sessions block the one of `waiting`, on another connection, until the scope ends. Must be
+ * started outside the transaction that waits.
  */
 export const watch = (every: Duration.DurationInput) =>
   Effect.gen(function* () {
@@ -44,7 +44,7 @@ export const watch = (every: Duration.DurationInput) =>
       if (holders.length > 0) yield* Ref.set(watched, { pid, holders })
     })
     yield* look.pipe(Effect.ignore, Effect.delay(every), Effect.forever, Effect.forkScoped)
-    /** The session that is going to wait. */
+    /** Registers the session that is going to wait. */
     const waits = (pid: number) => Ref.set(watched, { pid, holders: [] })
     return { waits, holders: Effect.map(Ref.get(watched), ({ holders }) => holders) }
   })
@@ -55,13 +55,13 @@ const told = ({ age, application, pid, state }: Holder) => {
   return `session ${pid}${named} (${state ?? "its state may not be seen by this role"}${since})`
 }
 
-/** A sentence on who is waited for. */
+/** A sentence that names the blocking sessions. */
 export const inWords = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
     : `The lock is held by ${holders.map(told).join(" and ")}.`
 
-/** What ends the wait. */
+/** What the operator can do to end the wait. */
 export const remedy = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "End the transaction that holds it"

@@ -1,4 +1,4 @@
-/** The files of a folder of migrations: `NNNN_name.sql`, numbered from 1 with none missing and none twice. */
+/** The files of a folder of migrations: `NNNN_name.sql`, numbered from 1 without gaps and duplicates. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { createHash } from "node:crypto"
@@ -6,7 +6,10 @@ import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
 import { statementsOf, wordsOf } from "./SqlText.ts"
 
-/** `state`: files and database do not fit. `failed`: a statement was refused. `locked`: others held a lock for too long. */
+/**
+ * `state`: files and database do not match. `failed`: a statement failed. `locked`: other sessions held a lock for too
+ * long.
+ */
 export class MigrationError extends Schema.TaggedError<MigrationError>()("MigrationError", {
   reason: Schema.Literal("state", "failed", "locked"),
   message: Schema.String,
@@ -21,9 +24,9 @@ export interface MigrationFile {
   /** Its name in the folder. */
   readonly file: string
   readonly text: string
-  /** SHA-256 of the text, in hex; how lines end does not count. */
+  /** SHA-256 of the text with normalized line ends, in hexadecimal. */
   readonly checksum: string
-  /** False where the first line says so: each statement is then a step of its own. */
+  /** False if the first line says so. Each statement is then a separate step. */
   readonly transaction: boolean
 }
 
@@ -36,14 +39,14 @@ const checksumOf = (text: string): string =>
 const indexBuilt =
   /^create (?:unique )?index concurrently (?:if not exists )?(?<index>"(?:[^"]|"")+"|[a-z_]\w*) on /u
 
-/** What may stand outside a transaction: statements that can be repeated after a kill, which is seen by their words. */
+/** Statements that are allowed outside a transaction: those that can be repeated after a crash. */
 const repeatable = [
   indexBuilt,
   /^drop index concurrently if exists /u,
   /^alter table (?:only )?\S+ validate constraint \S+$/u
 ]
 
-/** The index that a statement builds without a lock; null for any other statement. */
+/** The index that a statement builds concurrently; null for any other statement. */
 export const concurrentIndex = (statement: string): string | null =>
   indexBuilt.exec(wordsOf(statement))?.groups?.["index"] ?? null
 
@@ -76,7 +79,7 @@ const fileOf = (file: string, index: number, text: string) => {
   return Effect.succeed(found)
 }
 
-/** All of a folder, in their order. Folders in it and files of other kinds are left alone. */
+/** All files of a folder, in order. Subfolders and files of other kinds are ignored. */
 export const load = (directory: string) =>
   Effect.gen(function* () {
     const unreadable = () => badState(`The migrations directory ${directory} cannot be read.`)

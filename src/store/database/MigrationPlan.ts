@@ -12,27 +12,27 @@ import {
 import { statementsOf } from "./SqlText.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
-/** What other sessions cannot do on the table meanwhile. */
+/** Operations of other sessions on the table that are blocked. */
 type Blocks = "nothing" | "writes" | "reads and writes" | "unknown"
 
 export interface PlannedLock {
-  /** Null where the statement does not name it in a form that is known. */
+  /** Null if the statement has an unknown form. */
   readonly table: string | null
   readonly lock: LockMode | null
   readonly blocks: Blocks
   readonly work: Work
-  /** As the server estimates them; null where it has not looked yet. */
+  /** The server's estimate; null if it has none yet. */
   readonly rows: number | null
-  /** Estimated duration, by the table's size and slow disks; null where it is unknown. */
+  /** Estimated duration, from the table's size and slow disks; null if unknown. */
   readonly seconds: number | null
 }
 
 export interface PlannedStatement {
-  /** Its beginning. */
+  /** The beginning of the statement. */
   readonly statement: string
-  /** False where the form of the statement is none that the plan knows. */
+  /** False if the plan does not know this form of statement. */
   readonly known: boolean
-  /** Tables that are there already; those that the migrations create are not in use yet. */
+  /** Locks on existing tables. New tables are not in use yet. */
   readonly locks: ReadonlyArray<PlannedLock>
 }
 
@@ -56,7 +56,7 @@ const blocks: Readonly<Record<LockMode, Blocks>> = {
   "ACCESS EXCLUSIVE": "reads and writes"
 }
 
-/** Bytes a second, of a server that has other work too. */
+/** Bytes per second, of a server under load. */
 const speeds: Readonly<Record<Exclude<Work, "catalogue" | "added" | "unknown">, number>> = {
   scan: 100e6,
   index: 30e6,
@@ -93,7 +93,7 @@ const planned = (statement: string) =>
     const locks: Array<PlannedLock> = []
     for (const effect of effects) {
       const size = effect.table === unnamed ? null : yield* sizeOf(effect.table)
-      // What is not there yet is made by a migration before it.
+      // A table that does not exist yet is created by an earlier migration.
       if (size !== null || effect.table === unnamed) locks.push(plannedOf(effect, size))
     }
     const text = statement.replaceAll(/\s+/gu, " ")
@@ -106,7 +106,7 @@ const planned = (statement: string) =>
     return found
   })
 
-/** The files of `directory` that wait, and what each of their statements does to tables that are there. */
+/** The pending files of `directory`, and the effect of their statements on existing tables. */
 export const plan = (directory: string, table = "migrations") =>
   Effect.gen(function* () {
     const files = yield* pendingFiles(directory, table)

@@ -1,12 +1,13 @@
 /**
- * Applies `migrations/NNNN_name.sql` in their order, on every engine, while other processes work on the database.
+ * Applies `migrations/NNNN_name.sql` in order, on every engine, while other processes use the database.
  *
- * Files that wait commit together, in one transaction; a file whose first line is `-- spoke: no transaction` is a step of its
- * own, of statements that can be repeated. One process migrates, by an advisory lock that ends with its session; the others ask
- * again and again for it, because a session that waits in the database would stop an index from being built concurrently.
+ * Pending files commit together, in one transaction. A file whose first line is `-- spoke: no transaction` is a
+ * separate step, with statements that can be repeated. One process migrates at a time, by an advisory lock that ends
+ * with its session. The others poll for it, because a session that waits in the database would block a concurrent index
+ * build.
  *
- * A statement that waits for a lock keeps everybody waiting who comes after it. So it gives up after `lockTimeout`, lets them
- * pass, and tries again. What blocks neither readers nor writers waits longer.
+ * A statement that waits for a lock blocks everyone behind it. So it gives up after `lockTimeout`, lets them pass, and
+ * tries again. Statements that block neither readers nor writers may wait longer.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -23,9 +24,9 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 export interface MigrateOptions {
   /** The table of applied migrations. */
   readonly table?: string
-  /** Time for which a statement may block others that queue behind its lock. */
+  /** Maximum time for which a statement may block others that queue behind its lock. */
   readonly lockTimeout?: Duration.DurationInput
-  /** A step that has not had its locks for this long fails. */
+  /** A step that did not get its locks within this time fails. */
   readonly giveUpAfter?: Duration.DurationInput
 }
 
@@ -44,7 +45,7 @@ const optionsOf = ({ giveUpAfter, lockTimeout, table }: MigrateOptions): Options
 /** Another process migrates. */
 class Busy extends Data.TaggedError("Busy") {}
 
-/** A lock was not to be had in time; `error` says so if it stays like that. */
+/** A lock was not available in time; `error` is reported if that does not change. */
 class Waited extends Data.TaggedError("Waited")<{ readonly error: MigrationError }> {}
 
 type Applied = readonly [id: number, name: string]
@@ -55,19 +56,19 @@ interface Row {
   readonly checksum: string | null
 }
 
-/** What has been applied; null where there is no table of it yet. */
+/** The applied migrations; null if the table does not exist. */
 const rowsOf = (table: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const [there] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
     if (there?.found !== true) return null
-    // A table from before 0.1.0 may have no such column.
+    // A table from before 0.1.0 may not have the column.
     return yield* sql<Row>`
       select migration_id, name, to_jsonb(applied) ->> 'checksum' as checksum from ${sql(table)} as applied
       order by migration_id`
   })
 
-/** Every applied migration must be one of ours, as it is: else the database belongs to another version of the program. */
+/** Every applied migration must match one of ours. Otherwise the database belongs to another version of the program. */
 const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArray<Row>) =>
   Effect.forEach(
     rows,
@@ -92,7 +93,7 @@ const refuseStrangers = (files: ReadonlyArray<MigrationFile>, rows: ReadonlyArra
     { discard: true }
   )
 
-/** What is left to do; fails where files and database do not fit. */
+/** The pending files. Fails if files and database do not match. */
 const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
   Effect.gen(function* () {
     const rows = yield* rowsOf(table)
@@ -101,7 +102,7 @@ const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
     return { prepared: rows !== null, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
-/** What commits together, of files that wait: those up to one without a transaction, or that one alone. */
+/** The pending files of the next commit: those up to one without a transaction, or that one alone. */
 const stepOf = (pending: ReadonlyArray<MigrationFile>): ReadonlyArray<MigrationFile> => {
   const end = pending.findIndex(({ transaction }) => !transaction)
   return end === -1 ? pending : pending.slice(0, Math.max(1, end))
@@ -116,11 +117,11 @@ const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
       sql`insert into ${sql(table)} ${sql.insert(files.map(({ checksum, id, name }) => ({ migration_id: id, name, checksum })))}`
   )
 
-/** The key of the lock that one process of a database and schema has. */
+/** The key of the migration lock, for one database and schema. */
 const lockKey = (sql: SqlClient.SqlClient, table: string) =>
   sql`hashtextextended('spoke ' || coalesce(current_schema(), '') || ' ' || ${table}, 0)`
 
-/** `55P03`: the time for a lock is over. `40P01`: two would wait for each other. */
+/** `55P03`: lock time-out. `40P01`: deadlock. */
 const waits = new Set(["55P03", "40P01"])
 
 const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Holders.Found>, left: string) =>
@@ -132,7 +133,7 @@ const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Ho
     cause: error
   })
 
-/** What a statement of `file` fails with. */
+/** Converts the error of a statement of `file`. */
 const asWait =
   (file: string, holders: Holders.Found, left: string) =>
   (error: SqlError): Effect.Effect<never, Waited | MigrationError> =>
@@ -147,7 +148,7 @@ const asWait =
 const milliseconds = (duration: Duration.Duration) =>
   String(Math.max(1, Math.round(Duration.toMillis(duration))))
 
-/** One try of `inside` in a transaction of the process that migrates. */
+/** One attempt of `inside`, in a transaction that holds the migration lock. */
 const inTransaction = <A, E, R>(
   { lockTimeout, table }: Options,
   inside: (holders: Holders.Found) => Effect.Effect<A, E, R>
@@ -156,7 +157,7 @@ const inTransaction = <A, E, R>(
     const sql = yield* SqlClient.SqlClient
     const watched = yield* Holders.watch(Duration.times(lockTimeout, 0.3))
     const whole = Effect.gen(function* () {
-      // An index of a large table takes longer than any statement of a request may.
+      // Building an index of a large table takes longer than the statement time-out of requests.
       const [session] = yield* sql<{ readonly mine: boolean; readonly pid: number }>`
         select set_config('statement_timeout', '0', true), set_config('lock_timeout', ${milliseconds(lockTimeout)}, true),
           pg_backend_pid() as pid, pg_try_advisory_xact_lock(${lockKey(sql, table)}) as mine`
@@ -167,7 +168,7 @@ const inTransaction = <A, E, R>(
     return yield* sql.withTransaction(whole)
   }).pipe(Effect.scoped)
 
-/** The table of what has been applied, with a checksum of each. */
+/** Creates or updates the table of applied migrations and checksums. */
 const prepare = (options: Options) =>
   inTransaction(options, (holders) =>
     Effect.gen(function* () {
@@ -195,7 +196,7 @@ const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       const step = stepOf(pending).filter(({ transaction }) => transaction)
       for (const { file, text } of step) {
         yield* Effect.logDebug("Running migration").pipe(Effect.annotateLogs("migration", file))
-        // Text without parameters may hold many statements.
+        // Text without parameters may contain several statements.
         yield* Effect.catchAll(
           sql.unsafe(text),
           asWait(file, holders, "Nothing of the files that wait was applied.")
@@ -210,7 +211,7 @@ const pooled =
   "runs outside a transaction, which a pooler before PostgreSQL does not allow: " +
   "run spoke migrate once with a DATABASE_URL that names the server itself"
 
-/** A pooler gives each statement another session, and takes no settings from a client that connects. */
+/** A pooler may use another session for each statement, and ignores settings of the connecting client. */
 const isPooled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly pooled: boolean }>`
@@ -219,7 +220,7 @@ const isPooled = Effect.gen(function* () {
   return found?.pooled === true
 })
 
-/** One statement without a transaction. An index of it that a kill has left unfinished is built again. */
+/** Runs one statement without a transaction. An invalid index that a crash has left is built again. */
 const alone = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -232,7 +233,7 @@ const alone = (statement: string) =>
     yield* sql.unsafe(statement)
   })
 
-/** One file without a transaction, on a session of its own. */
+/** Applies one file without a transaction, on its own session. */
 const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   Effect.gen(function* () {
     const client = yield* SqlClient.SqlClient
@@ -259,7 +260,7 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       const left = "Its statements up to there were applied, and the next start goes on with the others."
       yield* Effect.forEach(statementsOf(step.text), alone, { discard: true }).pipe(
         Effect.catchAll(asWait(step.file, watched.holders, left)),
-        // It has waited all its time.
+        // The maximum waiting time has passed.
         Effect.catchIf(
           (failed) => failed._tag === "Waited" && sqlStateOf(failed.error.cause) === "55P03",
           (failed) => Effect.fail(failed._tag === "Waited" ? failed.error : failed)
@@ -274,7 +275,9 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
 const betweenAsks = Duration.millis(300)
 const maxRetryPause = Duration.seconds(15)
 
-/** Waits for the process that migrates, however long it takes; tries again, ever less often, where a lock was not to be had. */
+/**
+ * Waits for another migrating process without a limit. Retries with increasing delays when a lock was not available.
+ */
 const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
   const asking = Effect.retry(attempt, {
     while: (error) => error instanceof Busy,
@@ -307,9 +310,9 @@ const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { g
 }
 
 /**
- * Brings the database up to date and answers what was applied. Any number of processes may do it at the same time. Files that
- * wait are applied all or none, but for those without a transaction, which go on where they stopped. A `MigrationError` says
- * which file was refused, or who holds the lock that it needs.
+ * Brings the database up to date and returns the applied migrations. Any number of processes may call it at the same
+ * time. Pending files are applied all or none, except those without a transaction, which continue where they stopped. A
+ * `MigrationError` names the refused file, or who holds the lock that it needs.
  */
 export const migrate = (
   directory: string,
@@ -338,7 +341,7 @@ export const migrate = (
     Effect.withSpan("Database.migrate")
   )
 
-/** The migrations of `directory` that the database does not have yet; nothing is changed. */
+/** The migrations of `directory` that the database does not have yet. Changes nothing. */
 export const pendingFiles = (directory: string, table = "migrations") =>
   Effect.gen(function* () {
     const files = yield* load(directory)

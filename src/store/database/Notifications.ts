@@ -1,13 +1,14 @@
 /**
- * LISTEN and NOTIFY in place of what `PgClient` brings: its `listen` hangs the embedded database (one connection) and
+ * LISTEN and NOTIFY, replacing those of `PgClient`. Its `listen` blocks the embedded database (one connection) and
  * never notices a lost server connection, and its `notify` is a syntax error.
  *
- * Here a stream of `listen` **begins with one empty string**: from then on nothing is missed, and what was sent
- * before may have been. It fails with `SqlError` when the connection is lost, so that the listener can come back and
- * look again. At most 1,024 notifications wait for a slow reader; the oldest go first.
+ * Here a stream of `listen` **begins with one empty string**. From then on nothing is missed; earlier notifications may
+ * have been. It fails with `SqlError` when the connection is lost, so that the listener can reconnect and check again.
+ * At most 1,024 notifications are buffered for a slow reader; the oldest are dropped first.
  *
- * Behind a pooler in transaction mode nothing is ever heard. Each listening connection finds that out with a word to
- * itself; where it is not heard, the stream says the empty string every second instead: look again.
+ * Behind a pooler in transaction mode, no notification arrives. Each listening connection detects this by sending a
+ * notification to itself. If it does not arrive, the stream emits the empty string every second instead, which means:
+ * check again.
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -22,13 +23,13 @@ import * as Pg from "pg"
 
 const buffer = { bufferSize: 1_024, strategy: "sliding" } as const
 
-/** `pg_notify` joins the caller's transaction: it is heard when that commits. */
+/** `pg_notify` joins the caller's transaction. It is delivered on commit. */
 export const notifyBy =
   (client: PgClient): PgClient["notify"] =>
   (channel, payload) =>
     Effect.asVoid(client`select pg_notify(${channel}, ${payload})`)
 
-/** Listening on the one session of the embedded database; UNLISTEN when the last reader of a channel has gone. */
+/** Listens on the only session of the embedded database. UNLISTEN runs when the last reader of a channel leaves. */
 export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["listen"] => {
   const heard = new EventEmitter<{ readonly [channel: string]: [payload: string] }>().setMaxListeners(0)
   pool.on("connect", (connection) => {
@@ -68,11 +69,11 @@ export const listenEmbedded = (client: PgClient, pool: Pg.Pool): PgClient["liste
     )
 }
 
-/** A connection that remembers its end, because `pg` tells only those who listen at that moment. */
+/** A connection that remembers its end, because `pg` reports it only to current listeners. */
 class LiveConnection {
   readonly client: Pg.Client
   closed = false
-  /** False where notifications do not arrive. */
+  /** Whether notifications arrive on this connection. */
   hears = false
   readonly #turn = Effect.unsafeMakeSemaphore(1)
   constructor(client: Pg.Client) {
@@ -86,15 +87,15 @@ class LiveConnection {
     })
   }
 
-  /** One statement after the other: the driver does not want to be given the next before it has ended the last. */
+  /** Runs statements one at a time. The driver does not support concurrent statements. */
   run(statement: string) {
     return this.#turn.withPermits(1)(Effect.tryPromise(() => this.client.query(statement)))
   }
 }
 
-/** Longest wait for a connection's word to itself. */
+/** Time-out of a connection's notification to itself. */
 const probation = "5 seconds"
-/** How often those look who cannot hear. */
+/** Polling interval of listeners on which notifications do not arrive. */
 const lookout = "1 second"
 
 export interface ListenOptions {
@@ -104,7 +105,7 @@ export interface ListenOptions {
   readonly notify: PgClient["notify"]
 }
 
-/** Whether what `notify` sends is heard on `client`. */
+/** Whether notifications sent with `notify` arrive on `client`. */
 const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
   const { client } = live
   const channel = `spoke_probe_${randomUUID()}`
@@ -131,7 +132,7 @@ const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
   )
 }
 
-/** Listening on one connection of its own for all channels of the process, opened when the first reader comes. */
+/** Listens on one separate connection for all channels of the process. It is opened for the first reader. */
 export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenOptions) =>
   Effect.gen(function* () {
     const lost = (cause: unknown) => new SqlError({ cause, message: "The listening connection was lost" })

@@ -1,4 +1,4 @@
-/** The seed archive: a migrated, empty database as a gzipped tar. The build makes it, a first start unpacks it. */
+/** The seed archive: a migrated, empty database as a gzipped tar. The build creates it, the first start unpacks it. */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -6,7 +6,7 @@ import { embeddedClient } from "./Clients.ts"
 import { openGliteHere } from "./Embedded.ts"
 import { migrate } from "./Migrations.ts"
 
-/** The bytes of an archive with everything in `migrations` applied. */
+/** An archive of a database with all of `migrations` applied. */
 const makeSeed = (migrations: string) =>
   Effect.gen(function* () {
     const { db, engine } = yield* openGliteHere
@@ -16,5 +16,5 @@ const makeSeed = (migrations: string) =>
     return new Uint8Array(yield* Effect.promise(() => archive.arrayBuffer()))
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
-/** {@link makeSeed} for the build, which speaks no Effect. */
+/** {@link makeSeed} as a promise, for the build. */
 export const seed = (migrations: string): Promise<Uint8Array> => Effect.runPromise(makeSeed(migrations))

@@ -1,12 +1,12 @@
-/** SQL text cut into statements, without its comments: enough of the lexer for what stands in migrations. */
+/** Splits SQL text into statements, without comments. It implements as much of the lexer as migrations need. */
 
-/** What may hold a semicolon that ends nothing. A block comment within a block comment is not known. */
+/** Tokens that may contain a semicolon that does not end a statement. Nested block comments are not supported. */
 const token =
   /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<tag>\$(?:[a-z_]\w*)?\$)[\s\S]*?\k<tag>|[\s\S]/giu
 
 const isComment = (text: string) => text.length > 1 && (text.startsWith("--") || text.startsWith("/*"))
 
-/** Cuts at `separator` where it is in no quotes and in no parentheses; parts that hold nothing are left out. */
+/** Splits at `separator` outside quotes and parentheses. Empty parts are dropped. */
 const cut = (text: string, separator: string): ReadonlyArray<string> => {
   const parts: Array<string> = [""]
   let depth = 0
@@ -19,13 +19,16 @@ const cut = (text: string, separator: string): ReadonlyArray<string> => {
   return parts.map((part) => part.trim()).filter((part) => part !== "")
 }
 
-/** The statements of a text that many may stand in. */
+/** The statements of a text. */
 export const statementsOf = (text: string): ReadonlyArray<string> => cut(text, ";")
 
-/** The parts of a list with commas. */
+/** The parts of a comma-separated list. */
 export const partsOf = (text: string): ReadonlyArray<string> => cut(text, ",")
 
-/** Words of a statement in small letters with single spaces; what stands in quotes stays as it is, or goes. */
+/**
+ * The words of a statement in lower case with single spaces. Quoted names and texts are kept, dollar-quoted bodies
+ * become empty.
+ */
 export const wordsOf = (statement: string): string => {
   const pieces: Array<string> = []
   for (const [piece] of statement.matchAll(token)) {

@@ -1,12 +1,12 @@
 /**
- * What statements of migrations lock, and how much work they are, told from their words: the forms that our migrations use.
- * Any other is `unknown`, and nothing is claimed about it. PostgreSQL's own rules, as of version 15.
+ * Locks and work of the statements in migrations, derived from their text. It knows the forms that our migrations use;
+ * any other is `unknown`. The rules are those of PostgreSQL 15.
  */
 import { partsOf, wordsOf } from "./SqlText.ts"
 
 /**
- * `catalogue`: no row is looked at. `scan`: every row is read. `index`: every row is read and sorted. `rewrite`: every row
- * is written anew. `added`: rows are added. `changed`: rows are changed or removed.
+ * `catalogue`: no row is read. `scan`: every row is read. `index`: every row is read and sorted. `rewrite`: every row
+ * is rewritten. `added`: rows are added. `changed`: rows are changed or removed.
  */
 export type Work = "catalogue" | "scan" | "index" | "rewrite" | "added" | "changed" | "unknown"
 
@@ -14,14 +14,14 @@ export type LockMode =
   "ROW EXCLUSIVE" | "SHARE UPDATE EXCLUSIVE" | "SHARE" | "SHARE ROW EXCLUSIVE" | "ACCESS EXCLUSIVE"
 
 export interface Effect {
-  /** Or an index of it. */
+  /** The name of the table, or of an index of it. */
   readonly table: string
-  /** Null where it cannot be told. */
+  /** Null if unknown. */
   readonly lock: LockMode | null
   readonly work: Work
 }
 
-/** The table of a statement whose form is not known. */
+/** The table of a statement with an unknown form. */
 export const unnamed = ""
 
 const name = String.raw`(?:only )?(?<table>(?:"[^"]+"|[a-z_][\w$]*)(?:\.(?:"[^"]+"|[a-z_][\w$]*))?)`
@@ -33,7 +33,7 @@ const referenced = (words: string): ReadonlyArray<Effect> =>
     work: "catalogue"
   }))
 
-/** Defaults that are computed once for each row, so that each has to be written. */
+/** Defaults that are computed for each row, so that every row is rewritten. */
 const volatileDefault =
   /\b(?:clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(|\bstored\b|\bidentity\b|\b(?:big|small)?serial\b/u
 
@@ -80,13 +80,13 @@ const one =
   (lock: Effect["lock"], work: Work) =>
   (table: string): ReadonlyArray<Effect> => [{ table, lock, work }]
 
-/** Needs no table that others use. */
+/** Affects no existing table. */
 const none = () => []
 
 const rule = (form: string, effects: Rule[1]): Rule => [new RegExp(`^${form}`, "u"), effects]
 
 const rules: ReadonlyArray<Rule> = [
-  // The table itself is not in use yet.
+  // The new table itself is not in use yet.
   rule("create (?:unlogged )?table ", (_, words) => referenced(words)),
   rule(
     String.raw`create (?:unique )?index concurrently (?:.+? )?on ${name}`,
@@ -121,7 +121,7 @@ const rules: ReadonlyArray<Rule> = [
   rule("set ", none)
 ]
 
-/** What one statement does to tables, in the order of its words. */
+/** The effects of one statement on tables, in the order of its words. */
 export const effectsOf = (statement: string): ReadonlyArray<Effect> => {
   const words = wordsOf(statement)
   for (const [form, effects] of rules) {

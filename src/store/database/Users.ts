@@ -1,7 +1,7 @@
 /**
- * Processes that have files of a directory open, by /proc: a process that knows nothing of our lock, as one that opens the embedded database
- * by its engine's own interface. Nothing is found elsewhere than on Linux, in other containers, and of other users' processes
- * unless by root.
+ * Finds processes that have files of a directory open, by /proc: processes without our lock, such as one that opens the
+ * embedded database by the engine's own interface. It finds nothing outside Linux, in other containers, and for other
+ * users' processes unless run as root.
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
@@ -10,7 +10,7 @@ const orNone = <A>(read: () => ReadonlyArray<A>): ReadonlyArray<A> => {
   try {
     return read()
   } catch {
-    // It has ended meanwhile, or is not ours to look at.
+    // The process has ended, or may not be read.
     return []
   }
 }
@@ -24,7 +24,7 @@ const hasOpen = (pid: string, inside: string): boolean => {
   )
 }
 
-/** Another process with a file below `directory` open; undefined where none is found. */
+/** Another process with an open file below `directory`; undefined if none is found. */
 export const userOf = (directory: string): number | undefined => {
   const [real] = orNone(() => [Fs.realpathSync(directory)])
   if (real === undefined) return undefined

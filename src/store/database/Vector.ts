@@ -1,4 +1,4 @@
-/** The extension pgvector and the migration of its own that goes with it. */
+/** The extension pgvector and its own migrations. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -10,12 +10,15 @@ import type { MigrationError } from "./MigrationFiles.ts"
 import { migrate } from "./Migrations.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
-/** pgvector cannot be used on this database; `message` says what to do about it. */
+/** pgvector cannot be used on this database; `message` says what to do. */
 export class VectorUnavailable extends Schema.TaggedError<VectorUnavailable>()("VectorUnavailable", {
   message: Schema.String
 }) {}
 
-/** Searches that go on past the first rows of an index, without which large databases find too little. */
+/**
+ * The oldest supported version: the first with iterative index scans, without which searches in large databases find
+ * too little.
+ */
 const oldest = [0, 8] as const
 
 const recent = (version: string): boolean => {
@@ -26,9 +29,9 @@ const recent = (version: string): boolean => {
 interface Found {
   readonly offered: string | null
   readonly installed: string | null
-  /** This user may make the extension. */
+  /** Whether this user may create the extension. */
   readonly creatable: boolean
-  /** The remedy that makes the extension visible to this user; null where it is visible, or not installed. */
+  /** What makes the extension visible to this user; null if it is visible, or not installed. */
   readonly unseen: string | null
 }
 
@@ -52,7 +55,7 @@ const look = Effect.gen(function* () {
 const notCreatable =
   "pgvector is there, but this user may not make it: let a superuser run CREATE EXTENSION vector in this database"
 
-/** Why pgvector cannot be used, and what to do about it; null where it can. */
+/** Why pgvector cannot be used, and what to do; null if it can. */
 const obstacle = ({ installed, offered, unseen }: Found): string | null => {
   const version = installed ?? offered
   if (version === null)
@@ -64,7 +67,7 @@ const obstacle = ({ installed, offered, unseen }: Found): string | null => {
   return null
 }
 
-/** What {@link prepareVector} would find. Nothing is changed. */
+/** The versions that {@link prepareVector} would find. Changes nothing. */
 export const vectorVersions = Effect.map(forEveryTenant("migration")(look), (found) => ({
   installed: found.installed,
   version: found.installed ?? found.offered,
@@ -72,8 +75,8 @@ export const vectorVersions = Effect.map(forEveryTenant("migration")(look), (fou
 }))
 
 /**
- * Makes the extension when it is missing and applies `<migrations>/pgvector`, which has a table of its own. Answers the
- * extension's version. Any number of processes may do it at the same time.
+ * Creates the extension if it is missing and applies `<migrations>/pgvector`, which has its own migration table.
+ * Returns the extension's version. Any number of processes may call it at the same time.
  */
 export const prepareVector = (
   migrations: string
@@ -84,13 +87,13 @@ export const prepareVector = (
     const problem = obstacle(found)
     if (problem !== null) return yield* new VectorUnavailable({ message: `${problem}.` })
     if (found.installed === null) {
-      // Always tried: hosted databases let others than superusers create it, which the catalogue does not say.
+      // Always tried, because hosted databases let users create it without showing that in the catalogue.
       yield* sql`create extension if not exists vector`.pipe(
         Effect.catchIf(
           (error) => sqlStateOf(error) === "42501",
           () => new VectorUnavailable({ message: `${notCreatable}.` })
         ),
-        // Of two processes that make it at the same time, one fails and finds it there.
+        // Of two processes that create it at the same time, one fails and finds it on retry.
         Effect.retry({
           times: 3,
           schedule: Schedule.spaced("200 millis"),

@@ -1,6 +1,6 @@
 /**
- * Events for endpoints of the tenant, written by the statement that does what they report: they exist exactly when it
- * commits. Without an active endpoint that asks for the type nothing is written.
+ * Events for endpoints of the tenant, written by the statement whose change they report. They exist exactly when it
+ * commits. Without an active endpoint for the type, nothing is written.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
@@ -8,10 +8,10 @@ import { policies } from "../../capabilities/JobQueue.ts"
 import type { MessageId, UserId } from "../../domain/Ids.ts"
 import { type EventType, testEvent } from "../../domain/events/Webhook.ts"
 
-/** Whose jobs send what is reported here. */
+/** The queue whose jobs send the events. */
 export const queueName = "webhook-outbound"
 
-/** One event: each of these is SQL over the rows of `from`. */
+/** One event. Each field is SQL over the rows of `from`. */
 export interface Report {
   readonly type: EventType | typeof testEvent
   /** Key that is unique among the events of its type. */
@@ -19,11 +19,11 @@ export interface Report {
   readonly tenantId: Fragment
   readonly agentId: Fragment
   readonly conversationId: Fragment
-  /** `jsonb`: the ids of what happened. */
+  /** `jsonb`: the ids of the affected objects. */
   readonly ids: Fragment
-  /** After `from`, with its condition. */
+  /** The text behind `from`, with its condition. */
   readonly from: Fragment
-  /** Of the events of one statement that belong to the same conversation. */
+  /** Order of events of one statement for the same conversation. */
   readonly place?: Fragment
 }
 
@@ -52,7 +52,7 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
     ${sql.literal(`'${report.type}'`)}::text as type, ${report.key}::text as key, ${report.ids} as ids
   from ${report.from}`
 
-/** The CTEs `reported` and `reported_jobs`, for a statement in whose CTEs `reports` find their rows; in their order. */
+/** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (
     insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, conversation_id, type, ids)
@@ -66,7 +66,7 @@ export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: Rea
   ),
   reported_jobs as (${jobs(sql)})`
 
-/** That conversations have begun: rows of `from` are those of `conversations`. */
+/** Reports started conversations. Rows of `from` are those of `conversations`. */
 export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fragment): Report => ({
   type: "conversation.started",
   key: sql`begun.id`,
@@ -77,7 +77,7 @@ export const started = (sql: SqlClient.SqlClient, from: Fragment, condition?: Fr
   from: condition === undefined ? sql`${from} begun` : sql`${from} begun where ${condition}`
 })
 
-/** That turns use another version from now on: the row of the CTE `changed`, an agent's. */
+/** Reports that turns use another version. The row of the CTE `changed` is the agent's. */
 export const published = (sql: SqlClient.SqlClient): Report => ({
   type: "version.published",
   // A version may be published again.
@@ -89,7 +89,10 @@ export const published = (sql: SqlClient.SqlClient): Report => ({
   from: sql`changed`
 })
 
-/** That a team member has written in the row of the CTE `conversation`; without `userId` not in the dashboard. */
+/**
+ * Reports a message of a team member in the row of the CTE `conversation`. Without `userId` it was not written in the
+ * dashboard.
+ */
 export const sentByHuman = (
   sql: SqlClient.SqlClient,
   messageId: MessageId,

@@ -1,4 +1,4 @@
-/** Past and pending deliveries to endpoints: one row for each event and endpoint. */
+/** Past and pending deliveries to endpoints: one row per event and endpoint. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -20,22 +20,22 @@ import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
 
-/** How long a delivery is kept after its event; one that is pending is kept until it has ended. */
+/** How long a delivery is kept after its event. A pending one is kept until it has ended. */
 const retention = Duration.days(7)
-/** Rows that one sweep removes at most. */
+/** Maximum number of rows that one sweep removes. */
 const sweepBatch = 1_000
-/** Events that one replay sends again at most. */
+/** Maximum number of events that one replay sends again. */
 const maxReplayed = 10_000
-/** Characters of an answer, or of an error, that are kept. */
+/** Maximum number of characters of an answer, or of an error, that are stored. */
 const maxTextCharacters = 1_000
-/** From so many failures in a row on an endpoint is called by one delivery at a time. */
+/** Number of consecutive failures after which an endpoint is called by one delivery at a time. */
 export const failuresBeforePause = 5
 /** After the time of that one delivery the others are due. */
 const afterProbe = "interval '15 seconds'"
 /** A worker that died while it tried such an endpoint holds up the others for so long. */
 const probeLasts = Duration.seconds(60)
 
-/** A delivery of an endpoint. */
+/** Key of a delivery. */
 export interface DeliveryKey extends TenantScope {
   readonly eventId: string
   readonly endpointId: WebhookId
@@ -49,34 +49,36 @@ const LogRow = Schema.Struct({
   place: Schema.String
 })
 
-/** Everything that a call needs. */
+/** The data that a call needs. */
 export const Taken = Schema.Struct({
   tenantId: TenantId,
   url: Schema.String,
   payload: Payload,
   active: Schema.Boolean,
-  /** It has no address: what waits is fetched. */
+  /** True for a listener, which has no address and fetches its deliveries. */
   listening: Schema.Boolean,
-  /** Sealed; those that sign now, the newest first. */
+  /** Sealed secrets that currently sign, the newest first. */
   secrets: Schema.Array(Schema.String),
-  /** Failed calls of the endpoint in a row. */
+  /** Number of consecutive failed calls of the endpoint. */
   failures: Schema.Int,
-  /** Another delivery tries the endpoint, or it is not to be tried yet: how many milliseconds from now it is. */
+  /**
+   * Milliseconds until the endpoint may be called, if it keeps failing and this delivery may not try it now; else null.
+   */
   pausedMs: Schema.NullOr(Schema.Number),
   type: Schema.String,
   agentId: Schema.NullOr(Schema.String),
   conversationId: Schema.NullOr(Schema.String),
   ids: JsonObject,
-  /** The additional fields of a full payload; null for a thin one, and once they are removed. */
+  /** The additional fields of a full payload. Null for a thin one, and after they were removed. */
   content: Schema.NullOr(JsonObject),
   createdAt: Schema.DateTimeUtcFromDate,
   attempts: Schema.Int,
-  /** Milliseconds since it was asked for. */
+  /** Milliseconds since the delivery was created. */
   pendingMs: Schema.Number
 })
 export type Taken = typeof Taken.Type
 
-/** What came of a call. */
+/** The result of a call. */
 export interface Answer {
   readonly status: number | null
   readonly text: string | null
@@ -93,7 +95,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Newest first; `after` is the place of the last one of the page before. */
+      /** Newest first; `after` is the position of the last one of the previous page. */
       const page = (
         { tenantId }: TenantScope,
         endpointId: WebhookId,
@@ -120,7 +122,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           })
         )
 
-      /** The content as it is now: that of a person erased meanwhile is gone. */
+      /** The current content. Data of a person erased meanwhile is no longer in it. */
       const content = sql`
         case d.type
           when 'turn.settled' then (
@@ -151,8 +153,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         end`
 
       /**
-       * What is to be sent now; none for a delivery that is not pending any more. Of an endpoint that keeps failing one
-       * delivery is let through at a time: to all others it is paused.
+       * The delivery to send now; none if it is not pending any more. For an endpoint that keeps failing, one delivery
+       * is tried at a time, and the others are paused.
        */
       const take = ({ endpointId, eventId, tenantId }: DeliveryKey): Effect.Effect<Option.Option<Taken>> =>
         SqlSchema.findOne({
@@ -207,7 +209,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           Effect.asVoid
         )
 
-      /** The endpoint took it. True when it had failed before so often that others wait. */
+      /** Records a successful call. True when others wait because of earlier failures. */
       const delivered = ({ endpointId, eventId, tenantId }: DeliveryKey, answer: Answer) =>
         sql<{ readonly paused: boolean }>`
           with delivery as (
@@ -274,7 +276,10 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           Effect.asVoid
         )
 
-      /** Disables an active endpoint and cancels what waits for it. False when it was not active. Within a transaction. */
+      /**
+       * Disables an active endpoint and cancels its pending deliveries. False when it was not active. Needs a
+       * transaction.
+       */
       const disable = ({ tenantId }: TenantScope, endpointId: WebhookId, reason: "gone" | "failing") =>
         sql`
           update webhook_endpoints set status = 'disabled', disabled_reason = ${reason}, version = version + 1,
@@ -291,8 +296,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       })
 
       /**
-       * Sends what the endpoint was told, or should have been, in `[from, to)` once more, under the same ids and in the same
-       * order; what is pending stays so. Nothing for an endpoint that is not the tenant's, or not active.
+       * Sends the endpoint's events in `[from, to)` again, under the same ids and in the same order. Pending ones stay
+       * pending. No effect for an endpoint that is not the tenant's, or not active.
        */
       const replay = (
         { tenantId }: TenantScope,
@@ -323,7 +328,10 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
               (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`
         })(undefined).pipe(Effect.orDie)
 
-      /** An event of type {@link testEvent} for this endpoint alone; its id, none when the endpoint is not the tenant's, or not active. */
+      /**
+       * Creates an event of type {@link testEvent} for this endpoint only. Returns its id; none when the endpoint is
+       * not the tenant's, or not active.
+       */
       const test = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql<{ readonly eventId: string }>`
           with reported as (
@@ -338,7 +346,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           Effect.map(([row]) => Option.fromNullable(row?.eventId))
         )
 
-      /** Forgets what is older than {@link retention}; true when there may be more. */
+      /** Deletes deliveries older than {@link retention}; true when there may be more. */
       const sweep = sql`/* every tenant: sweep */
         delete from webhook_deliveries where (tenant_id, event_id, endpoint_id) in (
           select tenant_id, event_id, endpoint_id from webhook_deliveries

@@ -1,4 +1,4 @@
-/** Webhook endpoints of a tenant. Secrets are sealed before they get here. */
+/** Webhook endpoints of a tenant. The caller seals secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
@@ -10,7 +10,7 @@ import { Webhook, type WebhookId } from "../../domain/events/Webhook.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 
-/** Most endpoints of one tenant. */
+/** Maximum number of endpoints of one tenant. */
 export const maxEndpoints = 20
 
 const Row = Schema.Struct({
@@ -36,7 +36,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           Effect.orDie
         )
 
-      /** None when the tenant has {@link maxEndpoints} already, or is gone. */
+      /** None when the tenant already has {@link maxEndpoints}, or does not exist. */
       const insert = (
         { tenantId }: TenantScope,
         given: Pick<Webhook, "id" | "url" | "events" | "payload"> & { readonly secret: string }
@@ -93,7 +93,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
           returning ${columns}`)
       }
 
-      /** The one before it signs as well for `overlap`; one that still did then is gone. */
+      /** Sets a new secret. The previous one also signs for `overlap`; an older one is removed. */
       const rotate = (
         { tenantId }: TenantScope,
         id: WebhookId,
@@ -105,7 +105,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
             updated_at = now(), previous_until = now() + make_interval(secs => ${Duration.toSeconds(overlap)})
           where tenant_id = ${tenantId} and id = ${id} and listening_until is null returning ${columns}`)
 
-      /** With its deliveries. False when the tenant has no such endpoint. */
+      /** Removes the endpoint with its deliveries. False when the tenant has no such endpoint. */
       const remove = ({ tenantId }: TenantScope, id: WebhookId) =>
         sql`
           delete from webhook_endpoints

@@ -1,7 +1,7 @@
 /**
- * Which originals are kept, claimed and removed. An artifact is shared by every source with the same bytes, so storing and
- * removing it both go through its row: nothing is removed while a source or a conversation has it or a claim of it lasts, and
- * nothing is claimed while it is being removed. All times are the database's.
+ * Tracks which originals are stored, claimed and removed. Sources with the same bytes share an artifact, so storing and
+ * removing it both lock its row. It is not removed while a source or a conversation refers to it or a claim is valid,
+ * and it cannot be claimed while it is being removed. All times are the database's.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -11,9 +11,9 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 
-/** Storing the bytes and creating the source must be done by then. */
+/** The bytes must be stored and the source created within this time. */
 const claimLasts = Duration.minutes(15)
-/** Removing the bytes must be done by then. */
+/** The bytes must be removed within this time. */
 export const removalLasts = Duration.minutes(1)
 
 const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
@@ -32,7 +32,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         Effect.map((found) => found.map(({ ref }) => ref))
       )
 
-    /** Keeps the artifact from being removed for a quarter of an hour; false while it is being removed. */
+    /** Protects the artifact from removal for 15 minutes. False while it is being removed. */
     const claim = (id: string, ref: ArtifactRef) =>
       sql`
         with artifact as (
@@ -48,8 +48,8 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
       )
 
     /**
-     * Turns a claim into the lock of the artifact's row, which lasts until the caller's transaction has added a source that
-     * refers to it. False when the claim ran out: the bytes may be gone.
+     * Turns a claim into a lock of the artifact's row, until the caller's transaction has added a source that refers to
+     * it. False when the claim has expired: the bytes may have been removed.
      */
     const settle = Effect.fn("ArtifactRows.settle")(function* (id: string, ref: ArtifactRef) {
       yield* sql`select ref from artifacts where ref = ${ref} for update`
@@ -61,10 +61,13 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
     const unclaim = (id: string) =>
       sql`delete from artifact_claims where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** `mine`: the artifact is not referenced, and for a minute only the caller may remove it. `busy`: another caller may. */
+    /**
+     * `mine`: the artifact is not referenced, and for a minute only the caller may remove it. `busy`: another caller
+     * may.
+     */
     const beginRemoval = Effect.fn("ArtifactRows.beginRemoval")(
       function* (ref: ArtifactRef) {
-        // The lock comes in a statement of its own: the next one must see what its last holder committed.
+        // A separate statement for the lock: the next one must see what its last holder committed.
         yield* sql`
           insert into artifacts as known (ref) values (${ref})
           on conflict (ref) do update set removing_until = known.removing_until`
@@ -86,7 +89,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
       Effect.orDie
     )
 
-    /** After `mine`: forgets the artifact, or lets the next attempt begin at once when its bytes are still there. */
+    /** After `mine`: deletes the artifact's row, or allows the next attempt at once if its bytes still exist. */
     const endRemoval = (ref: ArtifactRef, { removed }: { readonly removed: boolean }) =>
       (removed
         ? sql`delete from artifacts where ref = ${ref} and removing_until is not null`
@@ -103,7 +106,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
         where c.tenant_id = ${tenantId} and c.agent_id = ${agentId}`)
 
-    /** Originals that no source and no conversation has, that are not claimed and not being removed. */
+    /** Originals that nothing refers to, without a claim and not being removed. */
     const orphans = (limit: number) =>
       refs(sql`/* every tenant: sweep */
         select a.ref from artifacts a

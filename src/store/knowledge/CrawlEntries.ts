@@ -1,4 +1,4 @@
-/** The crawl ledger: what a job did with each address that it met, and what the next one compares with. */
+/** The crawl ledger: what a job did with each address, for reports and for the next job to compare with. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import type { SourceId } from "../../domain/Ids.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** A line as it is kept; see the migration for what each column means. */
+/** A stored line. The migration explains the columns. */
 export interface NewEntry extends CrawlEntry {
   readonly place: number
   readonly etag: string | null
@@ -24,7 +24,7 @@ export interface NewEntry extends CrawlEntry {
   readonly revision: number
 }
 
-/** A line of the last successful sync about an address that it read. */
+/** A line of the last successful sync, about an address that it read. */
 const Remembered = Schema.Struct({
   url: Schema.String,
   parent: Schema.NullOr(Schema.String),
@@ -46,12 +46,12 @@ type Line = typeof Line.Type
 
 const Report = Schema.Struct({ generation: Schema.NumberFromString, ...ReportedJob.fields })
 
-/** Whose source: an agent's, for its keys, or any of the tenant's, for dashboard users. */
+/** The scope of a report: an agent, for its keys, or a tenant, for dashboard users. */
 export type ReportScope = AgentScope | TenantScope
 
 export interface LineFilter {
   readonly limit: number
-  /** The place of the last line of the page before. */
+  /** Position of the last line of the previous page. */
   readonly after?: number | undefined
   readonly outcome?: CrawlOutcome | undefined
 }
@@ -92,7 +92,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
         Effect.asVoid
       )
 
-    /** Removes the lines of all jobs but this one and the one whose documents answer. */
+    /** Removes the lines of all jobs but this one and the one of the live generation. */
     const prune = (task: IngestionTask) =>
       sql`
         delete from crawl_entries e using sources s
@@ -100,7 +100,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           and s.tenant_id = e.tenant_id and s.id = e.source_id
           and e.generation not in (${task.generation}, s.live_generation)`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** The stored state of live documents that were read by code of this `revision`. */
+    /** The stored state of live documents that code of this `revision` has read. */
     const remembered = (task: IngestionTask, revision: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -131,7 +131,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
         Effect.map((rows) => rows.length > 0)
       )
 
-    /** The job that runs or ended last; none when the source has had none, or is not of the scope. */
+    /** The job that runs or ended last. None when the source has had none, or is outside the scope. */
     const reported = (scope: ReportScope, sourceId: SourceId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -145,7 +145,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
           order by j.generation desc limit 1`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.reported"))
 
-    /** One line more than `limit`, in the order in which they were settled. */
+    /** One line more than `limit`, in the order in which they were decided. */
     const list = (
       { tenantId }: TenantScope,
       sourceId: SourceId,

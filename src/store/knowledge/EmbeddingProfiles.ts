@@ -1,7 +1,7 @@
 /**
- * Which embedding model an agent answers with. Vectors of the target profile are built beside those that
- * answer; an agent moves in one statement when nothing that can be found by its vectors now would be lost. The old ones
- * stay for a while, so that going back is a move of the same kind, done at once.
+ * The embedding model that an agent uses. Vectors of the target profile are built beside the live ones. One statement
+ * moves an agent when nothing that its vectors can find now would be lost. The old vectors are kept for a while, so
+ * that moving back is possible at once.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -27,7 +27,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** Makes `profile` the one that all agents are moved to: the process that starts last decides. */
+      /** Makes `profile` the target of all agents. The process that starts last decides. */
       const aim = (profile: string) =>
         sql`
           insert into embedding_target as target (profile) values (${profile})
@@ -43,7 +43,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         Effect.map(([row]) => row?.profile ?? null)
       )
 
-      /** The source's agent, the profile that answers for it, and the one it is moved to. None when the source is gone. */
+      /** The source's agent, its current profile, and its target. None when the source does not exist. */
       const place = ({ tenantId }: TenantScope, sourceId: SourceId) =>
         SqlSchema.findOne({
           Request: Schema.Void,
@@ -55,7 +55,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
             where s.tenant_id = ${tenantId} and s.id = ${sourceId}`
         })(undefined).pipe(Effect.orDie)
 
-      /** Notes why the source has no vectors of `profile`. */
+      /** Records why the source has no vectors of `profile`. */
       const noteFailure = ({ tenantId }: TenantScope, sourceId: SourceId, profile: string, message: string) =>
         sql`
           insert into embedding_failures (tenant_id, source_id, profile, message)
@@ -72,15 +72,15 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           Effect.asVoid
         )
 
-      /** Agents that answer with vectors of another profile. */
+      /** Agents that use another profile. */
       const behind = (profile: string) =>
         sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
           where profile <> ${profile} order by agent_id`.pipe(Effect.orDie)
 
       /**
-       * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or that failed long
-       * enough ago to be tried again. Never all at once, and in no order, so that none keeps others from their turn.
+       * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or whose last failure is
+       * long enough ago. Limited and in random order, so that every source gets its turn.
        */
       const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
         sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
@@ -101,9 +101,9 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           order by random() limit ${limit}::int`.pipe(Effect.orDie)
 
       /**
-       * Moves the agent to `model` unless a live chunk that has a vector now, and that the model is made for, has none
-       * there; true when it was moved.
-       * The agent's row is locked first, so that all that was made searchable before is looked at.
+       * Moves the agent to `model`, unless a live chunk with a vector, and in a language that the model supports, has
+       * no vector of it yet. True when it was moved. The agent's row is locked first, so that all chunks published
+       * before are checked.
        */
       const move = Effect.fn("EmbeddingProfileStore.move")(
         function* ({ agentId, tenantId }: AgentScope, model: EmbeddingModel) {
@@ -126,7 +126,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
         Effect.orDie
       )
 
-      /** Removes vectors of other profiles from agents that have answered with `profile` for `kept`; returns how many. */
+      /** Removes vectors of other profiles from agents that have used `profile` for `kept`. Returns their number. */
       const forget = (profile: string, kept: Duration.Duration, limit: number) =>
         sql`/* every tenant: sweep */
           delete from chunk_embeddings where ctid in (
@@ -140,7 +140,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           Effect.map((rows) => rows.length)
         )
 
-      /** True when no other transaction looks for work of this kind now. */
+      /** True when no other transaction does work of this kind now. */
       const alone = sql<{ readonly mine: boolean }>`
         select pg_try_advisory_xact_lock(hashtextextended(${lock}, 0)) as mine`.pipe(
         Effect.orDie,

@@ -1,4 +1,4 @@
-/** Vectors of live chunks: which are missing, and how new ones are stored. */
+/** Vectors of live chunks: finds missing ones and stores new ones. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -17,13 +17,13 @@ export const UnembeddedChunk = Schema.Struct({
 })
 export type UnembeddedChunk = typeof UnembeddedChunk.Type
 
-/** An embedding model, as far as it decides which chunks are to have a vector. */
+/** An embedding model, as far as it determines which chunks need a vector. */
 export interface EmbeddingModel {
   readonly profile: string
   readonly englishOnly?: boolean
 }
 
-/** True for the chunks `c` that `model` is made for. */
+/** True for the chunks `c` that `model` supports. */
 export const knows = (sql: SqlClient.SqlClient, model: EmbeddingModel) =>
   model.englishOnly === true ? sql`c.english` : sql`true`
 
@@ -39,7 +39,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Live chunks of the source that have no vector of `model` yet, though it is made for them. */
+    /** Live chunks of the source that `model` supports and that have no vector of it yet. */
     const unembedded = (
       { tenantId }: TenantScope,
       sourceId: SourceId,

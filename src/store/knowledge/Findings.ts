@@ -1,4 +1,4 @@
-/** What the search for contradicting, repeated and stale passages reads and writes. */
+/** Storage for the search for contradicting, repeated and stale passages. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -16,14 +16,14 @@ import {
 } from "../../domain/knowledge/Finding.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 
-/** Where the search stands in an agent. */
+/** Progress of the search in an agent. */
 const Scan = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
-  /** Behind the chunk `chunkId` of those that went live with `version`. */
+  /** The position: behind the chunk `chunkId` among those that went live with `version`. */
   version: Schema.String,
   chunkId: Schema.String,
-  /** Whether its unchanged pages are to be looked at. */
+  /** Whether unchanged pages have to be checked. */
   staleIsDue: Schema.Boolean
 })
 export type Scan = typeof Scan.Type
@@ -70,15 +70,15 @@ const Row = Schema.Struct({
 
 const reasonsJson = jsonbOf(Schema.Array(FindingReason))
 
-/** Statements that stand under one anchor: more are a phrase that every page has. */
+/** Maximum number of statements per index key. A key with more is a phrase on every page. */
 const maxPerAnchor = 60
-/** Characters of a passage that are shown. */
+/** Maximum number of characters of a passage in an answer. */
 const maxShownLength = 1_000
-/** Days for which a page has not changed, of ratings that count, and thumbs-down that make it stale. */
+/** Stale pages: days without a change, days of ratings that count, and minimum number of negative ratings. */
 const staleDays = 180
 const ratedDays = 90
 const minThumbsDown = 2
-/** Findings of each kind that an agent has at most. */
+/** Maximum number of findings of each kind of an agent. */
 const maxFindings = 500
 
 export class FindingStore extends Effect.Service<FindingStore>()("store/knowledge/Findings", {
@@ -86,8 +86,8 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * Takes the agent whose turn it is, of those that have passages to be compared, and locks its scan: first that of the tenant
-     * whose last turn is longest ago. None when there is nothing to do, or another process is at it.
+     * Claims the next agent with passages to compare, and locks its scan. Tenants take turns: first comes the one whose
+     * last turn is longest ago. None when there is nothing to do, or another process does it.
      */
     const claim = SqlSchema.findOne({
       Request: Schema.Void,
@@ -108,7 +108,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`
     })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.claim"))
 
-    /** The agent's index version: all chunks of it, and of those before, are there. */
+    /** The agent's index version. All chunks up to it are visible. */
     const liveVersion = ({ agentId, tenantId }: AgentScope) =>
       SqlSchema.single({
         Request: Schema.Void,
@@ -122,7 +122,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         Effect.withSpan("FindingStore.liveVersion")
       )
 
-    /** The next chunks behind where the search stands, in the order in which they went live. */
+    /** The next chunks after the current position, in the order in which they went live. */
     const next = ({ agentId, chunkId, tenantId, version }: Scan, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -134,7 +134,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           order by c.version, c.id limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.next"))
 
-    /** The live chunks of other documents that have statements under these anchors, those with most of them first. */
+    /** Live chunks of other documents that share these index keys, those with the most first. */
     const neighbours = (
       { agentId, tenantId }: AgentScope,
       { documentId, id }: Pick<ScannedChunk, "documentId" | "id">,
@@ -161,7 +161,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           order by alike.common desc, c.id limit ${limit}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.neighbours"))
 
-    /** Keeps where statements stand; those of chunks that have gone meanwhile are left out. */
+    /** Stores the index keys of statements. Those of deleted chunks are ignored. */
     const keepStatements = ({ agentId, tenantId }: AgentScope, anchors: ReadonlyArray<StatementAnchor>) =>
       anchors.length === 0
         ? Effect.void
@@ -176,7 +176,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             Effect.withSpan("FindingStore.keepStatements")
           )
 
-    /** Keeps what was found, once: what is known already stays as it is, dismissed or not. */
+    /** Stores findings once. A known finding is not changed, dismissed or not. */
     const keep = ({ agentId, tenantId }: AgentScope, findings: ReadonlyArray<NewFinding>) => {
       const rows = findings.map((one) => ({ ...one, reasons: JSON.parse(reasonsJson(one.reasons)) }))
       return findings.length === 0
@@ -194,7 +194,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("FindingStore.keep"))
     }
 
-    /** Goes on behind `place`. */
+    /** Moves the position to `place`. */
     const advance = (
       { agentId, tenantId }: AgentScope,
       place: { readonly version: string; readonly chunkId: string }
@@ -207,7 +207,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         Effect.withSpan("FindingStore.advance")
       )
 
-    /** Pages that have not changed for long and whose answers are rated down more often than up. */
+    /** Pages that have not changed for long and whose answers have more negative than positive ratings. */
     const stale = ({ agentId, tenantId }: AgentScope, now: DateTime.Utc) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -241,7 +241,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           order by cited.down desc, d.id limit ${maxFindings}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.stale"))
 
-    /** Puts `findings` in the place of all that are stale; one that is found again stays as it was. */
+    /** Replaces all stale findings with `findings`. One that is found again is not changed. */
     const keepStale = Effect.fn("FindingStore.keepStale")(function* (
       scope: AgentScope,
       findings: ReadonlyArray<NewFinding>
@@ -271,7 +271,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         else json_build_array(${passage("f.chunk_id", "f.said")}, ${passage("f.other_chunk_id", "f.other_said")})
       end as passages`
 
-    /** The weightiest first, from behind `after`. */
+    /** The most important first, starting behind `after`. */
     const page = (
       { agentId, tenantId }: AgentScope,
       {
@@ -298,7 +298,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           order by -f.weight, f.id limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.page"))
 
-    /** Dismisses it, or takes that back; none when the agent has no such finding. */
+    /** Dismisses it, or reverts that. None when the agent has no such finding. */
     const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -311,7 +311,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           select ${columns} from f`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.dismiss"))
 
-    /** How many there are of each kind, and whether passages that are live have not been compared yet. */
+    /** The number of each kind, and whether live passages have not been compared yet. */
     const summary = ({ agentId, tenantId }: AgentScope, { dismissed }: { readonly dismissed: boolean }) =>
       SqlSchema.single({
         Request: Schema.Void,
@@ -325,7 +325,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.summary"))
 
-    /** Each source of the agent with what it did from `from` up to `to`, in the order of their ids. */
+    /** Each source of the agent with its value in the period from `from` to `to`, in the order of ids. */
     const values = (
       { agentId, tenantId }: AgentScope,
       {

@@ -1,4 +1,4 @@
-/** Turns with the passages that they cite, and whether those are still what the sources say. */
+/** Turns with the passages that they cite, and whether those are unchanged in the sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type * as DateTime from "effect/DateTime"
@@ -8,15 +8,15 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { leastId, RunId, SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 
-/** The turns of an agent that are looked at: of a time, the first moment in it and the second not. */
+/** The period of turns of an agent that are examined, `from` inclusive and `to` exclusive. */
 export interface ImpactScope extends AgentScope {
   readonly from: DateTime.Utc
   readonly to: DateTime.Utc
-  /** One source alone; a source that is deleted may be named. */
+  /** Only this source, which may be deleted. */
   readonly sourceId: SourceId | undefined
 }
 
-/** A text and whose it was. */
+/** A text and its source. */
 const Used = Schema.Struct({ hash: Schema.String, sourceId: SourceId })
 export type UsedPassage = typeof Used.Type
 
@@ -40,7 +40,7 @@ const StateRow = Schema.Struct({
 })
 export type PassageState = typeof StateRow.Type
 
-/** Characters of a question, a reply and a passage that are read. */
+/** Maximum number of characters of a question, a reply and a passage that are read. */
 const maxQuestionLength = 1_000
 const maxShownLength = 300
 
@@ -48,7 +48,9 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** The newest `limit` complete turns of customers whose replies cite something, newest first, with what they cite. */
+    /**
+     * The newest `limit` complete turns of customers whose replies cite something, newest first, with their citations.
+     */
     const citing = ({ agentId, from, sourceId, tenantId, to }: ImpactScope, limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -80,8 +82,8 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ImpactStore.citing"))
 
     /**
-     * What has become of each text: the same when each of its parts, which `gap` separates, stands under the same heading of
-     * the same document as it is live now.
+     * The state of each text. It is unchanged when each of its parts, separated by `gap`, stands under the same heading
+     * of the same live document.
      */
     const states = ({ agentId, tenantId }: AgentScope, used: ReadonlyArray<UsedPassage>, gap: string) =>
       SqlSchema.findAll({

@@ -1,4 +1,4 @@
-/** Ingestion jobs as the API shows them, and the moves of a source's status that go with them. */
+/** Ingestion jobs as the API shows them, and the status changes of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ const Row = Schema.Struct({
   completedAt: Schema.NullOr(Schema.DateTimeUtcFromDate)
 })
 
-/** Everything a worker needs to run a job. */
+/** The data that a worker needs to run a job. */
 export const IngestionTask = Schema.Struct({
   jobId: IngestionJobId,
   jobType: IngestionJobType,
@@ -53,7 +53,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         Effect.withSpan("IngestionJobStore.find")
       )
 
-    /** The job of the source that waits to run, if there is one. */
+    /** The waiting job of the source, if there is one. */
     const queued = (scope: AgentScope, sourceId: SourceId) =>
       findBy(
         scope,
@@ -65,8 +65,8 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       )
 
     /**
-     * Adds a `QUEUED` job; when the source has one already, that one is named instead, and reads everything anew if this
-     * one would have.
+     * Adds a `QUEUED` job. If the source already has one, that one is returned; it then also reads everything again if
+     * this one would have.
      */
     const insert = (
       scope: AgentScope,
@@ -83,7 +83,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           returning id, id = ${job.id} as inserted`
       })(undefined).pipe(Effect.orDie)
 
-    /** None when the job or its source is gone, or the job has ended. */
+    /** None when the job or its source does not exist, or the job has ended. */
     const task = ({ tenantId }: TenantScope, id: IngestionJobId) =>
       SqlSchema.findOne({
         Request: IngestionJobId,
@@ -95,7 +95,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           where j.tenant_id = ${tenantId} and j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
       })(id).pipe(Effect.orDie)
 
-    /** Jobs that have not ended, although the queue holds nothing any more that would run them. */
+    /** Open jobs that no queue job would run any more. */
     const forsaken = (limit: number) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -111,9 +111,9 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       })(undefined).pipe(Effect.orDie, Effect.withSpan("IngestionJobStore.forsaken"))
 
     /**
-     * `RUNNING`, and the source `PROCESSING`. A source has one running job: an older one that was left running has died. The
-     * source is locked first: its removal either sees the job running, or has removed both. The task comes back as
-     * it is from now on: until now a waiting job could be told to read everything anew.
+     * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
+     * source is locked first: a concurrent removal either sees the job running, or has removed both. Returns the task
+     * again, because a waiting job could be told to read everything again until now.
      */
     const start = Effect.fn("IngestionJobStore.start")(
       function* (task: IngestionTask) {
@@ -139,7 +139,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       Effect.orDie
     )
 
-    /** Progress never goes down. */
+    /** Progress never decreases. */
     const progress = ({ tenantId }: TenantScope, id: IngestionJobId, percent: number) =>
       sql`
         update ingestion_jobs set progress = greatest(progress, ${percent}::int)
@@ -148,7 +148,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         Effect.asVoid
       )
 
-    /** Of the CTE `source`, which the job has just changed. */
+    /** Reports on the CTE `source`, which the job has just changed. */
     const told = (type: "source.ready" | "source.failed", jobId: IngestionJobId) =>
       reported(sql, {
         type,
@@ -160,7 +160,9 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         from: sql`source`
       })
 
-    /** `SUCCEEDED`, and the source `READY` with its new generation live: part of the transaction that swaps. */
+    /**
+     * Makes the job `SUCCEEDED`, and the source `READY`. Part of the transaction that makes the new generation live.
+     */
     const succeed = (task: IngestionTask, chunksCreated: number) =>
       sql`
         with job as (
@@ -176,12 +178,12 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         ${told("source.ready", task.jobId)}
         select id from source`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** As it is kept with those of the attempts before. */
+    /** An entry of the list of failed attempts. */
     const attemptError = (reason: string) =>
       sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'error', ${reason}::text))`
 
-    /** `FAILED` with the reason; chunks of an earlier generation go on answering. */
+    /** Makes the job `FAILED` with the reason. Chunks of an earlier generation stay live. */
     const fail = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
       sql`
         with job as (
@@ -196,7 +198,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         ${told("source.failed", id)}
         select id from source`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** The reason of an attempt that will be repeated. */
+    /** Records the failure of an attempt that will be retried. */
     const noteFailure = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}

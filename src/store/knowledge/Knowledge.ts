@@ -1,7 +1,7 @@
 /**
- * Documents and chunks. A generation is built aside, document by document, and goes live in one transaction;
- * every transaction that changes what is searchable raises the agent's index version under its row lock, so that readers
- * who ask for "newer than the version I saw" miss nothing.
+ * Documents and chunks. The next generation is built aside, document by document, and goes live in one transaction.
+ * Every transaction that changes what is searchable raises the agent's index version under its row lock, so that
+ * readers who ask for changes since a version miss nothing.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ export interface NewDocument {
   readonly id: DocumentId
   readonly uri: string
   readonly title: string
-  /** SHA-256 in hexadecimal. */
+  /** SHA-256, hexadecimal. */
   readonly contentHash: string
   readonly chunks: ReadonlyArray<NewChunk>
 }
@@ -25,7 +25,7 @@ export interface NewChunk {
   readonly ordinal: number
   readonly heading: string
   readonly content: string
-  /** SHA-256 of what is embedded, in hexadecimal: equal text keeps its vector. */
+  /** SHA-256 of the embedded text, hexadecimal. Equal text keeps its vector. */
   readonly contentHash: string
   /** Text form of a tsvector. */
   readonly tsv: string
@@ -33,14 +33,14 @@ export interface NewChunk {
   readonly english: boolean
 }
 
-/** How this version indexes chunks. Documents of a lower one are indexed anew (see store/knowledge/Reindex.ts). */
+/** Version of the index format. Documents of a lower version are indexed again (see store/knowledge/Reindex.ts). */
 export const indexFormat = 2
 
 interface ChunkOf {
   readonly documentId: DocumentId
 }
 
-/** Rows of one insert statement: large documents go in several. */
+/** Maximum number of rows of one insert statement. */
 const batch = 500
 
 export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/knowledge/Knowledge", {
@@ -86,7 +86,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       Effect.orDie
     )
 
-    /** Removes what an attempt has built, so that the next one starts from nothing. */
+    /** Removes the documents of an earlier attempt. */
     const discard = (task: IngestionTask) =>
       sql`
         delete from documents d using sources s
@@ -104,8 +104,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         returning version`.pipe(Effect.map(([row]) => row?.version ?? "1"))
 
     /**
-     * Gives new chunks the vectors of old ones with the same text. Both are grouped by it, not joined: the planner has
-     * no statistics of the new rows yet, and what it takes for one row it joins pair by pair.
+     * Copies the vectors of old chunks to new ones with the same text. Both are grouped by text instead of joined,
+     * because the planner has no statistics of the new rows yet, assumes one row, and would use a nested loop.
      */
     const carryVectors = (task: IngestionTask, version: string) => sql`
       with old as (
@@ -138,8 +138,8 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       on conflict do nothing`
 
     /**
-     * Takes documents of the live generation into the new one as they are, with chunks and vectors. All of them must be
-     * there: one that has gone since the job began would leave an unnoticed gap.
+     * Moves documents of the live generation into the new one, with chunks and vectors. All of them must exist;
+     * otherwise one removed since the job began would leave an unnoticed gap.
      */
     const carryDocuments = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       Effect.gen(function* () {
@@ -154,7 +154,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         if (moved.length !== uris.length) {
           return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")
         }
-        // By its own document, not by the list of them: a nested loop over both is quadratic, too.
+        // By the chunk's own document, not by the list of documents: a nested loop over both would be quadratic.
         yield* sql`
           update chunks c set generation = ${task.generation}
           where c.tenant_id = ${task.tenantId} and c.source_id = ${task.sourceId} and c.generation <> ${task.generation}
@@ -170,9 +170,9 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         and sha256(convert_to(c.content, 'UTF8')) = x.text_hash`
 
     /**
-     * Makes the generation live, with the documents `kept` of the old one, and removes the rest of that; the caller's
-     * transaction also ends the job. Returns how many chunks the source now has, and how many of them have no vector of
-     * `model`, though it is made for them.
+     * Makes the generation live, with the documents `kept` of the old one, and removes the rest of the old one. The
+     * caller's transaction also ends the job. Returns the number of chunks, and of chunks that `model` supports and
+     * that have no vector.
      */
     const swap = Effect.fn("KnowledgeStore.swap")(function* (
       task: IngestionTask,

@@ -1,4 +1,4 @@
-/** The text around chunks that a search found. */
+/** The text around chunks found by a search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -9,11 +9,11 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
-/** Where a chunk stands; the chunks of a document under the same heading are a section. */
+/** Position of a chunk. Chunks of a document under the same heading form a section. */
 interface Place {
   readonly documentId: DocumentId
   readonly heading: string
-  /** Place among the chunks of its document. */
+  /** Index among the chunks of its document. */
   readonly ordinal: number
 }
 
@@ -27,7 +27,7 @@ const SectionChunk = Schema.Struct({
 })
 export type SectionChunk = typeof SectionChunk.Type
 
-/** Chunks of the section that are read before and after each place: more than any budget holds of one section. */
+/** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
 const chunksAfter = 8
 
@@ -55,7 +55,10 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int`
     })
 
-    /** The chunks of the same sections near `places`, themselves included, in one statement; of live documents that the scope may read. */
+    /**
+     * The chunks of the same sections near `places`, including these, in one statement. Only live documents that the
+     * scope may read.
+     */
     const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,
       places: ReadonlyArray<Place>

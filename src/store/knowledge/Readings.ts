@@ -1,4 +1,4 @@
-/** Progress of registered readers through their sources, and their secrets. */
+/** Progress of registered readers through their sources, and their sealed secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -44,7 +44,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           where tenant_id = ${task.tenantId} and source_id = ${task.sourceId}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.find"))
 
-    /** The labels of the source, and the documents that answer now. */
+    /** The labels of the source, and its live documents. */
     const before = (task: IngestionTask) =>
       SqlSchema.single({
         Request: Schema.Void,
@@ -60,7 +60,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.before"))
 
-    /** Begins the pass of this job, from nothing. */
+    /** Begins a new pass for this job. */
     const begin = (task: IngestionTask, digest: string) =>
       sql`
         insert into source_readings as r (tenant_id, source_id, generation, pass_digest)
@@ -71,7 +71,10 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.asVoid
       )
 
-    /** Removes documents of the generation that is being built: a later step has read them again, or found them gone. */
+    /**
+     * Removes documents from the generation that is being built, because a later step has read them again or found them
+     * deleted.
+     */
     const withdraw = (task: IngestionTask, uris: ReadonlyArray<string>) =>
       uris.length === 0
         ? Effect.void
@@ -85,8 +88,8 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           )
 
     /**
-     * Ends the step after `steps` others: part of the transaction that writes what it read. False when another worker has gone
-     * on meanwhile; the transaction is to be given up then.
+     * Ends the step that follows `steps` others. Part of the transaction that writes what it read. False when another
+     * worker has continued meanwhile; the transaction must then be rolled back.
      */
     const advance = (
       task: IngestionTask,
@@ -105,7 +108,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         Effect.map((rows) => rows.length === 1)
       )
 
-    /** Ends the pass: part of the transaction that makes it live. */
+    /** Ends the pass. Part of the transaction that makes it live. */
     const finish = (task: IngestionTask, cursor: unknown) =>
       sql`
         update source_readings set cursor = ${toJsonb(cursor)}::jsonb, digest = pass_digest, generation = null,
@@ -137,7 +140,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
           select sealed from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`
       })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ sealed }) => sealed)))
 
-    /** Puts these in the place of those before; null for none. */
+    /** Replaces the secrets; null removes them. */
     const keepSecrets = (scope: AgentScope, sourceId: SourceId, sealed: string | null) =>
       (sealed === null
         ? sql`delete from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`

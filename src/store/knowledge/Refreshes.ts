@@ -1,4 +1,4 @@
-/** Which sources are due to be read again by schedule. Times are the caller's, so that a test can make a week pass. */
+/** Finds sources that are due for a scheduled refresh. Times come from the caller, so that tests can control them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
@@ -18,9 +18,9 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
     const at = (now: DateTime.Utc) => sql`${DateTime.formatIso(now)}::timestamptz`
 
     /**
-     * The source that has been due for longest, locked until the caller's transaction ends; another transaction passes
-     * it over. Due: a day or a week, and by its id up to a tenth more so that sources do not all start at once, after
-     * the last reading that succeeded or that the schedule asked for. One that has a job is not.
+     * The source that has been due longest, locked until the caller's transaction ends; other transactions skip it. A
+     * source is due a day or a week after its last successful or scheduled reading, plus up to a tenth (by its id), so
+     * that sources do not all start at once. A source with an open job is not due.
      */
     const claim = (now: DateTime.Utc) =>
       SqlSchema.findOne({
@@ -50,7 +50,7 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
         update sources set refreshed_at = ${at(now)}, refresh_held_until = null
         where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
 
-    /** Leaves the source alone for a while and tells its owner why. */
+    /** Postpones the source's refresh and stores the reason for its owner. */
     const hold = (
       { tenantId }: TenantScope,
       id: SourceId,

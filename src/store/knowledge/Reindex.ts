@@ -1,4 +1,4 @@
-/** Documents whose chunks are indexed in the way of an earlier version, and how they are indexed anew. */
+/** Documents whose chunks have an older index format, and their new index rows. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -41,8 +41,8 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
         where tenant_id = ${tenantId} and document_id = ${id} order by ordinal`.pipe(Effect.orDie)
 
     /**
-     * Puts the new index rows in the place of the old ones. The agent's row is locked first, as by every change of what is
-     * searchable. Chunks that are not English lose their vectors of `englishProfile`, which says nothing about them.
+     * Replaces the index rows. The agent's row is locked first, as by every change of what is searchable. Chunks that
+     * are not English lose their vectors of `englishProfile`, which does not support them.
      */
     const replace = Effect.fn("ReindexStore.replace")(
       function* (

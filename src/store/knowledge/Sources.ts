@@ -24,7 +24,7 @@ import { containing } from "../Like.ts"
 
 export interface SourceFilter {
   readonly limit: number
-  /** The id of the last row of the page before. */
+  /** The id of the last row of the previous page. */
   readonly after?: string | undefined
   readonly status?: SourceStatus | undefined
   readonly type?: SourceType | undefined
@@ -44,7 +44,7 @@ const decodeRow = ({ labels, ...row }: typeof Row.Type) =>
 
 export const isSqlError = (error: unknown): error is SqlError => error instanceof SqlError
 
-/** Two transactions waited for each other and the database gave this one up: the other is through by now. */
+/** Whether the transaction was rolled back because of a deadlock. The other transaction has continued. */
 export const isDeadlock = (error: unknown): boolean =>
   isSqlError(error) && Predicate.hasProperty(error.cause, "code") && error.cause.code === "40P01"
 
@@ -87,7 +87,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         Effect.withSpan("SourceStore.find")
       )
 
-    /** Newest first, without the content of those that have it in their config. */
+    /** Newest first. Content in configs is left out. */
     const list = Effect.fn("SourceStore.list")(function* (scope: AgentScope, filter: SourceFilter) {
       const conditions = [
         sql`s.tenant_id = ${scope.tenantId}`,
@@ -129,7 +129,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         Effect.asVoid
       )
 
-    /** Which agent of the tenant has the source. */
+    /** The agent of the source. */
     const agentOf = (scope: TenantScope, id: SourceId) =>
       SqlSchema.findOne({
         Request: Schema.Void,
@@ -138,7 +138,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
           select agent_id as "agentId" from sources where tenant_id = ${scope.tenantId} and id = ${id}`
       })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ agentId }) => agentId)))
 
-    /** Sets what `changes` names; false when there is no such source. */
+    /** Sets the fields in `changes`. False when the source does not exist. */
     const update = (
       scope: AgentScope,
       id: SourceId,
@@ -166,7 +166,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
     }
 
-    /** Keeps the source from being removed until the caller's transaction ends; false when there is none. */
+    /** Protects the source from removal until the caller's transaction ends. False when it does not exist. */
     const hold = (scope: AgentScope, id: SourceId) =>
       sql`
         select id from sources
@@ -176,8 +176,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       )
 
     /**
-     * Locks the agent's index and then the source, in the same order as publishing a generation, and says whether a job
-     * of it is running. From then on until the caller's transaction ends none can start. None when there is no such source.
+     * Locks the agent's index and then the source, in the same order as publishing a generation. Returns whether a job
+     * of it is running; none can start until the caller's transaction ends. None when the source does not exist.
      */
     const seize = Effect.fn("SourceStore.seize")(function* (scope: AgentScope, id: SourceId) {
       yield* sql`
@@ -197,8 +197,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
     })
 
     /**
-     * Removes a seized source with its jobs, documents, chunks and vectors, and raises the agent's index version, by which
-     * every process drops them. A queued job goes too: what the queue still holds of it finds nothing to do.
+     * Removes a source locked by `seize`, with its jobs, documents, chunks and vectors. Raises the agent's index
+     * version, so that every process drops them. A queue job of it may remain, which then finds nothing to do.
      */
     const remove = Effect.fn("SourceStore.remove")(function* (scope: AgentScope, id: SourceId) {
       yield* sql`

@@ -1,4 +1,4 @@
-/** Which jobs a worker gets next. */
+/** Selects the next jobs of a worker. */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
@@ -11,7 +11,7 @@ import { JsonObject } from "../../../domain/Text.ts"
 /** The error of an attempt whose worker was lost. */
 const workerDied = "worker died"
 
-/** Owners that one claim looks at. */
+/** Maximum number of owners that one claim examines. */
 const maxOwners = 8
 
 export const Claimed = Schema.Struct({
@@ -19,15 +19,15 @@ export const Claimed = Schema.Struct({
   payload: JsonObject,
   attempts: Schema.Int,
   maxAttempts: Schema.Int,
-  /** The worker of the last attempt died: nothing is left to run. */
+  /** The worker of the last attempt died. No attempt is left. */
   dead: Schema.Boolean,
   owner: Schema.String,
-  /** Milliseconds from when it was due; null for one that was taken from a worker that was lost. */
+  /** Milliseconds since it was due; null for a job taken from a lost worker. */
   waitedMillis: Schema.NullOr(Schema.Number)
 })
 export type Claimed = typeof Claimed.Type
 
-/** A claimed job, if any, and how far the claim has gone through the owners. */
+/** A claimed job, if any, and the position of the claim among the owners. */
 const ClaimRow = Schema.Union(
   Schema.Struct({
     ...Claimed.fields,
@@ -40,13 +40,13 @@ const ClaimRow = Schema.Union(
 
 export interface Claim {
   readonly jobs: ReadonlyArray<Claimed>
-  /** The owner after which the next claim goes on. */
+  /** The owner after which the next claim continues. */
   readonly served: string
-  /** True when there are owners that were not looked at. */
+  /** True when some owners were not examined. */
   readonly isPart: boolean
 }
 
-/** Goes on after the owner that was served last, after the last one that was looked at where none of them was. */
+/** Continues after the last served owner, or after the last examined one if none was served. */
 const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Claim => {
   const jobs = rows.filter((row) => row.id !== null)
   const [last] = jobs
@@ -70,12 +70,12 @@ export interface Running {
 }
 
 export interface ClaimRequest {
-  /** Most jobs to claim. */
+  /** Maximum number of jobs to claim. */
   readonly limit: number
-  /** The worker that claims them, and the length of its lease. */
+  /** The claiming worker, and the length of its lease. */
   readonly token: string
   readonly lease: Duration.Duration
-  /** The owner that was served last: those after it come first. */
+  /** The last served owner. Those after it come first. */
   readonly after: string
   /** Most jobs of one owner, and of the owners of one group, that the claimer runs at the same time. */
   readonly perOwner: number
@@ -85,16 +85,16 @@ export interface ClaimRequest {
 }
 
 /**
- * Takes up to `limit` jobs: first those whose worker let its lease run out, then those that are due. Owners are served in
- * turns, from the one after `after` on in the order of their names: an owner's first job waits for one of each other owner
- * at most, however many those have. Of the jobs of one owner those due first come first. A job with a serial key waits for
- * every earlier one of its key, also for one that is itself waiting to be tried again.
+ * Claims up to `limit` jobs: first those with an expired lease, then those that are due. Owners take turns, in the
+ * order of their names after `after`: an owner's first job waits for at most one job of each other owner. Jobs of one
+ * owner are ordered by due time. A job with a serial key waits for every earlier one of its key, even one that waits
+ * for a retry.
  *
- * A claim looks at some owners only, and says how far it has come: the next one goes on from there.
+ * A claim examines only some owners, and returns its position, from which the next one continues.
  *
- * The limits are part of the text: of a number that it does not know the planner thinks that it is a tenth of the table,
- * which it would then read whole. And it plans anew each time: as it was planned for an empty queue, the statement would
- * read a sudden backlog once for each of its jobs.
+ * The limits are part of the SQL text: for an unknown number the planner assumes a tenth of the table and would read
+ * all of it. The statement is planned each time: with a plan made for an empty queue, a sudden backlog would be read
+ * once for each of its jobs.
  */
 export const makeClaim = (sql: PgClient) => {
   const limited = (rows: number) => sql.literal(`limit ${Math.trunc(rows)}`)

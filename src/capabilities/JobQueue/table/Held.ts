@@ -1,4 +1,4 @@
-/** A job in the hands of a worker, and how its end is written. */
+/** A job held by a worker, and how its end is written. */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,19 +13,19 @@ export interface Held extends Lease {
   readonly job: QueueJob
   /** The owner of the job. */
   readonly owner: string
-  /** The worker of its last attempt died: only that is left to be told. */
+  /** The worker of its last attempt died. Only `onDead` is left to run. */
   readonly dead: boolean
-  /** Start of the last known full lease, by this process's clock: the moment before it was requested. */
+  /** Start of the last confirmed lease, by this process's clock: the moment before it was requested. */
   renewedAt: number
-  /** Why we interrupted its handler, if we did. */
+  /** Why its handler was interrupted, if it was. */
   ending: "lost" | "stopped" | undefined
   fiber: Fiber.RuntimeFiber<void> | undefined
 }
 
-/** A claim's name: a worker may hold a job twice, when it lost the lease and was the one to get it again. */
+/** A unique name of a claim. A worker may hold a job twice, if it lost the lease and claimed the job again. */
 export const nameOf = ({ id, token }: Lease) => `${id} ${token}`
 
-/** Interrupts the handler; does not wait for it. */
+/** Interrupts the handler without waiting for it. */
 export const endEarly = (held: Held, why: "lost" | "stopped") =>
   Effect.suspend(() => {
     if (held.ending !== undefined || held.fiber === undefined) return Effect.void
@@ -33,7 +33,9 @@ export const endEarly = (held: Held, why: "lost" | "stopped") =>
     return Fiber.interruptFork(held.fiber)
   })
 
-/** Before attempt n + 1: the policy's backoff times 2^(n - 1), bounded, and no sooner than the failure asks for. */
+/**
+ * Delay before attempt n + 1: the policy's backoff times 2^(n - 1), bounded, and no shorter than the failure requests.
+ */
 const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<JobFailure>) =>
   Duration.max(
     Duration.min(
@@ -80,8 +82,8 @@ const outcome = (rows: Rows, policy: QueuePolicy, held: Held, exit: Exit.Exit<vo
 }
 
 /**
- * Writes how the handler ended, unless the lease is another worker's by now. Tries for as long as the lease would last;
- * what cannot be written then is repeated by another worker.
+ * Writes the result of the handler, unless another worker has the lease. Retries for the length of the lease. If it
+ * cannot be written, another worker repeats the job.
  */
 export const settle = (
   rows: Rows,
@@ -89,7 +91,7 @@ export const settle = (
   held: Held,
   exit: Exit.Exit<void, JobFailure>
 ): Effect.Effect<void> => {
-  // A dead job that was not told of is left to whom its lease falls to next.
+  // If `onDead` was interrupted, the worker that gets the lease next runs it.
   const untold = held.dead && held.ending === "stopped" && Exit.isFailure(exit)
   if (held.ending === "lost" || untold) return Effect.logWarning("A job was left to another worker")
   return Effect.suspend(() => outcome(rows, policy, held, exit)).pipe(

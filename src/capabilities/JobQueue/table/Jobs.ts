@@ -33,7 +33,7 @@ const newJob = ({ options: { delay = 0, owner, serialKey } = {}, payload }: JobR
     delay: Duration.decode(delay)
   }))
 
-/** `inserted` runs after the statement that puts jobs into a queue, which may not be committed yet. */
+/** `inserted` must run after the statement that inserts jobs, which may not be committed yet. */
 export const makeJobs = (
   rows: Rows,
   policyOf: (queue: QueueName) => QueuePolicy,

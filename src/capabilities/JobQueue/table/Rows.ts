@@ -1,6 +1,6 @@
 /**
- * The statements over `queue_jobs`. Every one is a transaction of its own, or part of the caller's; times are the
- * database's, so that the clocks of processes do not matter.
+ * The statements on `queue_jobs`. Each is its own transaction, or joins the caller's. Times are the database's, so that
+ * the clocks of processes do not matter.
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -14,12 +14,12 @@ import { JobSummary, QueueCounts, QueueName } from "../../../domain/knowledge/Jo
 import type { JobListing, QueuePolicy } from "../../JobQueue.ts"
 import { makeClaim } from "./Claim.ts"
 
-/** Where enqueueing is told; the payload is the queue's name. */
+/** Channel of notifications about new jobs. The payload is the queue's name. */
 export const channel = "queue_jobs"
 
 const maxErrorCharacters = 2_000
 
-/** A claim: the rows of `id` belong to who knows `token`. */
+/** A claim: the holder of `token` owns the row `id`. */
 export interface Lease {
   readonly id: QueueJobId
   readonly token: string
@@ -40,7 +40,7 @@ const Summary = Schema.Struct({
 })
 
 const Due = Schema.Struct({ id: QueueJobId, attempts: Schema.Int, lost: Schema.Boolean })
-/** A job that can be claimed: it is due, or its worker let the lease run out (`lost`). */
+/** A job that can be claimed: it is due, or its lease has expired (`lost`). */
 type Due = typeof Due.Type
 
 export const makeRows = (sql: PgClient) => {
@@ -52,7 +52,7 @@ export const makeRows = (sql: PgClient) => {
   const attemptError = (message: string) => sql`
     errors || jsonb_build_array(jsonb_build_object('attempt', attempts, 'at', clock_timestamp(), 'message', ${message}::text))`
 
-  /** One after the other, in this order. Workers are notified when the caller's transaction commits. */
+  /** Inserts jobs in this order. Workers are notified when the caller's transaction commits. */
   const insert = (queue: QueueName, jobs: ReadonlyArray<NewJob>, policy: QueuePolicy) => {
     const given = jobs.map((job) => ({ ...job, delay: Duration.toMillis(job.delay) }))
     return sql`
@@ -70,7 +70,7 @@ export const makeRows = (sql: PgClient) => {
       select pg_notify(${channel}, ${queue}) where exists (select from jobs)`
   }
 
-  /** The first of what a claim would take, serial keys and owners aside. */
+  /** The first jobs that a claim would take, ignoring serial keys and owners. */
   const due = (queue: QueueName, limit: number) =>
     SqlSchema.findAll({
       Request: Schema.Void,
@@ -88,7 +88,7 @@ export const makeRows = (sql: PgClient) => {
         order by run_at, seq ${limited(limit)}`
     })(undefined)
 
-  /** Milliseconds until a job of the queue becomes due or a lease runs out, if one will. */
+  /** Milliseconds until the next job becomes due or a lease expires, if any. */
   const nextDue = (queue: QueueName) =>
     sql<{ wait: number | null }>`
       select extract(epoch from least(
@@ -99,7 +99,7 @@ export const makeRows = (sql: PgClient) => {
       Effect.map(([row]) => Option.fromNullable(row?.wait))
     )
 
-  /** Answers which of the leases are still held. */
+  /** Returns the leases that are still held. */
   const renew = (leases: ReadonlyArray<Lease>, lease: Duration.Duration) =>
     sql<{ id: string; token: string }>`
       update queue_jobs j set lease_until = ${after(lease)}
@@ -109,7 +109,7 @@ export const makeRows = (sql: PgClient) => {
       Effect.map((rows) => new Set(rows.map(({ token, id }) => `${id} ${token}`)))
     )
 
-  /** Each of these answers false when the lease is not held any more, and then changes nothing. */
+  /** Each of these returns false, without a change, when the lease is no longer held. */
   const settled = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
     Effect.map(statement, (rows) => rows.length > 0)
 
@@ -126,7 +126,7 @@ export const makeRows = (sql: PgClient) => {
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
   }
 
-  /** {@link fail} for a job that was claimed dead: its last error is written already. */
+  /** {@link fail} for a job that was claimed dead. Its last error is already written. */
   const bury = ({ id, token }: Lease) =>
     settled(sql`
       update queue_jobs set state = 'failed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
@@ -140,7 +140,7 @@ export const makeRows = (sql: PgClient) => {
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
   }
 
-  /** As if it had never been claimed; others are told. */
+  /** Releases a job as if it had not been claimed, and notifies other workers. */
   const giveBack = ({ id, token }: Lease) =>
     settled(sql`
       with job as (
@@ -150,8 +150,8 @@ export const makeRows = (sql: PgClient) => {
       select pg_notify(${channel}, queue) from job`)
 
   /**
-   * While jobs are worked on, what `expireLeases` does at the start of a store that one process holds: when the clock of
-   * the database has been set back, jobs of a later time are due, and no lease goes on for longer than it was given for.
+   * Repairs rows after the database clock was set back, while workers run: jobs with a later time become due, and no
+   * lease lasts longer than its length.
    */
   const afterClockSetBack = (queue: QueueName, lease: Duration.Duration) =>
     Effect.zipRight(
@@ -165,7 +165,9 @@ export const makeRows = (sql: PgClient) => {
         where queue = ${queue} and state = 'active' and lease_until > ${after(lease)} + interval '1 minute'`
     )
 
-  /** Keeps the newest finished jobs of a queue. False when another process is at it: two at once would deadlock. */
+  /**
+   * Keeps the newest finished jobs of a queue. False when another process prunes, because two at once would deadlock.
+   */
   const prune = (queue: QueueName, policy: QueuePolicy) => {
     const surplus = (state: "completed" | "failed", keep: number) => sql`
       select id from queue_jobs where queue = ${queue} and state = ${state}
@@ -221,7 +223,7 @@ export const makeRows = (sql: PgClient) => {
       execute: () => sql`select ${summary} from queue_jobs where queue = ${queue} and id = ${id}`
     })(undefined)
 
-  /** A failed job waits again, with all its attempts; what became of the earlier ones stays in `errors`. */
+  /** Makes a failed job wait again, with all its attempts. Earlier errors stay in `errors`. */
   const revive = (queue: QueueName, id: QueueJobId) =>
     SqlSchema.findOne({
       Request: Schema.Void,

@@ -1,9 +1,9 @@
 /**
- * One worker of one queue: claims when woken, renews the leases of what it runs, prunes what has ended.
+ * One worker of one queue. It claims when woken, renews the leases of running jobs, and prunes ended ones.
  *
- * A wake-up can come at any moment, so it is kept (one is as good as many) until the loop looks. It looks at least every
- * five seconds, because a notification can get lost. A job stays in `running` from its claim until its row tells how it
- * ended, and `idle` is open when there is none.
+ * A wake-up is stored until the loop checks; several count as one. The loop also checks at least every five seconds,
+ * because a notification can be lost. A job stays in `running` from its claim until its result is written. `idle` is
+ * open when there is none.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -41,10 +41,10 @@ interface State {
   readonly rows: Rows
   readonly lease: Duration.Duration
   readonly running: Map<string, Held>
-  /** The owner that was served last. */
+  /** The last served owner. */
   served: string
   readonly idle: Effect.Latch
-  /** One claim after the other: each has to know what the one before it has started. */
+  /** Claims run one at a time, because each needs to know the jobs that the previous one started. */
   readonly claiming: Effect.Semaphore
   readonly wakes: Queue.Queue<void>
   readonly finished: Queue.Queue<void>
@@ -53,12 +53,12 @@ interface State {
 type Worker<R> = WorkerOptions<R> & State
 
 const maxPollInterval = Duration.seconds(5)
-/** Claims that are made in a row to find a job: each looks at some of the owners. */
+/** Maximum number of consecutive claims to find a job. Each examines some of the owners. */
 const maxClaims = 100
-/** Milliseconds; what is due a moment from now is not worth a look before. */
+/** Minimum polling interval in milliseconds. */
 const minPollMs = 20
 const pruneEvery = Duration.seconds(1)
-/** What handlers that ignore interruption are given before the process goes on without them. */
+/** How long the shutdown waits for handlers that ignore interruption. */
 const drainTimeout = Duration.seconds(5)
 
 const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
@@ -155,7 +155,7 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
         held.fiber = fiber
       })
     })
-    // An interruption between the claim and the start would lose track of the jobs.
+    // An interruption between claim and start would lose the jobs until their leases expire.
   }).pipe(Effect.uninterruptible, worker.claiming.withPermits(1))
 
 const pause = (worker: State) =>
@@ -173,7 +173,7 @@ const loop = <R>(worker: Worker<R>) =>
   Effect.gen(function* () {
     const room = worker.concurrency - worker.running.size
     const more = (yield* takeUp(worker, room)).length === room
-    // Without room it is the end of a job that wakes us.
+    // Without a free slot, the end of a job wakes the loop.
     if (worker.running.size >= worker.concurrency) yield* Queue.take(worker.wakes)
     else if (!more) yield* pause(worker)
   }).pipe(
@@ -198,7 +198,7 @@ const heartbeat = (worker: State) => {
     const now = yield* monotonicMillis
     for (const held of all) {
       const mine = Option.map(kept, (names) => names.has(nameOf(held)))
-      // Without an answer the lease is ours until it must have run out.
+      // If renewing fails, the lease is held until it must have expired.
       const over = now - held.renewedAt >= Duration.toMillis(worker.lease)
       if (Option.contains(mine, true)) held.renewedAt = before
       else if (Option.isSome(mine) || over) yield* endEarly(held, "lost")
@@ -218,7 +218,7 @@ const putRight = (worker: State) =>
     .afterClockSetBack(worker.queue, worker.lease)
     .pipe(Effect.zipRight(wake(worker)), Effect.ignore, Effect.repeat(Schedule.spaced("1 minute")))
 
-/** Also where nothing can be interrupted, as in a finalizer. */
+/** Also works where nothing can be interrupted, as in a finalizer. */
 const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
   Effect.timeoutOption(Effect.interruptible(effect), limit)
 
@@ -230,8 +230,8 @@ const stop = (worker: State) =>
   })
 
 /**
- * A worker that takes jobs only when told to, and stops with the scope: then it takes no more, and what it runs ends or
- * goes back.
+ * A worker that claims only on request. When the scope closes, it claims no more, and its running jobs end or are
+ * released.
  */
 const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
   Effect.gen(function* () {
@@ -247,19 +247,19 @@ const openWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
       finished: yield* Queue.sliding<void>(1)
     }
     waits.begin({ queue: options.queue })
-    // Finalizers run from the last to the first: no more claims, then the end of what runs, then of its heartbeat.
+    // Finalizers run in reverse order: first no more claims, then the end of running jobs, then of their heartbeat.
     yield* Effect.forkScoped(Effect.interruptible(heartbeat(worker)))
     yield* Effect.forkScoped(Effect.interruptible(prune(worker)))
     yield* Effect.forkScoped(Effect.interruptible(putRight(worker)))
     yield* Effect.addFinalizer(() => stop(worker))
     return {
       worker,
-      /** Claims and starts at most so many, as far as there is room; answers their fibers. */
+      /** Claims and starts at most `limit` jobs, as far as there are free slots. Returns their fibers. */
       takeUp: (limit: number) => takeUp(worker, limit)
     } as const
   })
 
-/** Starts a worker that looks for jobs by itself; answers what makes it look at once. */
+/** Starts a worker that checks for jobs by itself. Returns an effect that makes it check at once. */
 export const startWorker = <R>(rows: Rows, options: WorkerOptions<R>) =>
   Effect.gen(function* () {
     const { worker } = yield* openWorker(rows, options)

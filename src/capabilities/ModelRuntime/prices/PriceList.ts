@@ -1,15 +1,15 @@
 /**
- * What providers list for their models, in US dollars for a million tokens. docs/usage.md says where each list was read and what of
- * it could not be checked. What is not listed has no price: a guess would be taken for a bill.
+ * Providers' list prices of their models, in US dollars per million tokens. docs/usage.md says where each list was read
+ * and what could not be checked. An unlisted model has no price, because a guess would be mistaken for a bill.
  */
 
 export interface ListedPrice {
-  /** A model, or the beginning of its name with `*` at the end. */
+  /** The name of a model, or a prefix of it followed by `*`. */
   readonly model: string
   readonly input: number
   readonly cachedInput: number
   readonly output: number
-  /** For the whole request, where its input is longer. */
+  /** Prices for the whole request if its input is longer than the threshold. */
   readonly long?: {
     readonly above: number
     readonly input: number
@@ -19,9 +19,9 @@ export interface ListedPrice {
 }
 
 export interface PriceList {
-  /** The list's address. */
+  /** The address of the list. */
   readonly name: string
-  /** The day for which its prices were checked. */
+  /** The day on which its prices were checked. */
   readonly asOf: string
   readonly prices: ReadonlyArray<ListedPrice>
 }
@@ -33,7 +33,7 @@ const flat = (model: string, input: number, cachedInput: number, output: number)
   output
 })
 
-/** Twice for the input and half as much again for the output where the input is longer than 272,000 tokens. */
+/** Doubles the input price and raises the output price by half if the input exceeds 272,000 tokens. */
 const tiered = (model: string, input: number, cachedInput: number, output: number): ListedPrice => ({
   ...flat(model, input, cachedInput, output),
   long: { above: 272_000, input: input * 2, cachedInput: cachedInput * 2, output: output * 1.5 }
@@ -87,7 +87,7 @@ const anthropic: PriceList = {
   ]
 }
 
-/** By the host of the provider's address: another one that serves models of the same names has prices of its own. */
+/** By the host of the provider's address. Other hosts with models of the same names have their own prices. */
 export const priceLists: ReadonlyMap<string, PriceList> = new Map([
   ["api.openai.com", openai],
   ["api.anthropic.com", anthropic]

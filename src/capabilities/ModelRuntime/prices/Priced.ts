@@ -6,10 +6,10 @@ import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { ModelPart, ModelRuntimeService } from "../../ModelRuntime.ts"
 import { type ListedPrice, priceLists } from "./PriceList.ts"
 
-/** How providers name the models of one day: `gpt-4.1-mini-2025-04-14`, `claude-haiku-4-5-20251001`. */
+/** Date suffixes of model names: `gpt-4.1-mini-2025-04-14`, `claude-haiku-4-5-20251001`. */
 const ofOneDay = /-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/u
 
-/** How well `pattern` names `model`: more is better, null when it does not. */
+/** How well `pattern` matches `model`: a higher number is better, null is no match. */
 const fitOf = (pattern: string, model: string): number | null => {
   if (pattern === model) return Number.POSITIVE_INFINITY
   if (pattern.endsWith("*")) return model.startsWith(pattern.slice(0, -1)) ? pattern.length : null
@@ -28,7 +28,7 @@ const best = (prices: ReadonlyArray<ListedPrice>, model: string): ListedPrice | 
   return found
 }
 
-/** US dollars for a million tokens, as billionths of a dollar. */
+/** Converts US dollars per million tokens to billionths of a dollar. */
 const nano = (usd: number): bigint => BigInt(Math.round(usd * 1e9))
 
 const million = 1_000_000n
@@ -49,8 +49,8 @@ const costOf = (price: ListedPrice, used: Used): number => {
 const hostOf = (address: string): string => urlOf(address)?.hostname ?? ""
 
 /**
- * `inner`, whose answers tell what they cost. `own` are prices for models as they are configured, `provider/model`, and come before the
- * list of the provider at `baseUrl`.
+ * Adds the cost to the answers of `inner`. `own` are prices for configured models, `provider/model`; they take
+ * precedence over the list of the provider at `baseUrl`.
  */
 export const priced = (
   provider: string,
@@ -69,7 +69,7 @@ export const priced = (
       const { cachedInputTokens = 0, inputTokens, isEstimated, outputTokens } = part
       const used = { inputTokens, cachedInputTokens: Math.min(cachedInputTokens, inputTokens), outputTokens }
       const price = best(own, name) ?? best(list?.prices ?? [], name.slice(prefix.length))
-      // What the provider did not count is not known to be what it bills.
+      // Estimated tokens are not priced, because the provider may bill another number.
       const cost = price === null || isEstimated === true ? null : costOf(price, used)
       return { ...part, bill: { model: name, ...used, cost } }
     }

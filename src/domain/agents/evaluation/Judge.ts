@@ -14,7 +14,7 @@ export const Citation = Schema.Struct({
 })
 export type Citation = typeof Citation.Type
 
-/** A turn as the service answered it. */
+/** A stored turn as the service answered it. */
 export interface Reply {
   readonly text: string
   readonly citations: ReadonlyArray<Citation>
@@ -24,7 +24,7 @@ export interface Reply {
   readonly tokens: { readonly input: number; readonly output: number } | null
 }
 
-/** Why there is none: the code of the error. */
+/** Why there is no reply: the code of the error. */
 export interface NoReply {
   readonly error: string
 }
@@ -32,19 +32,19 @@ export interface NoReply {
 const Judged = Schema.NullOr(Schema.Boolean)
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
-/** What a language model says of a reply. */
+/** A language model's verdict on a reply. */
 export const Verdict = Schema.Struct({
-  /** Null where none could judge it: such a case does not pass. */
+  /** Null if no model could judge it. Such a case does not pass. */
   passed: Judged,
   reason: Schema.String,
   inputTokens: Count,
   outputTokens: Count,
-  /** Billionths of a US dollar; null where the price is not known. */
+  /** Billionths of a US dollar; null if the price is not known. */
   costNano: Schema.NullOr(Schema.Number)
 })
 export type Verdict = typeof Verdict.Type
 
-/** Of a reply that nobody can judge. */
+/** The verdict on a reply that could not be judged. */
 export const unjudged = (reason: string): Verdict => ({
   passed: null,
   reason,
@@ -53,22 +53,22 @@ export const unjudged = (reason: string): Verdict => ({
   costNano: null
 })
 
-/** A case and its reply, as `results` of the report has it. Null stands where the case expects nothing of the kind. */
+/** A case and its reply, as in `results` of the report. A field is null where the case expects nothing of that kind. */
 export const CaseResult = Schema.Struct({
   line: Schema.Number,
   question: Schema.String,
   passed: Schema.Boolean,
-  /** In words, why it failed. */
+  /** Why it failed, in words. */
   problems: Schema.Array(Schema.String),
-  /** Whether the first cited document, one of the first three, or any is an expected one. */
+  /** Whether the first cited document, one of the first three, or any of them is an expected one. */
   sourceAt1: Judged,
   sourceAt3: Judged,
   sourceCited: Judged,
   facts: Judged,
   refusal: Judged,
-  /** Of the case's criterion. */
+  /** The verdict on the case's criterion. */
   verdict: Schema.optionalWith(Schema.NullOr(Verdict), { default: () => null }),
-  /** Share of its citations that are supported; null where the service does not say. */
+  /** Share of its citations that are supported; null if the service does not report it. */
   grounding: Schema.NullOr(Schema.Number),
   citations: Schema.Array(
     Schema.Struct({ sourceName: Schema.String, title: Schema.String, url: Schema.String })
@@ -83,19 +83,19 @@ export type CaseResult = typeof CaseResult.Type
 
 const marks = /\[(\d{1,3})\]/g
 
-/** The citations that the reply marks, in the order of their first marks: what it does not mark it does not cite. */
+/** The citations that the reply marks, in the order of their first marks. A citation without a mark does not count. */
 const marked = ({ citations, text }: Reply): ReadonlyArray<Citation> => {
   const indices = new Set(Array.from(text.matchAll(marks), ([, number]) => Number(number)))
   return [...indices].flatMap((index) => citations.filter((citation) => citation.index === index))
 }
 
-/** One citation for each document, the first. */
+/** The first citation of each document. */
 const documents = (citations: ReadonlyArray<Citation>): ReadonlyArray<Citation> =>
   [...new Map(citations.toReversed().map((citation) => [citation.url, citation])).values()].toReversed()
 
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim()
 
-/** An address without what is behind `?` and `#` and without a slash at its end; that of an uploaded file is its path. */
+/** An address without query, fragment and trailing slash. For an uploaded file it is the path. */
 const addressOf = (url: string): string => {
   const [address = ""] = folded(url)
     .replace(/^upload:/, "/")
@@ -104,8 +104,8 @@ const addressOf = (url: string): string => {
 }
 
 /**
- * Whether `expected` names what is cited: the source's id or name, the document's address or the end of it from a slash
- * on, its title, or a heading of the title's path. Case and runs of white space do not count.
+ * Whether `expected` names the cited document: by the source's id or name, the document's address or its end from a
+ * slash on, its title, or a heading of the title's path. Case and runs of white space are ignored.
  */
 export const names = (expected: string, { sourceId, sourceName, title, url }: Citation): boolean => {
   const wanted = folded(expected)
@@ -118,11 +118,11 @@ export const names = (expected: string, { sourceId, sourceName, title, url }: Ci
   )
 }
 
-/** The words of a text alone: no marks of citations, of emphasis or of code. */
+/** The words of a text, without citation marks, emphasis and code marks. */
 const words = (text: string): string =>
   folded(text.replace(/\[\d{1,3}\]/g, "").replace(/[*`_]/g, "")).replace(/ (?=[.,;:!?])/g, "")
 
-/** Whether `text` states `fact` word for word; a number is not found in a longer one. */
+/** Whether `text` contains `fact` word for word. A number does not match within a longer one. */
 export const states = (text: string, fact: string): boolean => {
   const all = words(text)
   const wanted = words(fact)
@@ -137,11 +137,11 @@ export const states = (text: string, fact: string): boolean => {
   return false
 }
 
-/** What a reply that declines does not do, after "not" or "n't". */
+/** Verbs that follow "not" or "n't" in a reply that declines. */
 const undone =
   "know find found answer contain mention cover include say state tell provide have able sure available help enough"
 
-/** How replies say in English that the sources do not answer. */
+/** English phrases that say that the sources do not answer. */
 const refusals = [
   ...undone.split(" ").flatMap((verb) => [`not ${verb}`, `n't ${verb}`]),
   ..."found nothing|find nothing|nothing on|nothing about|no information|no answer|no mention|no source|no passage".split(
@@ -151,7 +151,7 @@ const refusals = [
   "sorry"
 ]
 
-/** Whether a reply declines to answer: it cites nothing, and says so or has one of the `phrases`. */
+/** Whether a reply declines to answer: it cites nothing, and it contains a known refusal or one of the `phrases`. */
 export const refuses = (reply: Reply, phrases: ReadonlyArray<string>): boolean => {
   if (marked(reply).length > 0) return false
   const said = words(reply.text).replaceAll("’", "'")
@@ -195,8 +195,8 @@ const ofVerdict = ({ passed, reason }: Verdict): ReadonlyArray<string> =>
     : [passed === false ? `does not meet the criterion: ${reason}` : `cannot be judged: ${reason}`]
 
 /**
- * `phrases` are further ways to say that the sources do not answer. `verdict` is what a model says of the case's criterion; a
- * case that has one and is judged by none does not pass.
+ * `phrases` are further ways to say that the sources do not answer. `verdict` is a model's judgement of the case's
+ * criterion. A case with a criterion but without a verdict does not pass.
  */
 export const judge = (
   asked: Case,

@@ -3,7 +3,7 @@ import * as Schema from "effect/Schema"
 import { CaseResult } from "./Judge.ts"
 import { bootstrap, mean, percentile, signTest, wilson } from "./Statistics.ts"
 
-/** A share or a mean over the `of` cases that have it, with its 95 % interval; null when none has. */
+/** A share or a mean over the `of` cases that have a value, with its 95 % interval; null if none has. */
 const Figure = Schema.NullOr(
   Schema.Struct({ value: Schema.Number, low: Schema.Number, high: Schema.Number, of: Schema.Number })
 )
@@ -27,12 +27,15 @@ export const Percentiles = Schema.Struct({
 
 export const Tokens = Schema.NullOr(Schema.Struct({ input: Schema.Number, output: Schema.Number }))
 
-/** What `--json` prints and `--record` keeps. Latencies are in milliseconds; tokens are sums, null where no key may see them. */
+/**
+ * The output of `--json`, which `--record` stores. Latencies are in milliseconds. Tokens are sums, null where the key
+ * may not read them.
+ */
 export const Report = Schema.Struct({
   cases: Schema.Number,
   passed: Schema.Number,
   failed: Schema.Number,
-  /** Cases without a reply; they are among the failed. */
+  /** Cases without a reply. They count as failed. */
   errors: Schema.Number,
   figures: Figures,
   latencyMs: Percentiles,
@@ -41,7 +44,7 @@ export const Report = Schema.Struct({
 })
 export type Report = typeof Report.Type
 
-/** In the order in which they are told. */
+/** In the order of the output. */
 export const measures = [
   "passRate",
   "sourceAt1",
@@ -52,7 +55,7 @@ export const measures = [
   "grounding"
 ] as const
 
-/** A case's part in a figure, from 0 to 1; null when it has none. */
+/** A case's value for a measure, from 0 to 1; null when it has none. */
 const valueOf = (measure: Measure, result: CaseResult): number | null => {
   const value = measure === "passRate" ? result.passed : result[measure]
   return typeof value === "boolean" ? Number(value) : value
@@ -62,7 +65,10 @@ const isThere = (value: number | null): value is number => value !== null
 
 const rounded = (value: number): number => Math.round(value * 10_000) / 10_000
 
-/** Every case is right or wrong, so that their share has Wilson's interval; grounding is a share in each case. */
+/**
+ * Most measures are true or false per case, so their share has Wilson's interval. Grounding is a share within each
+ * case.
+ */
 const figureOf = (measure: Measure, results: ReadonlyArray<CaseResult>): Figure => {
   const values = results.map((result) => valueOf(measure, result)).filter(isThere)
   if (values.length === 0) return null
@@ -98,7 +104,9 @@ export const summarize = (results: ReadonlyArray<CaseResult>): Report => {
   }
 }
 
-/** A figure over the cases that both runs have. `low` and `high` are the 95 % interval of the difference. */
+/**
+ * The change of a figure over the cases that both runs have. `low` and `high` are the 95 % interval of the difference.
+ */
 export const Change = Schema.Struct({
   measure: Schema.Literal(...measures),
   before: Schema.Number,
@@ -107,24 +115,24 @@ export const Change = Schema.Struct({
   low: Schema.Number,
   high: Schema.Number,
   of: Schema.Number,
-  /** Better or worse only where the interval leaves 0 out. */
+  /** Better or worse only if the interval does not contain 0. */
   verdict: Schema.Literal("better", "worse", "same")
 })
 export type Change = typeof Change.Type
 
 export interface Comparison {
-  /** Cases that both runs have: those with the same question. */
+  /** Number of cases that both runs have: those with the same question. */
   readonly compared: number
   readonly regression: boolean
   readonly changes: ReadonlyArray<Change>
-  /** Questions of cases that passed and do not any more, and the other way round. */
+  /** Questions of cases that passed before and fail now, and the reverse. */
   readonly broken: ReadonlyArray<string>
   readonly mended: ReadonlyArray<string>
 }
 
 type Pair = readonly [before: CaseResult, after: CaseResult]
 
-/** The cases of both runs, each with the one that asks the same; the n-th of equal questions goes with the n-th. */
+/** Pairs of cases with the same question. The n-th of equal questions is paired with the n-th. */
 const pairs = (before: ReadonlyArray<CaseResult>, after: ReadonlyArray<CaseResult>): ReadonlyArray<Pair> => {
   const waiting = new Map<string, Array<CaseResult>>()
   for (const result of before.toReversed()) {
@@ -178,13 +186,13 @@ export const compare = (before: Report, after: Report): Comparison => {
   }
 }
 
-/** False alarms in comparisons of a version with itself, as a share, at most. */
+/** Maximum share of false alarms when a version is compared with itself. */
 const maxFalseAlarms = 0.05
 
 /**
- * True where clearly fewer cases pass: more of them turned to the worse than to the better than chance explains, by the exact
- * sign test. It is what publishes and plans go by. An interval by resampling is too narrow for a few cases, and seven figures
- * together give a false alarm more often than one in twenty.
+ * True if significantly fewer cases pass, by the exact sign test over the cases that changed. Publishing and plans use
+ * it. An interval by resampling is too narrow for a few cases, and seven figures together give a false alarm more often
+ * than once in twenty.
  */
 export const passesLess = ({ broken, mended }: Pick<Comparison, "broken" | "mended">): boolean =>
   broken.length > mended.length && signTest(broken.length, mended.length) <= maxFalseAlarms

@@ -24,10 +24,10 @@ export const wilson = (successes: number, of: number): Interval => {
   }
 }
 
-/** How probable it is that a fair coin shows heads `heads` times or more in `heads + tails` throws. */
+/** The probability that a fair coin shows heads `heads` times or more in `heads + tails` throws. */
 export const signTest = (heads: number, tails: number): number => {
   const throws = heads + tails
-  // Of the coefficient: it outgrows a number, and its share of 2 ** throws underflows one.
+  // The coefficient is kept as a logarithm, because it overflows a number, and 2 ** -throws underflows one.
   let logarithm = 0
   let sum = 0
   for (let count = 0; count <= throws; count++) {
@@ -56,7 +56,7 @@ export const bootstrap = (values: ReadonlyArray<number>): Interval => {
   return { low: at(0.025), high: at(0.975) }
 }
 
-/** The value that `share` of `values` do not exceed, by nearest rank; null when there are none. */
+/** The value that a `share` of `values` does not exceed, by nearest rank; null when there are none. */
 export const percentile = (values: ReadonlyArray<number>, share: number): number | null => {
   const sorted = values.toSorted((one, other) => one - other)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null
