@@ -1,4 +1,4 @@
-/** A planned change of one part of an agent, as a file of agents says it. */
+/** A planned change of one part of an agent in a configuration file. */
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { FieldChange } from "../../domain/agents/Configuration.ts"
@@ -22,16 +22,16 @@ export type PartError =
   | ArtifactDeleteConflict
   | ArtifactDeleteUnavailable
 
-/** Makes the change, within the caller's transaction. */
+/** Makes the change in the caller's transaction. */
 export type TakePart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
 export interface PartStep {
   readonly change: FieldChange
-  /** Before the transaction: whatever has to be asked of others. `by` is who the change is made for. */
+  /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
   readonly prepare: (by: By) => Effect.Effect<TakePart, PartError>
 }
 
-/** A step that asks nobody. */
+/** A step without outside calls. */
 export const partStep = (change: FieldChange, take: TakePart): PartStep => ({
   change,
   prepare: () => Effect.succeed(take)

@@ -114,8 +114,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, where that
-     * is no longer the published one.
+     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, when that is no longer the
+     * published one.
      */
     const checkVersion = (
       scope: TenantScope,

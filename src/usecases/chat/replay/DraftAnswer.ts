@@ -11,7 +11,7 @@ import { terms } from "../../../search/Tokenizer.ts"
 
 type Search = Context.Tag.Service<typeof VectorSearch>
 
-/** Share of the rare words of `asked` that the answer contains: an estimate of its search score. */
+/** Share of the search terms of `asked` that the answer contains: an estimate of its search score. */
 const shareOf = (asked: string, { answer, question }: QaPair): number => {
   const wanted = new Set(terms(asked))
   if (wanted.size === 0) return 0
