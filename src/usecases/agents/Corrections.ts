@@ -161,8 +161,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       )
 
     /**
-     * Creates a draft with the team's answer in one of the turns, else with the model's answer, else without one. For
-X
+     * Creates a draft with the given answer, else with the team's answer in one of the turns, else with the model's
+     * answer, else without one. For an agent with masking the model is not called.
      */
     const create = Effect.fn("Corrections.create")(function* (
       tenant: TenantScope,
