@@ -49,13 +49,13 @@ const maxRetryAfter = 30
 /** Interval at which bodies and connections are checked while a request is open. */
 const sweepInterval = Duration.seconds(1)
 
-/** Requests that skip the queue, by path prefix, and how many of them may be unanswered. */
+/** Requests that skip the queue, by path prefix, and the maximum number that may be unanswered. */
 const makeKinds = () => [
   {
     prefixes: ["/healthz", "/readyz", "/metrics"],
     unanswered: new FairLimiter({ name: "http-health-requests", permits: 64, maxPermitsPerOwner: 16 })
   },
-  // A permit can be revoked while its body is incomplete: the owner with the most of them loses one first.
+  // A permit can be revoked while its body is incomplete; the owner with the most permits loses one first.
   {
     prefixes: ["/api/webhooks/"],
     unanswered: new FairLimiter({ name: "http-webhook-requests", permits: 1_024 })
@@ -77,7 +77,7 @@ const away = new ServiceUnavailable({ message: "The server is starting or stoppi
 
 const isOver = (response: ServerResponse) => response.headersSent || response.destroyed
 
-/** `error` for a client that may come again after `retryAfter` milliseconds. */
+/** The response with `error` for a client that may try again after `retryAfter` milliseconds. */
 const refusal = (request: IncomingMessage, now: number, error: ServiceUnavailable, retryAfter: number) => {
   const given = request.headers[RequestId.header]
   const requestId = RequestId.of(typeof given === "string" ? given : undefined, now)
@@ -95,7 +95,7 @@ interface Settings {
   readonly ownerOf: (request: IncomingMessage) => string
 }
 
-/** Begins, delays or refuses each request. */
+/** Begins, queues or refuses each request. */
 class Reception {
   readonly shedder: LoadShedder
   readonly #server: Server
@@ -124,7 +124,7 @@ class Reception {
     return Number(this.#clock.unsafeCurrentTimeNanos()) / 1e6
   }
 
-  /** Hands an event to the listeners of the server. */
+  /** Passes an event to the listeners of the server. */
   pass(event: ReadonlyArray<unknown>): unknown {
     return Reflect.apply(this.#emit, this.#server, event)
   }
@@ -135,7 +135,7 @@ class Reception {
     for (const [response, request] of this.open) if (!response.headersSent) closeAfter(request, response)
   }
 
-  /** Refuses every request from now on, waiting ones first. */
+  /** Refuses every request from now on, including waiting ones. */
   close(): void {
     this.drain()
     this.#closing = true
@@ -300,7 +300,7 @@ export interface Guard {
 /** The listener counts as quiet after `looks` intervals without a connection; `atMost` limits the wait. */
 const quiet = { every: "25 millis", looks: 4, atMost: "10 seconds" } as const
 
-/** Stands before `rawRequests` and every listener of `server`, until the scope closes. */
+/** Intercepts all requests of `server`, before `rawRequests` and every listener, until the scope closes. */
 export const guard = (
   server: Server,
   rawRequests: RawRequests["Type"]
@@ -364,7 +364,7 @@ export const guard = (
     return {
       close: Effect.zipRight(
         Effect.sync(() => reception.close()),
-        // A finalizer cannot be interrupted; this has to be.
+        // Finalizers are uninterruptible, but a time-out needs an interruptible effect.
         Effect.asVoid(Effect.timeoutOption(Effect.interruptible(isQuiet), quiet.atMost))
       )
     }
