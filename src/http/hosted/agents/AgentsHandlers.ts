@@ -11,7 +11,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** With its newest version as `ETag`, which `If-Match` takes. */
+/** Adds the newest version as `ETag`, for use in `If-Match`. */
 const tagged = (agent: Agent) =>
   Effect.as(
     HttpApp.appendPreResponseHandler((_, response) =>

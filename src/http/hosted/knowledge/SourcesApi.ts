@@ -57,7 +57,7 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Body of a creation: the public route's body with the agent. */
+/** Body of a creation: the public route's body with `agentId`. */
 export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
 
 const create = HttpApiEndpoint.post("create", "/sources")
