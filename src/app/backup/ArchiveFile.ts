@@ -26,7 +26,7 @@ export const Header = Schema.Struct({
   /** Version of the program that wrote it. */
   version: Schema.String,
   migrations: Schema.Array(Schema.String),
-  /** Fingerprints of the master secrets that its sealed values need. The secrets cannot be derived from them. */
+  /** Ids of the master secrets that its sealed values need. The secrets cannot be derived from their ids. */
   keys: Schema.Array(Schema.String),
   /** The master secret itself, if it was requested. */
   secret: Schema.optionalWith(Schema.Redacted(Schema.String), { exact: true })

@@ -76,7 +76,7 @@ export const telemetryOf = (given: Given): Telemetry | null =>
         ratio: given.OTEL_TRACES_SAMPLER_ARG ?? 1
       }
 
-/** Drops the framework's spans, which contain whole addresses and headers. `http/server/Span` creates ours. */
+/** Disables the framework's spans, which contain whole addresses and headers. `http/server/Span` creates ours. */
 const ownSpansOnly = Layer.scopedDiscard(
   Effect.zipRight(
     Effect.locallyScoped(HttpMiddleware.currentTracerDisabledWhen, () => true),

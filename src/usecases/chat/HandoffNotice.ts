@@ -113,13 +113,13 @@ const languageOf = (message: string): Language => {
   return best
 }
 
-/** The sentence in `language`, a tag such as `de-AT`, where it is known, else for a customer who writes like `message`. */
+/** The notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
 export const sentenceFor = (message: string, language = ""): string => {
   const code = language.slice(0, 2).toLowerCase()
   return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).sentence
 }
 
-/** What is said in the place of a reply that the sources do not support. */
+/** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))

@@ -106,7 +106,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       )
 
     /**
-     * Runs each of `runIds` again, in order, after `told` has written the audit entry. Fails with NOT_FOUND before the
+     * Runs each of `runIds` again, in order, after `told` has recorded all of them. Fails with NOT_FOUND before the
      * first one when a run belongs to another agent.
      */
     const run = Effect.fn("Replays.run")(function* <E>(
