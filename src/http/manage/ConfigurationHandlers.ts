@@ -6,7 +6,6 @@ import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import { actor } from "../hosted/accounts/Actor.ts"
 
-/** Agents as a configuration file. */
 export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", (handlers) =>
   Effect.gen(function* () {
     const configurations = yield* Configurations

@@ -6,7 +6,6 @@ import { Api } from "../Api.ts"
 /** Maximum imports in memory; the others wait. */
 const importsAtOnce = 2
 
-/** Imports of the operator. */
 export const ImportsHandlers = HttpApiBuilder.group(Api, "imports", (handlers) =>
   Effect.gen(function* () {
     const imports = yield* ImportConversations

@@ -5,7 +5,6 @@ import { Team } from "../../usecases/accounts/Team.ts"
 import { Api } from "../Api.ts"
 import { RequestId } from "../server/RequestId.ts"
 
-/** Restores an owner's access. */
 export const RecoveryHandlers = HttpApiBuilder.group(Api, "recovery", (handlers) =>
   Effect.gen(function* () {
     const team = yield* Team

@@ -5,7 +5,6 @@ import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
-/** Delivery states of the tenant's e-mails. */
 export const EmailLogsHandlers = HttpApiBuilder.group(Api, "emailLogs", (handlers) =>
   Effect.map(EmailDeliveries, (deliveries) =>
     handlers.handle("list", ({ urlParams: { limit = 20, cursor } }) =>

@@ -6,7 +6,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "./Actor.ts"
 
-/** Retention periods of the tenant. */
 const group = (handlers: GroupHandlers<"retention">) =>
   Effect.gen(function* () {
     const limits = yield* RetentionLimits

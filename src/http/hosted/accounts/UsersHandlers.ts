@@ -8,7 +8,6 @@ import * as Cursor from "../../Cursor.ts"
 import { RequestId } from "../../server/RequestId.ts"
 import { actor } from "./Actor.ts"
 
-/** The people of the tenant. */
 const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
     const team = yield* Team

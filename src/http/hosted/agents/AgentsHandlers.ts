@@ -20,7 +20,6 @@ const tagged = (agent: Agent) =>
     agent
   )
 
-/** The tenant's agents. */
 const agents = (handlers: GroupHandlers<"agents">) =>
   Effect.gen(function* () {
     const agents = yield* Agents

@@ -28,7 +28,6 @@ interface SessionParams {
   readonly externalEndUserId?: ExternalEndUserId
 }
 
-/** Routes of the widget. */
 export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
   Effect.gen(function* () {
     const callers = yield* Callers

@@ -46,7 +46,6 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
   })
 )
 
-/** Sign-in with a passkey. */
 export const PasskeySignInHandlers = HttpApiBuilder.group(Api, "passkeySignIn", (handlers) =>
   Effect.gen(function* () {
     const passkeys = yield* Passkeys
