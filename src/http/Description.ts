@@ -163,7 +163,7 @@ const answer = (status: string, response: unknown, id: string) => {
 const streamType = { "text/event-stream": { schema: { type: "string" } } }
 
 /**
- * The responses of an operation in OpenAI's format: a stream beside the complete object, and errors with more fields.
+ * The responses of an operation in OpenAI's format: a stream or the complete object, and errors with more fields.
  */
 const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
   Object.fromEntries(

@@ -53,7 +53,7 @@ export interface Gate {
 
 export const isWorse = ({ regression }: Gate): boolean => regression
 
-/** True for fields that replies depend on: not the name, the greeting, or parts beside the settings. */
+/** True for fields that replies depend on: not the name, the greeting, or parts other than settings. */
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|retrieval\.|grounding\.)/u.test(field)
 

@@ -29,7 +29,7 @@ const concurrentAttempts = 1
 const maxAttempts = 4_096
 const maxWaitingAttempts = 1_024
 
-/** Whom the hashing limit counts passwords of new tenants for. */
+/** Owner of the hashing of a new tenant's password: the limit is shared between tenants, and there is none yet. */
 const operator = "operator"
 
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })

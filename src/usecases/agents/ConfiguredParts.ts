@@ -1,5 +1,5 @@
 /**
- * The parts of an agent in a configuration file, beside its settings: how they differ from the stored ones, and how
+ * The parts of an agent in a configuration file, other than its settings: how they differ from the stored ones, and how
  * they are applied.
  */
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** A team's work on conversations beside replies: read marks, assignees, labels and notes. */
+/** A team's work on conversations, other than replies: read marks, assignees, labels and notes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

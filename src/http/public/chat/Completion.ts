@@ -85,7 +85,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
   return { request, history }
 })
 
-/** Collects what the parts of a turn contain beside text. */
+/** Collects what the parts of a turn contain in addition to text. */
 class Tally {
   private input = 0
   private output = 0

@@ -69,8 +69,8 @@ const rounds: ReadonlyArray<(value: string) => Iterable<string>> = [
 ]
 
 /**
- * Maximum characters of encoded forms, beside the values themselves: the values of one request must not slow other
- * turns. Short values come first, because a long one is rarely a credential.
+ * Maximum characters of encoded forms, not counting the values themselves: the values of one request must not slow
+ * other turns. Short values come first, because a long one is rarely a credential.
  */
 const maxFormCharacters = 65_536
 
