@@ -46,7 +46,9 @@ const open = (url: Redacted.Redacted): Redis | Cluster => {
     : new Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
 }
 
-/** Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background. */
+/**
+ * Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background.
+ */
 export const connect = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
     const tell = Runtime.runFork(yield* Effect.runtime())

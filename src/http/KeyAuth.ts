@@ -135,7 +135,9 @@ interface Authorities {
 
 export const authorities = Effect.all({ keys: KeyStore, limits: RateLimits, visitors: VisitorTokens })
 
-/** The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor. */
+/**
+ * The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor.
+ */
 export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   { keys, limits, visitors }: Authorities,
   requirements: KeyRequirements,

@@ -1,8 +1,7 @@
 /**
- * Overload control between a server's socket and its routes. It bounds
- * connections, waiting requests and bodies, all of them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with
- * `retry-after` where a bound is reached or the server is going down. Health checks and webhooks do not wait behind other
- * requests: each kind has a bound of its own.
+ * Overload control between a server's socket and its routes. It bounds connections, waiting requests and bodies, all of
+ * them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with `retry-after` where a bound is reached or the
+ * server is going down. Health checks and webhooks do not wait behind other requests: each kind has a bound of its own.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import { Socket } from "node:net"
@@ -35,7 +34,10 @@ export class MaxWait extends Context.Reference<MaxWait>()("http/Overload/MaxWait
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** Completes when the process begins to drain. Connections are no longer kept alive from then on. Never completes by default. */
+/**
+ * Completes when the process begins to drain. Connections are no longer kept alive from then on. Never completes by
+ * default.
+ */
 export class DrainBegins extends Context.Reference<DrainBegins>()("http/Overload/DrainBegins", {
   defaultValue: (): Effect.Effect<void> => Effect.never
 }) {}

@@ -1,6 +1,7 @@
 /**
- * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must end when
- * the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its reader cancels it.
+ * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must
+ * end when the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its
+ * reader cancels it.
  */
 import * as Effect from "effect/Effect"
 

@@ -48,7 +48,9 @@ const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queu
 const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
   Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboundEventRefused")
 
-/** Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new. */
+/**
+ * Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new.
+ */
 export const make = (accept: Accept) =>
   Effect.gen(function* () {
     const waiting = new FairQueue<Waiting>(maxWaiting)

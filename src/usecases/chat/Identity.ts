@@ -48,7 +48,10 @@ const budgetSpent = (budget: SpentBudget) =>
     details: { budget }
   })
 
-/** Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is spent (429). */
+/**
+ * Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is
+ * spent (429).
+ */
 export const admitted = CheapSpans.fn("Identity.admitted")(function* (
   target: Target,
   admission: StartedTurn

@@ -1,4 +1,7 @@
-/** Checks of `spoke doctor` for services that are called over the network. Services that are not configured are left out. */
+/**
+ * Checks of `spoke doctor` for services that are called over the network. Services that are not configured are left
+ * out.
+ */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"

@@ -1,4 +1,7 @@
-/** Sources of the tenant's agents, for the dashboard: the public routes' operations, and uploads. Viewers read, admins write. */
+/**
+ * Sources of the tenant's agents, for the dashboard: the public routes' operations, and uploads. Viewers read, admins
+ * write.
+ */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
