@@ -1,4 +1,4 @@
-/** Output of a start: the server's address and, at the first start, what it created and a request that works. */
+/** Output at start: the server's address, and at the first start what it created and a working example request. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -7,10 +7,10 @@ import { Sources } from "../usecases/knowledge/Sources.ts"
 import type { Settings } from "./config/Config.ts"
 import type { FirstRun } from "./FirstRun.ts"
 
-/** The sample source is small: if it is not in by then, the banner is printed all the same. */
+/** Time-out for the sample source. The banner is printed in any case. */
 const sampleTimeout = "60 seconds"
 
-/** Waits for the sample source, so that the printed request is answered from it. */
+/** Waits until the sample source is ingested, so that the printed request gets an answer from it. */
 const ingested = ({ jobId, scope }: FirstRun) =>
   Effect.gen(function* () {
     const sources = yield* Sources
@@ -46,7 +46,7 @@ const introduction = (settings: Settings, { apiKey, email, password }: FirstRun)
     request(settings, apiKey)
   ].join("\n")
 
-/** `health`: where health and metrics are beside. */
+/** `health` is the separate address of health and metrics. */
 export const print = (
   settings: Settings,
   role: string,

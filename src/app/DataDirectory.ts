@@ -1,4 +1,7 @@
-/** Small files of the data directory: generated secrets, and the server's address and key for the command line. Their mode is 0600. */
+/**
+ * Small files of the data directory: generated secrets, and the server's address and key for the command line. Their
+ * mode is 0600.
+ */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Clock from "effect/Clock"

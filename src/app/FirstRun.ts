@@ -1,6 +1,6 @@
 /**
- * The first start of an embedded server: a tenant with its owner, an agent, a key, and the project's own documentation as
- * the sample source. All of it or nothing, once.
+ * The first start of an embedded server: creates a tenant with its owner, an agent, a key, and the project's own
+ * documentation as the sample source. Everything is created in one transaction, and only once.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs/promises"
@@ -23,12 +23,12 @@ import { Sources } from "../usecases/knowledge/Sources.ts"
 import type { Settings } from "./config/Config.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 
-/** What the first start has made; key and password are shown once. */
+/** What the first start created. Key and password are shown once. */
 export interface FirstRun {
   readonly scope: AgentScope
   readonly apiKey: Redacted.Redacted
   readonly email: string
-  /** None when the configuration named it. */
+  /** None when the password was configured. */
   readonly password: Option.Option<Redacted.Redacted>
   readonly jobId: IngestionJobId | null
 }
@@ -36,14 +36,14 @@ export interface FirstRun {
 const instructions = `You are the guide to Spoke, a service that runs AI agents which answer chat messages from a knowledge base.
 Answer developers' questions briefly and exactly, with the command or the route they need.`
 
-/** Its questions are answered by the documentation, also without a model. */
+/** The documentation answers the questions in it, also without a model. */
 const greeting = `Hello! I have read the documentation of Spoke. Ask me, for example:
 
 - How do I add a source?
 - How do I put the chat on a page?
 - What does a backup hold?`
 
-/** The documentation as one ZIP, always of the same bytes. */
+/** The documentation as a ZIP with reproducible bytes. */
 const archive = (docs: string) =>
   Effect.tryPromise(async () => {
     const names = (await fs.readdir(docs)).filter((name) => name.endsWith(".md")).sort()
@@ -86,7 +86,7 @@ const make = (settings: Settings, docs: string) =>
       fileName: "docs.zip",
       bytes: yield* archive(docs)
     })
-    // Before the commit: a process that dies in between starts over, and what it wrote here is written anew.
+    // Before the commit: if the process dies in between, the next start repeats everything and overwrites this file.
     yield* DataDirectory.credentials.write(settings.dataDir, { url: settings.appUrl, apiKey: secret })
     const made: FirstRun = {
       scope,
@@ -98,7 +98,7 @@ const make = (settings: Settings, docs: string) =>
     return made
   })
 
-/** The command line finds the server where it listens now; an earlier start may have had another address. */
+/** Stores the current address for the command line; an earlier start may have had another one. */
 export const rememberAddress = ({ appUrl, dataDir }: Settings) =>
   Effect.gen(function* () {
     const kept = yield* DataDirectory.credentials.read(dataDir)
@@ -106,7 +106,7 @@ export const rememberAddress = ({ appUrl, dataDir }: Settings) =>
     yield* DataDirectory.credentials.write(dataDir, { ...kept.value, url: appUrl })
   })
 
-/** None when there is a tenant already. `docs` is the folder of the project's documentation. */
+/** None when a tenant exists. `docs` is the folder of the project's documentation. */
 export const run = Effect.fn("FirstRun.run")(function* (settings: Settings, docs: string) {
   if (!(yield* isFresh)) return Option.none<FirstRun>()
   const sql = yield* SqlClient.SqlClient

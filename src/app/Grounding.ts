@@ -8,7 +8,7 @@ import { parseAllow } from "../capabilities/OutboundHttp/AddressRules.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import type { Settings } from "./config/Settings.ts"
 
-/** The operator has named the service: its address may be a private one. */
+/** The operator has configured this address, so it may be a private one. */
 export const reaching = (url: string) => {
   const { host } = new URL(url)
   return Undici.layerUndici({ allow: Either.getOrElse(parseAllow(host), () => []) })

@@ -1,4 +1,4 @@
-/** Every surface on the wire, mounted on one listener. */
+/** Wires all HTTP surfaces for one listener. */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -197,14 +197,14 @@ type Groups =
     ? HttpApiGroup.HttpApiGroup.ToService<Id, All>
     : never
 
-/** Refuses handlers that leave a group of {@link Api} out: the compiler says so here instead of wherever they are served. */
+/** A compile-time check that `handlers` contains every group of {@link Api}. The error then appears here. */
 const ofEveryGroup = <E, R>(handlers: Layer.Layer<Groups, E, R>) => handlers
 
 const handlers = ofEveryGroup(
   Layer.mergeAll(publicGroups, hosted, managed, operator, MessagingHandlers, BillingHandlers, EmailHandlers)
 )
 
-/** Authentication: agents by their keys, people by sessions and access tokens, the operator by the token. */
+/** Authentication: agent keys, sessions and access tokens of people, and the operator's token. */
 const authentication = ({ appUrl }: Settings) =>
   Layer.mergeAll(
     KeyAuth.layer(Api),
@@ -217,7 +217,7 @@ const authentication = ({ appUrl }: Settings) =>
 type Guards =
   Auth.AgentKeyAuth | Auth.CallerAuth | Auth.SessionAuth | Auth.ManageAuth | Auth.OperatorAuth | SameOrigin
 
-/** Every group with its handlers; `guards` are the middlewares that authenticate. */
+/** Every group with its handlers. `guards` are the authentication middlewares. */
 export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>) =>
   HttpApiBuilder.api(Api).pipe(
     Layer.provide(handlers),
@@ -238,7 +238,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
     Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))
   )
 
-/** {@link api} for requests that come over the network. */
+/** {@link api} for requests from the network. */
 export const guarded = (settings: Settings) => api(settings, authentication(settings))
 
 /** Whether browsers are told to use https, and the public address in the API description. */
@@ -268,7 +268,9 @@ export const overload = (settings: Settings) =>
     overHttps(settings)
   )
 
-/** Serves on the `HttpServer` of the context, over the use-cases of `app/Live`; spans are made in `http/server/Span`. */
+/**
+ * Serves on the `HttpServer` of the context, with the use-cases of `app/Live`. `http/server/Span` creates the spans.
+ */
 export const layer = (settings: Settings) =>
   Layer.mergeAll(
     Deliveries.layer,

@@ -1,6 +1,6 @@
 /**
- * Whether the server should get requests: ready once it listens and the database answers; draining from the
- * first signal on. Every drain goes through the same steps in the same order.
+ * Whether the server should get requests. It is ready once it listens and the database answers, and drains from the
+ * first signal on. Every drain has the same steps in the same order.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -13,10 +13,10 @@ import * as QueueAges from "./telemetry/QueueAges.ts"
 import * as Redis from "./Redis.ts"
 import { Readiness } from "../http/system/Readiness.ts"
 
-/** Told and not asked for: without Redis everything goes on, a little slower. */
+/** Reported, but not required for readiness: without Redis the service works, a little slower. */
 const redisCheck = "redis"
 
-/** Longest wait for the database's answer. */
+/** Time-out for the database's answer. */
 const databaseTimeout = "2 seconds"
 
 export class Draining extends Effect.Service<Draining>()("app/Draining", {
@@ -26,7 +26,7 @@ export class Draining extends Effect.Service<Draining>()("app/Draining", {
     return {
       begin: Effect.zipRight(Ref.set(started, true), latch.open),
       begun: Ref.get(started),
-      /** Returns when it begins. */
+      /** Returns when the drain begins. */
       whenBegun: latch.await
     } as const
   })
@@ -36,7 +36,7 @@ const oldest = Metric.gauge("spoke_ingestion_oldest_waiting_seconds", {
   description: "How long the oldest reading of a source has waited for a worker"
 })
 
-/** What `/readyz` asks. */
+/** The checks of `/readyz`. */
 export const readiness = Layer.effect(
   Readiness,
   Effect.gen(function* () {
@@ -50,12 +50,12 @@ export const readiness = Layer.effect(
         Effect.as(true),
         Effect.catchAllCause(() => Effect.succeed(false))
       )
-    // A database that has become a standby answers, and takes nothing that a request brings.
+    // A standby database answers, but refuses writes.
     const writable = Effect.filterOrFail(
       sql<{ readonly ok: boolean }>`select current_setting('transaction_read_only') = 'off' as ok`,
       ([row]) => row?.ok === true
     )
-    // Says how things go, and is no reason to send requests elsewhere: every process shares the queue.
+    // Reported, but not required for readiness: all processes share the queue.
     const oldestWaiting = sql<{ readonly seconds: number }>`/* every tenant: operator */
       select greatest(0, extract(epoch from clock_timestamp() - min(created_at)))::int as seconds
       from ingestion_jobs where status = 'QUEUED' having count(*) > 0`.pipe(

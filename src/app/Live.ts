@@ -1,4 +1,4 @@
-/** The composition root: picks each backend from the settings and wires everything once. */
+/** The composition root: selects each backend by the settings and wires everything once. */
 import * as path from "node:path"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -134,14 +134,14 @@ import * as Redis from "./Redis.ts"
 import * as Secrets from "./config/Secrets.ts"
 import { vectorOf } from "./Vector.ts"
 
-/** Bytes of in-process search indexes that are kept; the least recently used agents give way. */
+/** Maximum bytes of in-process search indexes. The least recently used ones are removed first. */
 const indexBytes = 512 * 1_048_576
-/** Memory for those that pgvector searches too. */
+/** Maximum bytes of the indexes that are kept in addition to pgvector. */
 const heldBytes = indexBytes / 2
-/** How long running turns may settle after the listener has closed. */
+/** Time that running turns have to settle after the listener has closed. */
 const drain = Duration.seconds(30)
 
-/** The database alone, not migrated. */
+/** The database only, without migrations. */
 export const database = (settings: Settings) =>
   settings.database === null
     ? layerEmbedded({
@@ -152,7 +152,7 @@ export const database = (settings: Settings) =>
       })
     : layerPostgres({ ...settings.database, tenantRole: settings.tenantRole })
 
-/** An embedded store has one process: what others left running has died with them. */
+/** An embedded database has one process: runs left by an earlier process are dead. */
 const ready = (settings: Settings) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
@@ -170,7 +170,7 @@ const offlineEmbedder = OfflineEmbedder.layerUniversalSentenceEncoder({
   idleTimeout: "2 minutes"
 })
 
-/** Models that agents may still answer with after the configuration names another. */
+/** Embedders of models that agents may still use after the configured model has changed. */
 const otherEmbedders = ({ model }: Settings) =>
   OtherEmbedders.layerOthers((profile) =>
     profile === OfflineEmbedder.profile
@@ -201,7 +201,7 @@ const models = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) => 
   )
 }
 
-/** Where originals are kept: the data directory, or a bucket. */
+/** The store of originals: the data directory, or a bucket. */
 export const artifactStore = ({ artifacts, dataDir }: Settings) =>
   artifacts === null
     ? Layer.unwrapEffect(
@@ -232,7 +232,7 @@ const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Layer.provide(Layer.merge(reranker(settings), replace))
   )
 
-/** The layers of `replace` take the place of ours, also for the capabilities that build on them. */
+/** The layers of `replace` replace the defaults, also for the capabilities that depend on them. */
 const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
   Layer.mergeAll(
     SqlAudit.layerSql,
@@ -267,7 +267,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
 const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
   Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
 
-/** What goes out through channels. */
+/** Outgoing channel messages. */
 const outbound = Outbound.layerPorts.pipe(
   Layer.provideMerge(Outbound.Outbound.Default),
   Layer.provide(RealtimeFeed.Default)
@@ -281,7 +281,7 @@ const turns = ChatRequests.Default.pipe(
   )
 )
 
-/** Takeover and handoff of conversations, and messages of channels. */
+/** Takeover and handoff of conversations, and incoming channel messages. */
 const answering = Inbound.Default.pipe(
   Layer.provide([InboundFiles.Default, Attachments.Default]),
   Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
@@ -307,8 +307,8 @@ const channels = Channels.Default.pipe(Layer.provide(ChannelProof.Default))
 const widgets = Widgets.Default.pipe(Layer.provide(Keys.Default))
 
 /**
- * Everything below the wire: stores, capabilities and use-cases over one database. `replace` holds capabilities of the
- * host's own; it may need the database and the stores.
+ * Everything below HTTP: stores, capabilities and use-cases on one database. `replace` has capabilities of the host; it
+ * may use the database and the stores.
  */
 export const layer = <E = never, R = never>(
   settings: Settings,

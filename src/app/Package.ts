@@ -1,4 +1,4 @@
-/** Paths of the files that ship with the code, below the package's root, from `src/` and from `dist/` alike. */
+/** Paths of the files in the package, below its root. The same from `src/` and from `dist/`. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { pathToFileURL } from "node:url"
@@ -18,7 +18,7 @@ export const { version } = Schema.decodeSync(Manifest)(
 )
 export const migrations = path.join(root, "migrations")
 export const docs = path.join(root, "docs")
-/** A migrated, empty database: a fresh start unpacks it. */
+/** A migrated, empty database. A new embedded database is unpacked from it. */
 export const seed = path.join(root, "dist/seed.tgz")
 /** The built dashboard and widget. */
 export const ui = path.join(root, "dist/ui")

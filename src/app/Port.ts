@@ -1,13 +1,13 @@
-/** The port that the server will listen on, tried before anything is made. */
+/** Checks the server's port before anything is created. */
 import { createServer } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Settings } from "./config/Config.ts"
 
-/** `variable` is where the port comes from. */
+/** `variable` is the variable that configures the port. */
 type Address = Pick<Settings, "host" | "port"> & { readonly variable?: string }
 
-/** The address cannot be listened on; the message says what to change. */
+/** The server cannot listen on the address. The message says what to change. */
 export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotListen", {
   message: Schema.String
 }) {}
@@ -21,10 +21,10 @@ const reasonOf = (code: unknown, { host, port, variable = "PORT" }: Address): st
     : `${host} is not an address to listen on. Choose another with HOST.`
 }
 
-/** For an address that was free when it was tried. */
+/** The error for an address that was free at the check but is in use now. */
 export const taken = (address: Address) => new CannotListen({ message: reasonOf("EADDRINUSE", address) })
 
-/** Listens for a moment and returns the port: `address.port`, or the free one that 0 stands for. */
+/** Listens briefly and returns the port: `address.port`, or a free one for 0. */
 export const attempt = (address: Address) =>
   Effect.async<number, CannotListen>((resume) => {
     const probe = createServer()

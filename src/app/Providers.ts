@@ -1,4 +1,4 @@
-/** The model providers of the configuration, and the choice among them. */
+/** The configured model providers, and the selection of one by model name. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -16,7 +16,7 @@ import type { ModelProvider, Settings } from "./config/Settings.ts"
 
 export const exchange = StreamingPostUndici.layer.pipe(Layer.provide(ProviderHttp.layerDispatcher))
 
-/** What speaks each interface. */
+/** The client for each kind of provider API. */
 const layers: Record<ProviderApi, typeof ChatCompletions.layer> = {
   responses: Responses.layer,
   "chat-completions": ChatCompletions.layer,
@@ -34,7 +34,7 @@ const one = ({ api, apiKey, apiVersion, baseUrl, contextWindow }: ModelProvider,
     defaultModel
   })
 
-/** What answers chats: the one provider that there is, or all of them by their names. */
+/** The runtime for chats: the only provider, or all providers by name. */
 export const chatRuntime = (
   model: NonNullable<Settings["model"]>,
   {

@@ -1,7 +1,6 @@
 /**
- * What processes share: jobs, which are always in the database, and dedupe keys, rate limits and word of changes, which are
- * in Redis where REDIS_URL names one. Its client is loaded only then: it would cost every other start a good part of its
- * time.
+ * Services that processes share. Jobs are always in the database. Dedupe keys, rate limits and signals are in Redis
+ * when REDIS_URL is set. The Redis client is loaded only then, because loading it slows down the start.
  */
 import type { Cluster, Redis } from "ioredis"
 import * as Context from "effect/Context"
@@ -16,7 +15,7 @@ import * as RealtimeMemory from "../capabilities/Realtime/Memory.ts"
 import * as RealtimePostgres from "../capabilities/Realtime/Postgres.ts"
 import type { Settings } from "./config/Config.ts"
 
-/** For short commands; null where none is configured. */
+/** The connection for short commands; null when Redis is not configured. */
 export class RedisConnection extends Context.Tag("app/RedisConnection")<
   RedisConnection,
   Redis | Cluster | null
@@ -28,7 +27,7 @@ export const ping = (redis: Redis | Cluster) => Effect.tryPromise(() => redis.pi
 const inDatabase = (settings: Pick<Settings, "database">) =>
   Layer.mergeAll(
     DedupeSql.layerSql,
-    // An embedded store has one process.
+    // An embedded database has one process.
     settings.database === null ? RateMemory.layerMemory : RateSql.layerSql,
     settings.database === null ? RealtimeMemory.layerMemory : RealtimePostgres.layerPostgres,
     Layer.succeed(RedisConnection, null)
@@ -43,6 +42,6 @@ const inRedis = (url: Redacted.Redacted) =>
     })
   )
 
-/** `JobQueue`, `DedupeStore`, `RateLimiter`, `Realtime`, and the connection that the last three have in common. */
+/** `JobQueue`, `DedupeStore`, `RateLimiter`, `Realtime`, and the connection that the last three share. */
 export const layer = (settings: Pick<Settings, "database" | "redis">) =>
   Layer.merge(QueueTable.layerTable, settings.redis === null ? inDatabase(settings) : inRedis(settings.redis))

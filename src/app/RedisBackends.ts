@@ -49,7 +49,9 @@ const open = (library: Library, url: Redacted.Redacted): Redis | Cluster => {
     : new library.Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
 }
 
-/** Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background. */
+/**
+ * Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background.
+ */
 export const connect = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
     const library = yield* optional("Redis (REDIS_URL)", () => import("ioredis"))

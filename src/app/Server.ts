@@ -1,4 +1,4 @@
-/** The running server: listens, works, and drains in the order that loses nothing. */
+/** The running server: listens, works, and drains without losing work. */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -29,12 +29,12 @@ import * as Workers from "./Workers.ts"
 
 export type Role = "all" | "api" | "worker"
 
-/** Open requests get this long after the listener has closed; a running turn settles within 30 seconds. */
+/** Time for open requests after the listener has closed. A running turn settles within 30 seconds. */
 const shutdownTimeout = Duration.seconds(35)
 
 /**
- * Runs until it is interrupted; then workers take no more jobs, requests are served for the drain delay, turns settle.
- * Fails when its own database ends.
+ * Runs until it is interrupted. Then workers take no more jobs, requests are served for the drain delay, and turns
+ * settle. Fails when its embedded database ends.
  */
 export const run = (settings: Settings, role: Role) =>
   Effect.gen(function* () {
@@ -52,7 +52,7 @@ export const run = (settings: Settings, role: Role) =>
       Effect.provideService(WhenEnded, (message) => Deferred.fail(end, new DatabaseUnavailable({ message })))
     )
     const draining = Context.get(live, Draining)
-    // Before the first start: its password would not be seen if the server failed after it.
+    // Checked before the first start: the generated password would not be shown if the server failed after it.
     if (role !== "worker") yield* Port.attempt(settings)
     const first =
       settings.database === null
@@ -60,14 +60,14 @@ export const run = (settings: Settings, role: Role) =>
         : Option.none()
     yield* FirstOwner.ensure(settings).pipe(Effect.provide(live))
     yield* QueueAges.watch.pipe(Effect.provide(live))
-    // Closed after the workers have ended: it tells of the drain.
+    // Closed after the workers have ended, because it reports the drain.
     const health = yield* Health.layer(settings).pipe(
       Layer.provide(Layer.succeedContext(live)),
       Layer.buildWithScope(scope)
     )
     yield* Effect.provide(Snapshots.keep(settings), live)
     const work = yield* Scope.make()
-    // Closing a scope twice returns at once the second time; every caller has to wait for the same end.
+    // A second close of a scope returns at once; caching lets every caller wait for the same end.
     const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
     yield* Effect.addFinalizer(() => stopWork)
     if (role !== "api")

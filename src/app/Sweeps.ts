@@ -20,7 +20,7 @@ import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 const busy = Duration.seconds(2)
 const idle = Duration.minutes(1)
 
-/** Again and again, sooner while there is more to do; a failure is told and the next round tries anew. */
+/** Repeats `more`, without the pause while there is more to do. A failure is logged, and the next round tries again. */
 const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
   more.pipe(
     Effect.catchAllCause((cause) => Effect.as(Effect.logWarning(`${name} failed`, cause), false)),
@@ -29,7 +29,7 @@ const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Eff
     Effect.forkScoped
   )
 
-/** Moves agents to the configured embedding model, reads sources again by schedule and forgets what has run out. */
+/** Moves agents to the configured embedding model, syncs sources by schedule, and removes expired data. */
 export const start = Effect.gen(function* () {
   const profiles = yield* EmbeddingProfiles
   const refresh = yield* Refresh

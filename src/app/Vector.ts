@@ -6,17 +6,17 @@ import * as Package from "./Package.ts"
 
 export interface VectorChoice {
   readonly backend: "pgvector" | "in-process"
-  /** In words for who operates the server. */
+  /** The reason, for the operator. */
   readonly why: string
-  /** Pgvector would be taken if it were not for this. */
+  /** True when pgvector would be used if the extension existed. */
   readonly missing: boolean
 }
 
 const inProcess = (why: string, missing = false): VectorChoice => ({ backend: "in-process", why, missing })
 
 /**
- * Decides, and prepares the extension when it is pgvector. A server that lacks the extension is searched in process, unless
- * pgvector was asked for by name: then that is a `VectorUnavailable`.
+ * Selects the backend, and prepares the extension for pgvector. Without the extension the search runs in process,
+ * unless pgvector is configured explicitly: then it is a `VectorUnavailable`.
  */
 export const chooseVector = (settings: Settings) =>
   Effect.gen(function* () {
@@ -36,7 +36,7 @@ export const chooseVector = (settings: Settings) =>
         )
   }).pipe(Effect.withSpan("Vector.choose"))
 
-/** {@link chooseVector}, and a line in the log that says so. */
+/** {@link chooseVector}, and a log line with the result. */
 export const vectorOf = (settings: Settings) =>
   Effect.tap(chooseVector(settings), ({ backend, missing, why }) =>
     (missing ? Effect.logWarning : Effect.logDebug)(`Chunks are searched by ${backend}`, why)

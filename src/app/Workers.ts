@@ -1,4 +1,4 @@
-/** Background fibers: ingestion, embedding, and the tidying of what has expired. */
+/** Background workers: ingestion, embedding, channels, webhooks, and sweeps. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
@@ -20,21 +20,21 @@ import { LegacyKeys } from "../usecases/conversations/LegacyKeys.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import * as Sweeps from "./Sweeps.ts"
 
-/** Jobs of each queue that one process runs at the same time; what one owner may have of them is its policy's `ownerShare`. */
+/** Maximum concurrent jobs of each queue in one process. The policy's `ownerShare` limits those of one owner. */
 const concurrentJobs = {
-  /** Sources that are read. */
+  /** Syncs of sources. */
   ingestion: 4,
   /** Sources whose vectors are made. */
   embedding: 2,
-  /** Originals that are removed. */
+  /** Removals of originals. */
   "artifact-cleanup": 4,
-  /** Events of messaging channels that are processed. */
+  /** Events of messaging channels. */
   "channel-inbound": 8,
-  /** Messages to contacts that are sent: most of it is waiting for the provider. */
+  /** Messages to contacts. Most of the time is spent waiting for the provider. */
   "channel-outbound": 12,
-  /** Events that are sent to webhooks: all of it is waiting for the receiver. */
+  /** Events to webhooks. All of the time is spent waiting for the receiver. */
   "webhook-outbound": 32,
-  /** Experiments, each of which asks two questions at a time. */
+  /** Experiments, each of which runs two questions at a time. */
   experiments: 2
 } as const satisfies Record<QueueName, number>
 
@@ -59,13 +59,13 @@ const tidy = Effect.gen(function* () {
 })
 
 /**
- * Runs until its scope closes; then all workers at once take no more jobs and wait for the running ones, each as long as
- * its queue's policy allows.
+ * Runs until its scope closes. Then all workers stop taking jobs at the same time and wait for the running ones, each
+ * as long as its queue's policy allows.
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const all = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
-    /** Ends beside all others, its own finalizers one after the other. */
+    /** Runs `started` in a scope of its own. These scopes close in parallel, the finalizers of each in sequence. */
     const beside = <A, E, R>(started: Effect.Effect<A, E, R>) =>
       Effect.flatMap(Scope.fork(all, ExecutionStrategy.sequential), (own) => Scope.extend(started, own))
     const queue = yield* JobQueue

@@ -1,4 +1,4 @@
-/** Every group, declarations only: servers, clients and documentation derive from this. */
+/** All groups of endpoints, declarations only. Servers, clients and documentation derive from this. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -54,7 +54,7 @@ import { SystemApi } from "./system/SystemApi.ts"
 
 export { PublicApi }
 
-/** Everything this process answers. */
+/** The API of this process. */
 export const Api = HttpApi.make("spoke")
   .addHttpApi(PublicApi)
   .add(HostedChatApi)
@@ -118,7 +118,7 @@ type Of<A> =
     ? { readonly groups: Groups; readonly error: E; readonly needs: R }
     : never
 
-/** What the handlers of a group are added to: one function serves two groups that have the same endpoints. */
+/** The handlers of a group. Lets one function serve two groups with the same endpoints. */
 export type GroupHandlers<Name extends string> = HttpApiBuilder.Handlers.FromGroup<
   Of<typeof Api>["error"],
   Of<typeof Api>["needs"],

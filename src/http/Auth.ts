@@ -1,7 +1,7 @@
 /**
  * Access rules, declared on the endpoints themselves. A group has one of the middlewares, and each of its endpoints an
- * annotation with what it requires. An endpoint without a middleware has {@link Open}. The server does not start when an
- * endpoint declares nothing. The implementations of the middlewares are elsewhere.
+ * annotation with its requirements. An endpoint without a middleware has {@link Open}. The server does not start when
+ * an endpoint declares nothing. The middlewares are implemented elsewhere.
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as Context from "effect/Context"
@@ -19,7 +19,7 @@ import {
 } from "../domain/Errors.ts"
 import { failure } from "./Envelope.ts"
 
-/** The agent key of the request, its permissions as they were when it authenticated. */
+/** The agent key of the request, with its permissions at the time of authentication. */
 export class CurrentKey extends Context.Tag("http/CurrentKey")<CurrentKey, AgentKey>() {}
 
 /** The dashboard user of the request. */
@@ -37,19 +37,19 @@ export class RequiredPermission extends Context.Tag("http/RequiredPermission")<
   Requirement
 >() {}
 
-/** Annotation of endpoints under {@link SessionAuth} and {@link ManageAuth}: the least role. */
+/** Annotation of endpoints under {@link SessionAuth} and {@link ManageAuth}: the minimum role. */
 export class RequiredRole extends Context.Tag("http/RequiredRole")<RequiredRole, Role>() {}
 
 /**
- * Annotation of endpoints under {@link ManageAuth}: what the token's scopes must be about. Without a verb it is `read` for
- * a GET and `write` for everything else.
+ * Annotation of endpoints under {@link ManageAuth}: the resource that the token's scopes must include. The default verb
+ * is `read` for GET and `write` for all other methods.
  */
 export class Managed extends Context.Tag("http/Managed")<
   Managed,
   RequiredScope["resource"] | RequiredScope
 >() {}
 
-/** Annotation of endpoints without a middleware: why they are open. */
+/** Annotation of endpoints without a middleware: the reason why they are open. */
 export class Open extends Context.Tag("http/Open")<Open, string>() {}
 
 /** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
@@ -65,8 +65,8 @@ export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/Sess
 }) {}
 
 /**
- * `Authorization: Bearer spt_…`, an access token: provides its maker as they are now. Fails in this order: token, role of
- * its maker, scope. Endpoints under it declare a role and what they are about.
+ * `Authorization: Bearer spt_…`, an access token: provides its author with the current role. Fails in this order:
+ * token, role, scope. Endpoints under it declare a role and a resource.
  */
 export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/ManageAuth", {
   provides: CurrentUser,
@@ -74,8 +74,8 @@ export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/Manage
 }) {}
 
 /**
- * An agent key as {@link AgentKeyAuth} takes it, also where the plan excludes the public API; else a session as
- * {@link SessionAuth} takes it. Endpoints under it declare a permission and a role.
+ * An agent key as for {@link AgentKeyAuth}, also when the plan excludes the public API; else a session as for {@link
+ * SessionAuth}. Endpoints under it declare a permission and a role.
  */
 export class CallerAuth extends HttpApiMiddleware.Tag<CallerAuth>()("http/CallerAuth", {
   provides: CurrentCaller,

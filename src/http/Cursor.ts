@@ -1,13 +1,13 @@
 /**
- * Opaque, authenticated page cursors. A cursor is good for the list that it came from: the same
- * agent, route and filter. Any other is 400.
+ * Opaque, authenticated page cursors. A cursor is valid for the list that it came from: the same agent, route and
+ * filter. Any other is 400.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { SecretBox } from "../capabilities/SecretBox.ts"
 import { ValidationError } from "../domain/Errors.ts"
 
-/** The list that a cursor belongs to: whose, which, and how it was filtered. */
+/** The list that a cursor belongs to: scope, route and filter. */
 export interface List {
   readonly scope: string
   readonly route: string

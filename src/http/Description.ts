@@ -1,6 +1,6 @@
 /**
- * The public API described by its own declarations: {@link compact} without schemas, {@link full} as
- * OpenAPI 3.1 with every schema, error and example.
+ * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas, {@link full}
+ * as OpenAPI 3.1 with every schema, error and example.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
@@ -12,7 +12,7 @@ import * as Routes from "./Routes.ts"
 
 const info = { title: "Spoke", version: "1" } as const
 
-/** `:id` as OpenAPI writes it. */
+/** `:id` in OpenAPI's syntax. */
 export const template = (path: string) => path.replace(/:(\w+)/g, "{$1}")
 
 const parameters = (path: string) =>
@@ -41,15 +41,15 @@ export const compact = () => {
   return { openapi: "3.1.0", info, paths }
 }
 
-/** The framework's own form of a decode error, which never leaves: the boundary answers `VALIDATION_ERROR`. */
+/** The framework's schema of a decode error. It is never sent: the boundary answers `VALIDATION_ERROR`. */
 const unsent = "#/components/schemas/HttpApiDecodeError"
 
 const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && member.$ref === unsent
 
-/** Examples are data: nothing in them is a schema. */
+/** Members whose values are data and contain no schemas. */
 const isData = new Set(["example", "examples", "enum", "default"])
 
-/** `node` without the members of unions that are never sent, and without identifiers that occur more than once. */
+/** `node` without union members that are never sent, and without identifiers that occur more than once. */
 export const sent = (node: unknown): unknown => {
   if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(sent)
   if (!Predicate.isRecord(node)) return node
@@ -99,7 +99,7 @@ const refusal = (description: string, ...codes: ReadonlyArray<string>) => ({
 
 const seconds = { type: "integer", minimum: 1 }
 
-/** On every answer to a key that has a rate limit. */
+/** Headers of every response to a key with a rate limit. */
 const rateHeaders = {
   "ratelimit-limit": { description: "Requests that the key may make in a window.", schema: seconds },
   "ratelimit-remaining": {
@@ -117,7 +117,7 @@ const exampleCalled = (id: string) => examples[id] ?? {}
 export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
   Predicate.isRecord(value)
 
-/** `content` with `example` beside the schema of each media type. */
+/** `content` with `example` added to each media type. */
 const shown = (content: unknown, example: unknown) =>
   isRecord(content) && example !== undefined
     ? Object.fromEntries(
@@ -135,7 +135,7 @@ const codesOf = (node: unknown): ReadonlyArray<string> => {
   return [...code.filter(Predicate.isString), ...Object.values(node).flatMap(codesOf)]
 }
 
-/** One answer of an operation: its header, its example, and for a failure the codes it can have. */
+/** One response of an operation with its headers and example, and for a failure the possible codes. */
 const answer = (status: string, response: unknown, id: string) => {
   if (!isRecord(response)) return response
   const failed = !status.startsWith("2")
@@ -162,7 +162,9 @@ const answer = (status: string, response: unknown, id: string) => {
 
 const streamType = { "text/event-stream": { schema: { type: "string" } } }
 
-/** The answers of an operation in OpenAI's shape: a stream beside the whole, and errors that say more. */
+/**
+ * The responses of an operation in OpenAI's format: a stream or the complete object, and errors with more fields.
+ */
 const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
   Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
@@ -173,7 +175,7 @@ const inOpenAiShape = (responses: Readonly<Record<string, unknown>>, streams: bo
     })
   )
 
-/** An operation as the framework describes it, with what only the routes and the boundary know. */
+/** The framework's description of an operation, completed with data from the routes and the boundary. */
 const completed = (operation: unknown, route: Routes.Route | undefined) => {
   if (!isRecord(operation) || route === undefined) return operation
   const id = String(operation["operationId"])
@@ -208,7 +210,7 @@ const description = [
   "`NOT_FOUND` and a wrong method 405 `METHOD_NOT_ALLOWED`."
 ].join(" ")
 
-/** `components` without what nothing refers to. */
+/** `components` without unused schemas. */
 export const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
   const kept = new Map<string, unknown>()
   const visit = (node: unknown): void => {
@@ -223,7 +225,7 @@ export const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: un
   return Object.fromEntries(kept)
 }
 
-/** What the framework describes by its own words, as it is on the wire. */
+/** Replacements for schemas that the framework describes differently from their wire format. */
 export const written = {
   DateTimeUtc: { type: "string", format: "date-time", description: "ISO 8601, in UTC, with milliseconds." }
 }
@@ -257,10 +259,10 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
   }
 }
 
-/** The public API with its description: what `/docs` shows. */
+/** The public API with titles and descriptions, for `/docs`. */
 export const Documented = PublicApi.annotate(OpenApi.Title, info.title)
   .annotate(OpenApi.Version, info.version)
   .annotate(OpenApi.Transform, transformed)
 
-/** Every schema of the public API, as OpenAPI 3.1; `address` is where it is, without `/v1`. */
+/** The public API as OpenAPI 3.1. `address` is its base address, without `/v1`. */
 export const full = (address = "/") => ({ ...OpenApi.fromApi(Documented), servers: [{ url: address }] })

@@ -1,6 +1,7 @@
 /**
- * The public API described by its own declarations: `/openapi.json` with every schema (`/openapi.full.json` is the same),
- * `/openapi.compact.json` without, and `/docs`, where it can be tried out; and the management interface. None of them wears the envelope.
+ * Descriptions of the public API: `/openapi.json` with every schema (`/openapi.full.json` is the same),
+ * `/openapi.compact.json` without schemas, and `/docs`, where requests can be sent. Also the description of the
+ * management interface. None of them has the envelope.
  */
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
@@ -14,17 +15,17 @@ import type * as Layer from "effect/Layer"
 import { compact, Documented, full } from "./Description.ts"
 import { managed } from "./manage/ManageDescription.ts"
 
-/** Where the public API is, without `/v1`; by default wherever the description was read. */
+/** Base address of the public API, without `/v1`; by default the address of the description. */
 export class ApiAddress extends Context.Reference<ApiAddress>()("http/ApiAddress", {
   defaultValue: () => "/"
 }) {}
 
-/** The page's script and style are inline; it talks to this server alone. */
+/** The page's script and style are inline. It sends requests to this server only. */
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; " +
   "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Two megabytes that a start has no use for: loaded at the first request. */
+/** Two megabytes, loaded at the first request, because a start does not need them. */
 const page = Effect.promise(() => import("@effect/platform/HttpApiSwagger")).pipe(
   Effect.flatMap((swagger) =>
     HttpLayerRouter.toHttpEffect(swagger.layerHttpLayerRouter({ api: Documented, path: "/docs" }))
@@ -32,7 +33,7 @@ const page = Effect.promise(() => import("@effect/platform/HttpApiSwagger")).pip
   Effect.scoped
 )
 
-/** The page's own colours are light ones. Focus stays visible, and what is dark stays legible. */
+/** Dark mode for a page with light colours only. Keeps focus visible and text legible. */
 const style = `<style>
 :root { color-scheme: light dark }
 .swagger-ui :focus-visible { outline: 3px solid #2563eb; outline-offset: 2px }
@@ -48,7 +49,7 @@ const styled = (response: HttpServerResponse.HttpServerResponse) =>
     ? HttpServerResponse.html(new TextDecoder().decode(response.body.body).replace("</head>", style))
     : response
 
-/** A description as it is sent, which never changes while the process runs. */
+/** An encoded description. It does not change while the process runs. */
 interface Description {
   readonly plain: Uint8Array
   readonly gzip: Uint8Array
@@ -62,12 +63,12 @@ const descriptionOf = (make: () => unknown) =>
     return { plain, gzip: gzipSync(plain), tag }
   })
 
-/** Whether a client has what `tag` names; a proxy may have marked it as weak. */
+/** True when the client's `If-None-Match` has `tag`. A proxy may have marked it as weak. */
 const isKnown = (given: string | undefined, tag: string) =>
   given !== undefined &&
   (given.trim() === "*" || given.split(",").some((one) => one.trim().replace(/^W\//u, "") === tag))
 
-/** Compressed where the client takes that, and 304 where it has it. */
+/** Compressed if the client accepts that, and 304 if it has this version. */
 const json = ({ gzip, plain, tag }: Description) =>
   Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     const compressed = /\bgzip\b/u.test(headers["accept-encoding"] ?? "")

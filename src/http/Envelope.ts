@@ -1,7 +1,7 @@
 /**
- * The envelope, once: `{ data, meta }` and `{ error, meta }`. Endpoints declare `success(Thing)`
- * and `failure(NotFound, Conflict)`; handlers return plain values and fail with the domain's errors. A client that is
- * derived from the same declarations gets the plain values and the errors back.
+ * The envelope: `{ data, meta }` and `{ error, meta }`. Endpoints declare `success(Thing)` and `failure(NotFound,
+ * Conflict)`; handlers return plain values and fail with the domain's errors. A client derived from the same
+ * declarations gets plain values and errors back.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Context from "effect/Context"
@@ -12,10 +12,10 @@ import * as AST from "effect/SchemaAST"
 import { type CodedError, type ErrorCode, errors } from "../domain/Errors.ts"
 import { RequestId } from "./server/RequestId.ts"
 
-/** Most bytes of an endpoint's body; {@link jsonLimit} where it is not annotated. Larger bodies are 413. */
+/** Maximum bytes of an endpoint's body; {@link jsonLimit} without the annotation. Larger bodies are 413. */
 export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
 
-/** When the endpoint last changed for its callers, ISO 8601: what `/openapi.json` tells. */
+/** When the endpoint last changed for its callers, ISO 8601. Shown in `/openapi.json`. */
 export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
 
 export const MiB = 1_048_576
@@ -24,7 +24,7 @@ export const webhookLimit = 4 * MiB
 
 const Meta = Schema.Struct({ requestId: Schema.String })
 
-/** Accepts any value: the transformation around it does the coding. */
+/** Accepts any value: the surrounding transformation encodes and decodes it. */
 const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
   Schema.declare(
     (_: unknown): _ is A => true,
@@ -32,8 +32,8 @@ const opaque = <A>(documented?: AST.AST): Schema.Schema<A> =>
   )
 
 /**
- * `{ data, meta: { requestId } }` around `schema`, which is what documentation and clients see. A value that does not fit
- * `schema` is a defect, our 500: the framework would make it the client's 400.
+ * `{ data, meta: { requestId } }` around `schema`, which documentation and clients see. A value that does not fit
+ * `schema` is a defect and a 500: the framework would answer 400.
  */
 export const success = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, unknown> => {
   const Wire = Schema.Struct({ data: schema, meta: Meta })
@@ -49,7 +49,7 @@ export const success = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, unk
   })
 }
 
-/** A body of {@link failure}, as it is sent. */
+/** The body of {@link failure} on the wire. */
 export interface FailureBody {
   readonly error: {
     readonly code: ErrorCode
@@ -76,14 +76,14 @@ export const failureBody = (
   meta: { requestId }
 })
 
-/** True for the documented errors and nothing else. */
+/** True only for the documented errors. */
 export const isCoded = (thrown: unknown): thrown is CodedError =>
   typeof thrown === "object" &&
   thrown !== null &&
   "_tag" in thrown &&
   Object.values(errors).some((known) => thrown instanceof known)
 
-/** The status that stands beside the code. */
+/** The HTTP status of the code. */
 export const statusOf = (code: ErrorCode): number => HttpApiSchema.getStatusErrorAST(errors[code].ast)
 
 type ErrorClass = (typeof errors)[ErrorCode]
@@ -117,7 +117,7 @@ const failureOf = <A extends CodedError>(
   return enveloped.annotations({ ...HttpApiSchema.annotations({ status: statusOf(code) }) })
 }
 
-/** The errors that an endpoint answers with, each in its envelope under its own status. */
+/** The errors of an endpoint, each in the envelope with its own status. */
 export const failure = <const C extends readonly [ErrorClass, ...ReadonlyArray<ErrorClass>]>(
   ...known: C
 ): Schema.Schema<InstanceType<C[number]>, unknown> =>

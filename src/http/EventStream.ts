@@ -1,4 +1,7 @@
-/** The bytes of a turn's stream in any framing: waiting parts leave in one write, and a silent stream sends heartbeats. */
+/**
+ * The bytes of a turn's stream in any framing. Waiting parts are sent in one write, and an idle stream sends
+ * heartbeats.
+ */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
@@ -12,20 +15,20 @@ import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
 
 export type Failure = TurnFailed | RuntimeTimeout
 
-/** One stream as its client reads it, told part by part. */
+/** Encodes the parts of one stream. */
 export interface Frames {
-  /** Before any part: proxies pass the first byte on at once. */
+  /** Sent before any part, because proxies forward the first byte at once. */
   readonly opening: string
   readonly keepAlive: string
-  /** Of parts that were waiting together. */
+  /** Frames of parts that were waiting together. */
   readonly frames: (parts: Iterable<TurnPart>) => string
-  /** Of a turn that has failed; nothing but {@link close} follows. */
+  /** Frames of a failed turn. Only {@link close} follows. */
   readonly failed: (code: Failure["_tag"]) => string
   /** The last frames. */
   readonly close: () => string
 }
 
-/** A comment, which clients pass over. */
+/** A comment, which clients ignore. */
 export const comment = ": keep-alive\n\n"
 const keepAliveInterval = Duration.seconds(12)
 
@@ -35,17 +38,17 @@ const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
 const logged = (cause: Cause.Cause<Failure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
-/** Writes that may wait for a slow client before the reading of parts has to. */
+/** Maximum waiting writes for a slow client. More of them stop the reading of parts. */
 const maxUnsentWrites = 16
 
 const utf8 = new TextEncoder()
 
-/** What waits leaves in one write. */
+/** Joins waiting texts into one write. */
 const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(texts, "")))
 
 /**
- * The bytes of the stream. A mailbox and not a merge of streams joins parts and keep-alives: a merge forks two fibers for
- * each chunk.
+ * The bytes of the stream. A mailbox joins parts and keep-alives, because a merge of streams forks two fibers per
+ * chunk.
  */
 export const bytes = (
   parts: Stream.Stream<TurnPart, Failure>,
@@ -62,7 +65,7 @@ export const bytes = (
         ),
         Effect.zipRight(Effect.suspend(() => unsent.offer(writer.close())))
       )
-      // No longer than there is something to wait for: who has not read it all by then needs no sign of life.
+      // Ends with the parts: a client that has not read them all by then needs no keep-alive.
       const keepAlive = Effect.repeat(
         Effect.sync(() => unsent.unsafeOffer(writer.keepAlive)),
         Schedule.spaced(keepAliveInterval)

@@ -1,4 +1,4 @@
-/** Example requests and answers for the full description: one for each operation, by its id. */
+/** Example requests and responses for the full description, by operation id. */
 
 interface Example {
   readonly request?: unknown

@@ -1,6 +1,6 @@
 /**
- * Hints about fields and query parameters of `/v1` that no declaration knows. They are served all the same, as callers may be
- * newer than the server; the header `x-spoke-warning` tells of them.
+ * Hints about fields and query parameters of `/v1` that no declaration has. Such requests are served, because callers
+ * may be newer than the server; the header `x-spoke-warning` reports the fields.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -13,10 +13,10 @@ import { unknownField } from "../domain/UnknownField.ts"
 import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
 
-/** Hints of one answer. */
+/** Maximum hints of one response. */
 const maxHints = 5
 
-/** What a declaration knows of a value: nothing of its inside, or the fields of an object and the items of an array. */
+/** The declared shape of a value: any content, or the fields of an object and the items of an array. */
 type Shape = "open" | { readonly fields: ReadonlyMap<string, Shape> | null; readonly items: Shape | null }
 
 const scalar: Shape = { fields: null, items: null }
@@ -31,7 +31,7 @@ const mergedMaps = (
   return all
 }
 
-/** What either of the two knows. */
+/** Union of both shapes. */
 const merged = (one: Shape, other: Shape): Shape =>
   one === "open" || other === "open"
     ? "open"
@@ -43,7 +43,7 @@ const merged = (one: Shape, other: Shape): Shape =>
             : merged(one.items, other.items)
       }
 
-/** Of a schema's encoded side. */
+/** The shape of a schema's encoded side. */
 const shapeOf = (ast: AST.AST): Shape => {
   if (AST.isRefinement(ast) || AST.isTransformation(ast)) return shapeOf(ast.from)
   if (AST.isUnion(ast)) return ast.types.map(shapeOf).reduce(merged, scalar)
@@ -65,7 +65,7 @@ const shapeOf = (ast: AST.AST): Shape => {
     : scalar
 }
 
-/** Appends to `found` until there are enough: what a body holds beyond that is not looked at. */
+/** Appends unknown fields to `found` up to the maximum; the rest of the body is not checked. */
 const look = (
   shape: Shape,
   value: unknown,
@@ -97,11 +97,11 @@ const hintsOf = (shape: Shape, value: unknown): ReadonlyArray<string> => {
   return found
 }
 
-/** By the method and pattern of a route. */
+/** Hint functions. `route` is the method and pattern of a route. */
 export interface FieldHints {
-  /** Notes what the route does not know of a body, for the answer to the current request. */
+  /** Records unknown fields of a body for the response to the current request. */
   readonly body: (route: string, value: unknown) => Effect.Effect<void>
-  /** The same of the query of `url`. */
+  /** Records unknown query parameters of `url`. */
   readonly query: (route: string, url: string) => Effect.Effect<void>
 }
 
@@ -122,7 +122,7 @@ const encodedShape = (schema: Option.Option<Schema.Schema.All>): Shape =>
     onSome: ({ ast }) => shapeOf(AST.encodedAST(ast))
   })
 
-/** Derived from what `api` declares. */
+/** Builds the hints from the declarations of `api`. */
 export const make = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): FieldHints => {

@@ -1,6 +1,6 @@
 /**
- * From the key in a header to the agent and what it may do, and how often. Every
- * answer to a limited key tells how it stands: `RateLimit-*` as in draft-ietf-httpapi-ratelimit-headers-06.
+ * Authenticates the key in a header, and checks its permission and rate limit. Every response to a limited key has the
+ * headers `RateLimit-*` of draft-ietf-httpapi-ratelimit-headers-06.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -25,7 +25,7 @@ import { AgentKeyAuth } from "./Auth.ts"
 import * as Headers from "./server/Headers.ts"
 import * as Routes from "./Routes.ts"
 
-/** Longer ones are not looked up. */
+/** Longer keys are refused without a query. */
 const maxKeyCharacters = 512
 
 const unauthorized = () =>
@@ -33,7 +33,7 @@ const unauthorized = () =>
     message: "Send a valid API key, as x-api-key or as Authorization: Bearer."
   })
 
-/** What of a request says who sends it. */
+/** The data of a request that identifies its sender. */
 export interface Requester {
   readonly headers: Headers.Given
   readonly remoteAddress: Option.Option<string>
@@ -42,7 +42,7 @@ export interface Requester {
 /** The key of a request: `x-api-key`, else the bearer token. */
 export const secretOf = ({ headers }: Requester): Option.Option<Redacted.Redacted> => {
   const bearer = /^bearer +(\S+) *$/iu.exec(Headers.line(headers, "authorization") ?? "")
-  // An empty header is what a proxy or a template makes of a key that is not there.
+  // Proxies and templates send an empty header when there is no key.
   const secret = Headers.line(headers, "x-api-key") || (bearer?.[1] ?? "")
   return secret === "" || secret.length > maxKeyCharacters
     ? Option.none()
@@ -92,19 +92,20 @@ const checkRate = CheapSpans.fn("KeyAuth.checkRate")(function* (
 })
 
 export interface KeyRequirements {
-  /** One of them is enough. */
+  /** One of them suffices. */
   readonly permission: Requirement | ReadonlyArray<Requirement>
-  /** The plan must include the public API: so it is on `/v1`, and on no other surface. */
+  /** True when the plan must include the public API, as on `/v1`. */
   readonly publicApi: boolean
-  /** The public name of a widget is enough: the chat of pages alone takes it. */
+  /** Accepts the public id of a widget. Only the chat of pages allows it. */
   readonly widgets?: true
-  /** The only origin that a key without a list may be used from; undefined: any. */
+  /** The only allowed origin for a key without a list of origins; undefined allows any. */
   readonly ownOrigin?: string
 }
 
 /**
- * What the token in `x-visitor-token` leaves of `key`. The public name of a widget is anybody's, so that the token alone says
- * what its visitor may read; of any other key it takes away. One that is not valid is refused, for without it the key may read more.
+ * Narrows `key` by the token in `x-visitor-token`. A widget's public id is not secret, so the token alone decides what
+ * its visitor may read; for any other key it removes access. An invalid token is refused, because without it the key
+ * may read more.
  */
 const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
   visitors: VisitorTokens,
@@ -125,7 +126,7 @@ const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
   return visiting
 })
 
-/** What the keys of requests are looked up in. */
+/** The services that keys are checked with. */
 interface Authorities {
   readonly keys: KeyStore["Type"]
   readonly limits: RateLimits
@@ -134,7 +135,9 @@ interface Authorities {
 
 export const authorities = Effect.all({ keys: KeyStore, limits: RateLimits, visitors: VisitorTokens })
 
-/** The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor. */
+/**
+ * The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor.
+ */
 export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   { keys, limits, visitors }: Authorities,
   requirements: KeyRequirements,
@@ -175,7 +178,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   return token === undefined ? key : yield* ofVisitor(visitors, key, isWidget, token)
 })
 
-/** The middleware for every endpoint of `api` that declares it, each with the permission that it declares. */
+/** The middleware for every endpoint of `api` that declares it, with the endpoint's permission. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits | VisitorTokens> =>

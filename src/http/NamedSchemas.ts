@@ -1,6 +1,6 @@
 /**
- * Names for the schemas of the description, so that generated clients have them: a body by its operation, a failure by its code,
- * and what several operations answer by what it is called here.
+ * Names for the schemas of the description, so that generated clients have them. A body is named after its operation, a
+ * failure after its code, and shared schemas by the list below.
  */
 import * as OpenApiJsonSchema from "@effect/platform/OpenApiJsonSchema"
 import * as Predicate from "effect/Predicate"
@@ -12,7 +12,7 @@ import { Chunk, RetrieveFilter } from "../domain/knowledge/Chunk.ts"
 import { IngestionJob, LatestJob } from "../domain/knowledge/Source.ts"
 import { SourceItem } from "./public/knowledge/SourcesApi.ts"
 
-/** What operations share. */
+/** Schemas that several operations share. */
 const shared: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
   Chunk,
   Citation,
@@ -29,7 +29,7 @@ const shared: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
 const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
   Predicate.isRecord(value) && !Array.isArray(value)
 
-/** `chat.complete` and `NOT_FOUND` as types are called. */
+/** `chat.complete` and `NOT_FOUND` in the form of type names. */
 const pascal = (name: string) =>
   name
     .split(/[._]/u)
@@ -40,7 +40,7 @@ const pascal = (name: string) =>
 const at = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), node)
 
-/** The code of a failure's envelope; none of any other schema, such as OpenAI's errors, which say more. */
+/** The code of a failure's envelope. Undefined for other schemas, such as OpenAI's errors, which have more fields. */
 const codeOf = (node: unknown): string | undefined => {
   if (at(node, "properties", "error", "properties", "type") !== undefined) return undefined
   const codes = at(node, "properties", "error", "properties", "code", "enum")
@@ -52,7 +52,7 @@ const mapped = (node: unknown, each: (value: unknown, name: string) => unknown) 
     ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
     : node
 
-/** `paths` with references, and what they refer to; `clean` makes of a schema what is sent of it. */
+/** `paths` with references, and the referenced schemas. `clean` removes from a schema what is never sent. */
 export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node: unknown) => unknown) => {
   const names = new Map(
     Object.entries(shared).map(([name, schema]) => [
@@ -62,7 +62,7 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
   )
   const schemas: Record<string, unknown> = {}
 
-  /** A reference to `node`, whose own parts have names by then. */
+  /** Stores `node` and returns a reference to it. Its own parts are already named. */
   const kept = (name: string, node: unknown) => {
     schemas[name] = node
     return { $ref: `#/components/schemas/${name}` }
@@ -80,7 +80,7 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
 
   const isObject = (node: unknown) => at(node, "type") === "object"
 
-  /** The schema of JSON under `content`, made by `name`. */
+  /** Applies `name` to the JSON schema in `content`. */
   const inContent = (content: unknown, name: (schema: unknown) => unknown) =>
     mapped(content, (media, type) => {
       if (type !== "application/json" || !isRecord(media)) return media

@@ -1,6 +1,6 @@
 /**
- * Errors as clients of OpenAI's API read them: our envelope with `type` and `param` besides. Those clients repeat what fails
- * with 409, 429 or 5xx unless they are told not to; a turn is not to be repeated.
+ * Errors in OpenAI's format: our envelope with `type` and `param` added. Clients of OpenAI's API retry 409, 429 and 5xx
+ * unless a header forbids it; a turn must not be repeated.
  */
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as ServerResponse from "@effect/platform/HttpServerResponse"
@@ -9,7 +9,7 @@ import { failureBody, statusOf } from "./Envelope.ts"
 
 const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
 
-/** Whether the answers of `path` have OpenAI's shape. */
+/** True when responses of `path` have OpenAI's format. */
 export const isShapeOf = (path: string): boolean => paths.has(path)
 
 const types: Readonly<Record<number, string>> = {
@@ -38,7 +38,7 @@ const isIssue = (value: unknown): value is Issue =>
   Array.isArray(value.path) &&
   "message" in value
 
-/** Clients show nothing but the message: what is wrong with which parameter has to stand in it. */
+/** Clients show only the message, so the invalid parameters are named in it. */
 const parts = ({ details, message }: CodedError) => {
   const issues = Array.isArray(details?.["issues"]) ? details["issues"].filter(isIssue) : []
   const [first] = issues
@@ -48,7 +48,7 @@ const parts = ({ details, message }: CodedError) => {
   return { message: [message, ...said].join(" "), param: first.path.join(".") }
 }
 
-/** The answer for `error`. */
+/** The response for `error`. */
 export const answer = (
   error: CodedError,
   requestId: string,
@@ -64,7 +64,7 @@ export const answer = (
   )
 }
 
-/** `response` of the description, whose error has one of `codes`. */
+/** `response` of the description, for errors with one of `codes`. */
 export const described = (
   response: Readonly<Record<string, unknown>>,
   codes: ReadonlyArray<string>
@@ -105,7 +105,7 @@ const messages: Readonly<Record<"TURN_FAILED" | "RUNTIME_TIMEOUT", string>> = {
   RUNTIME_TIMEOUT: "The chat runtime took too long."
 }
 
-/** The error of a stream that has begun. */
+/** The error of a stream that has already started. */
 export const streamed = (code: "TURN_FAILED" | "RUNTIME_TIMEOUT") => ({
   message: messages[code],
   type: typeOf(code),

@@ -1,4 +1,4 @@
-/** The groups of the public REST API, apart from all others: a client that derives from it carries nothing else. */
+/** The groups of the public REST API, apart from all others, so that a client derived from it contains nothing else. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import { AgentRunsApi } from "./public/chat/AgentRunsApi.ts"
 import { ChatApi } from "./public/chat/ChatApi.ts"
@@ -11,7 +11,7 @@ import { SourcesApi } from "./public/knowledge/SourcesApi.ts"
 import { UsageApi } from "./public/billing/UsageApi.ts"
 import { VisitorTokensApi } from "./public/chat/VisitorTokensApi.ts"
 
-/** The public REST API: what the typed client and `/openapi.json` are made from. */
+/** The public REST API. The typed client and `/openapi.json` derive from it. */
 export const PublicApi = HttpApi.make("public")
   .add(ChatApi)
   .add(CompletionsApi)

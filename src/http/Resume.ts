@@ -1,7 +1,7 @@
 /**
- * A stream continued where a client lost it. Waiting text leaves as one frame, so frames cannot be counted alike twice;
- * what a client counts is 1 for each `data:` frame but heartbeats and reasoning, which is told once, and for a `text-delta`
- * the length of its `delta`.
+ * Continues a stream where a client lost it. Waiting text is sent as one frame, so the number of frames can differ
+ * between two streams of a turn. A client therefore counts the length of `delta` for a `text-delta`, and 1 for every
+ * other `data:` frame except heartbeats and reasoning, which is not replayed.
  */
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -18,8 +18,8 @@ const prefix = "data: "
 const uncounted = [`${prefix}{"type":"data-heartbeat"`, `${prefix}{"type":"reasoning-`]
 
 /**
- * `body` without its first `after` counts; comments, heartbeats and `[DONE]` do not count. Each chunk of `body` holds
- * whole frames.
+ * `body` without its first `after` counts. Comments, heartbeats and `[DONE]` do not count. Each chunk of `body` must
+ * hold whole frames.
  */
 export const skip = <E, R>(
   body: Stream.Stream<Uint8Array, E, R>,

@@ -1,4 +1,4 @@
-/** The table of declared routes: who may call each, and the size limit of its body. */
+/** The table of declared routes: the access rule of each, and the size limit of its body. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import type { HttpMethod } from "@effect/platform/HttpMethod"
@@ -22,7 +22,7 @@ import { BodyLimit, UpdatedAt } from "./Envelope.ts"
 
 export interface Route {
   readonly method: HttpMethod
-  /** The pattern, like `/v1/sources/:id`. */
+  /** The pattern, such as `/v1/sources/:id`. */
   readonly path: string
   readonly group: string
   /** Set under `AgentKeyAuth` and `CallerAuth`. */
@@ -38,7 +38,7 @@ export interface Route {
   readonly updatedAt: string | undefined
 }
 
-/** The key under which a route is looked up: its method and its pattern. */
+/** The key of a route: its method and its pattern. */
 export const keyOf = (route: { readonly method: string; readonly path: string }) =>
   `${route.method} ${route.path}`
 
@@ -48,9 +48,7 @@ const scopeOf = (
 ): RequiredScope | undefined =>
   typeof managed === "string" ? { resource: managed, verb: method === "GET" ? "read" : "write" } : managed
 
-/**
- * Every endpoint of `api`. Throws when one does not say who may call it: what is not declared is not served.
- */
+/** Every endpoint of `api`. Throws when one declares no access rule. */
 export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
 ): ReadonlyArray<Route> => {
@@ -95,7 +93,7 @@ export const table = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
 
 const segmentsOf = (path: string) => path.split("/").filter((segment) => segment !== "")
 
-/** True when the router would take `pathname` for `pattern`; repeated and trailing slashes do not count. */
+/** True when the router would match `pathname` to `pattern`. Repeated and trailing slashes are ignored. */
 export const matches = (pattern: string, pathname: string): boolean => {
   const wanted = segmentsOf(pattern)
   const given = segmentsOf(pathname)

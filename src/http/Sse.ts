@@ -1,6 +1,6 @@
 /**
- * A turn as an AI SDK UI-message stream. Only the chunk types and fields that the clients
- * of versions 5, 6 and 7 all accept are sent; what is ours travels inside `data-*`. Waiting parts leave in one write.
+ * A turn as an AI SDK UI-message stream. Only chunk types and fields that clients of versions 5, 6 and 7 accept are
+ * sent; our own data is inside `data-*`. Waiting parts are sent in one write.
  * The order of parts is explained in docs/design/wire.md.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -14,16 +14,16 @@ import { comment, type Failure, type Frames } from "./EventStream.ts"
 import * as Resume from "./Resume.ts"
 
 const done = "data: [DONE]\n\n"
-/** Proxies pass the first byte on at once, and this one comes before any part. */
+/** Sent before any part, because proxies forward the first byte at once. */
 const opening = ': stream-open\n\ndata: {"type":"start"}\n\n'
-/** Comments keep proxies from closing a stream, and a page never sees them: its watchdog needs a part. */
+/** Comments keep proxies from closing a stream, but a page never sees them: its watchdog needs a part. */
 const beat = `${comment}data: {"type":"data-heartbeat","data":{},"transient":true}\n\n`
 
 const frame = (chunk: Readonly<Record<string, unknown>>) => `data: ${JSON.stringify(chunk)}\n\n`
 
 const isWeb = (url: string) => /^https?:\/\//iu.test(url)
 
-/** `index` is the number of the mark in the text. */
+/** `index` is the number of the citation mark in the text. */
 const source = ({ chunkId, index, title, url }: Citation) =>
   frame({
     ...(isWeb(url)
@@ -36,7 +36,7 @@ const runEvent = (event: RunEvent) =>
   frame({
     type: "data-agent-run-event",
     data: { ...event, timestamp: DateTime.formatIso(event.timestamp) },
-    // For onData; it is no part of the message.
+    // Only for onData; it is not part of the message.
     transient: true
   })
 
@@ -59,13 +59,16 @@ class Writer implements Frames {
   private broken = false
   private ended = false
 
-  /** `full`: for a key that may read traces. */
+  /** `full` is true for a key that may read traces. */
   constructor(full: boolean, keepAlive: string) {
     this.full = full
     this.keepAlive = keepAlive
   }
 
-  /** The frames of parts that were waiting together, their text as one delta, and likewise what is thought. */
+  /**
+   * The frames of parts that were waiting together. Adjacent texts become one delta, and so do adjacent pieces of
+   * reasoning.
+   */
   frames(parts: Iterable<TurnPart>): string {
     let out = ""
     let delta = ""
@@ -89,14 +92,14 @@ class Writer implements Frames {
     return out + this.reasoning(thought) + this.delta(delta)
   }
 
-  /** One error where there is no result; nothing but the end follows it. */
+  /** One error when there is no result. Only the end of the stream follows. */
   failed(code: Failure["_tag"]): string {
     if (this.ended || this.broken) return ""
     this.broken = true
     return frame({ type: "error", errorText: code })
   }
 
-  /** The last frames. A turn that stopped without saying how it ended has failed. */
+  /** The last frames. A turn that ended without a result has failed. */
   close(): string {
     return this.failed("TURN_FAILED") + done
   }
@@ -110,7 +113,7 @@ class Writer implements Frames {
     return `${start}data: {"type":"text-delta","id":"txt_${this.text}","delta":${JSON.stringify(delta)}}\n\n`
   }
 
-  /** Beside text and steps, which stay as they are: their frames are the same with and without what was thought (http/Resume). */
+  /** Text and step frames are the same with and without reasoning, which resuming requires (http/Resume). */
   private reasoning(delta: string): string {
     if (delta === "") return ""
     const start = this.inThought ? "" : frame({ type: "reasoning-start", id: `rsn_${++this.thought}` })
@@ -148,7 +151,7 @@ class Writer implements Frames {
       case "StepEnd":
         return this.step(false)
       case "Citation":
-        // In the middle of the text, which goes on.
+        // Within the text, which continues afterwards.
         return source(part.citation)
       case "ToolCall":
         return this.endThought() + this.endText() + this.toolCall(part.id, part.name, part.input)
@@ -189,11 +192,11 @@ class Writer implements Frames {
   }
 }
 
-/** Whether a client asks for heartbeats that it can see: `x-spoke-heartbeat: data`. */
+/** True when the client requests heartbeats as parts: `x-spoke-heartbeat: data`. */
 export const wantsBeats = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers["x-spoke-heartbeat"] === "data"
 
-/** The bytes of the stream; `full` as in {@link response}, `beats` as {@link wantsBeats} says. */
+/** The bytes of the stream. `full` as in {@link response}, `beats` as in {@link wantsBeats}. */
 export const body = (
   parts: Stream.Stream<TurnPart, Failure>,
   full: boolean,
@@ -218,9 +221,9 @@ const headersOf = ({ endUserId, runId }: Streamed) => ({
 })
 
 /**
- * The response that streams `turn`. To stop reading it changes nothing about the turn. `full` shows what an operator may
- * see: payloads of events, input and output of tools. `after` leaves out what a client has already
- * counted (http/Resume), `headers` are the request's.
+ * The response that streams `turn`. A client that stops reading does not affect the turn. `full` includes what
+ * operators may see: payloads of events, input and output of tools. `after` leaves out what a client has already
+ * counted (http/Resume); `headers` are those of the request.
  */
 export const response = (
   turn: Streamed,

@@ -1,4 +1,4 @@
-/** Messages of a conversation as both surfaces tell them: in pages, and whole however long. */
+/** Messages of a conversation, in pages or as a whole of any length, for the public and the hosted routes. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -8,12 +8,12 @@ import type { Conversations } from "../usecases/conversations/Conversations.ts"
 import * as Cursor from "./Cursor.ts"
 import { RequestId } from "./server/RequestId.ts"
 
-/** Messages of a page where none is asked for. */
+/** Default number of messages per page. */
 const usual = 50
 
 /**
- * `{ data: { …head, messages }, meta }` with `messages` sent as they are read, so that no length of a conversation is too
- * much for memory. If reading fails on the way the response is cut off, which no client takes for the whole.
+ * `{ data: { …head, messages }, meta }`. `messages` are sent while they are read, so that a conversation of any length
+ * fits in memory. When reading fails the response is cut off, which clients detect as incomplete.
  */
 export const whole = <E>(
   head: Readonly<Record<string, unknown>>,
@@ -35,7 +35,7 @@ export const whole = <E>(
     return HttpServerResponse.stream(body, { contentType: "application/json" })
   })
 
-/** One page, whose cursor continues it for `reader` in this conversation alone. */
+/** One page. Its cursor is valid for `reader` and this conversation only. */
 export const page = Effect.fn("Transcript.page")(function* (
   conversations: Conversations,
   reader: string,

@@ -1,7 +1,7 @@
 /**
- * The file that `spoke export` writes: gzipped lines, of which the first says what it is and the last, by a SHA-256 of
- * all before it, that nothing is missing. A line is a JSON object (what comes now), array (a row) or string (a piece of
- * an original, base64).
+ * The file format of `spoke export`: gzipped lines. The first line is the header. The last one has a SHA-256 of all
+ * lines before it, so that a truncated file is detected. A line is a JSON object (what follows), array (a row) or
+ * string (a piece of an original, base64).
  */
 import { createHash } from "node:crypto"
 import * as fs from "node:fs"
@@ -14,7 +14,7 @@ import * as Stream from "effect/Stream"
 import { codeOf } from "../../domain/Thrown.ts"
 import { Table } from "../../store/Archive.ts"
 
-/** The archive cannot be written, or is not one that can be read; `message` is for the person at the terminal. */
+/** The archive cannot be written, or is not valid. `message` is for the user of the command line. */
 export class ArchiveError extends Schema.TaggedError<ArchiveError>()("ArchiveError", {
   message: Schema.String
 }) {}
@@ -23,26 +23,26 @@ export class ArchiveError extends Schema.TaggedError<ArchiveError>()("ArchiveErr
 export const Header = Schema.Struct({
   spoke: Schema.Literal("archive"),
   format: Schema.Literal(1),
-  /** Of the program that wrote it. */
+  /** Version of the program that wrote it. */
   version: Schema.String,
   migrations: Schema.Array(Schema.String),
-  /** Which master secrets what is sealed in it needs; they cannot be found from these. */
+  /** Ids of the master secrets that its sealed values need. The secrets cannot be derived from their ids. */
   keys: Schema.Array(Schema.String),
-  /** The master secret itself, where it was asked for. */
+  /** The master secret itself, if it was requested. */
   secret: Schema.optionalWith(Schema.Redacted(Schema.String), { exact: true })
 })
 
 const Original = Schema.Struct({ original: Schema.String, size: Schema.Int })
 const End = Schema.Struct({ sha256: Schema.String, lines: Schema.Int })
 
-/** What an object among the lines says. */
+/** A line that is a JSON object. */
 export const Mark = Schema.parseJson(Schema.Union(Header, Table, Original, End))
 const decodeMark = Schema.decode(Mark)
 const encodeMark = Schema.encodeSync(Mark)
 
 /** Bytes of an original in one line. */
 export const maxOriginalBytesPerLine = 393_216
-/** Nothing that was written is longer than this. */
+/** Longer than any line that is written. */
 const maxLineBytes = 512 * 1_048_576
 
 const reason = (cause: unknown): string => (codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`)
@@ -54,8 +54,8 @@ const attempt = <A>(what: string, run: () => Promise<A>) =>
   })
 
 /**
- * Writes an archive: `line` and `mark` add to it, `end` closes it. The file appears under its name, readable by its owner
- * only, when it is whole and on the disk; it is never written over another.
+ * Writes an archive: `line` and `mark` append to it, `end` closes it. The file gets its name, readable by its owner
+ * only, once it is complete and synced; an existing file is never overwritten.
  */
 export const create = (file: string) =>
   Effect.gen(function* () {
@@ -129,7 +129,7 @@ export const create = (file: string) =>
 const cut = (file: string) =>
   new ArchiveError({ message: `${file} is damaged or was cut off: it is not a whole archive of Spoke.` })
 
-/** Lines of the text that was packed, as many at a time as came together. */
+/** Lines of the uncompressed text, in the batches in which they arrive. */
 async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
   const source = fs.createReadStream(file)
   const text = createGunzip()
@@ -159,14 +159,14 @@ async function* linesOf(file: string): AsyncGenerator<ReadonlyArray<string>> {
   }
 }
 
-/** The lines of an archive in the order they were written, the last one included. */
+/** The lines of an archive in order, including the last one. */
 export const read = (file: string): Stream.Stream<ReadonlyArray<string>, ArchiveError> =>
   Stream.fromAsyncIterable(linesOf(file), () => cut(file))
 
-/** What the object in a line says. */
+/** Decodes a line that is a JSON object. */
 export const markOf = (file: string, line: string) => Effect.mapError(decodeMark(line), () => cut(file))
 
-/** Reads the file from end to end and answers its first line; fails unless it is whole. */
+/** Reads the whole file and returns its header. Fails unless it is complete. */
 export const verify = (file: string) =>
   Effect.gen(function* () {
     yield* attempt(`${file} cannot be read`, () => fs.promises.access(file, fs.constants.R_OK))
@@ -191,7 +191,7 @@ export const verify = (file: string) =>
     return "spoke" in header ? header : yield* cut(file)
   })
 
-/** True when the file is packed as archives are: conversations come as plain lines. */
+/** True when the file is gzipped like an archive; a file of conversations is plain text. */
 export const isArchive = (file: string): Effect.Effect<boolean> =>
   Effect.promise(async () => {
     const handle = await fs.promises.open(file, "r").catch(() => null)

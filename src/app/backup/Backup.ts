@@ -1,6 +1,6 @@
 /**
- * The whole store into one file and out of it again, from any engine to any other: every row as it was at one moment, then
- * the originals. What is sealed stays sealed, so an archive is of use only with the master secret it was written under.
+ * Exports the whole store to one file, and imports it into another engine or the same: all rows of one snapshot, then
+ * the originals. Sealed values stay sealed, so an archive can only be used with its master secret.
  */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
@@ -28,15 +28,15 @@ import { chooseVector } from "../Vector.ts"
 
 const { ArchiveError } = ArchiveFile
 
-/** What went into an archive or came out of it. */
+/** Counts of what was exported or imported. */
 export interface Totals {
   readonly rows: number
   readonly originals: number
-  /** Originals that were removed while the archive was written. */
+  /** Originals that were removed during the export. */
   readonly missing: number
 }
 
-/** Originals that are asked for at a time. */
+/** Maximum originals per query. */
 const page = 500
 
 const tell = (what: string, count: number) =>
@@ -53,7 +53,7 @@ const nothingThere = (settings: Settings) =>
       : "The database has no tables of Spoke."
   })
 
-/** Opening an embedded database would make one. */
+/** Opening a missing embedded database would create it. */
 const mustBeThere = (settings: Settings) =>
   isEmbedded(settings) && !fs.existsSync(path.join(settings.dataDir, "database", "PG_VERSION"))
     ? nothingThere(settings)
@@ -110,7 +110,7 @@ const writeOriginals = (out: Writer) =>
     return { originals, missing }
   })
 
-/** Writes everything to `file`; `withSecret` puts the master secret beside it, in plain text. */
+/** Writes everything to `file`. `withSecret` includes the master secret in plain text. */
 export const exportTo = Effect.fn("Backup.exportTo")(function* (
   settings: Settings,
   file: string,
@@ -158,7 +158,9 @@ const wrongSecret = (settings: Settings) =>
 
 type Header = typeof ArchiveFile.Header.Type
 
-/** The secrets that are to be kept in a new data directory; none when there are some. Fails unless they fit the archive. */
+/**
+ * The secrets to store in a new data directory; none when it has secrets already. Fails unless they fit the archive.
+ */
 const secretsFor = (settings: Settings, header: Header) =>
   Effect.gen(function* () {
     const kept = isEmbedded(settings) ? yield* DataDirectory.secrets.read(settings.dataDir) : Option.none()
@@ -169,7 +171,7 @@ const secretsFor = (settings: Settings, header: Header) =>
         : Option.none()
     const given = settings.secrets.length > 0 ? settings.secrets : Option.toArray(own)
     const ids = [...given, ...Option.toArray(brought)].map(keyIdOf)
-    // Secrets that were not sealed again since the last rotation need the keys before it.
+    // Values that were not resealed since the last rotation need the earlier secrets.
     if (!header.keys.every((id) => ids.includes(id))) return yield* wrongSecret(settings)
     return Option.map(brought, (secret) => ({
       secret,
@@ -196,7 +198,7 @@ const mustBeEmpty = Effect.gen(function* () {
   })
 })
 
-/** Marks, and what came before the next one, a few lines at a time. */
+/** The marks, each with the lines before the next one, a few lines at a time. */
 const eachPart = <E, R, E2, R2>(
   file: string,
   begin: (mark: typeof ArchiveFile.Mark.Type) => Effect.Effect<void, E, R>,
@@ -257,7 +259,7 @@ const readOriginals = (file: string) =>
     return originals
   })
 
-/** Rows in one statement; a row may be long, so there are a few only. */
+/** Rows of one statement; few, because a row may be long. */
 const rowsAtOnce = 200
 
 const readRows = (file: string) =>
@@ -292,7 +294,7 @@ const readRows = (file: string) =>
     return rows
   })
 
-/** Reads `file` into an empty database: all of its rows in one transaction, or none. */
+/** Imports `file` into an empty database: all rows in one transaction, or none. */
 export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Settings, file: string) {
   const header = yield* ArchiveFile.verify(file)
   return yield* Effect.gen(function* () {
@@ -306,7 +308,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
     const originals = yield* readOriginals(file)
     const rows = yield* sql.withTransaction(
       Effect.gen(function* () {
-        // A server that has been started meanwhile writes before us, and then nothing comes of this, or after us.
+        // A server started meanwhile either writes first, and the import fails, or waits for this lock.
         yield* sql`lock table tenants in share row exclusive mode`
         yield* mustBeEmpty
         const read = yield* readRows(file)

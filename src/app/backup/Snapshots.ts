@@ -1,7 +1,7 @@
 /**
- * Copies of an embedded store on a schedule. Each is a data directory of its own, that a server can be started on. The
- * database is copied while no statement runs, after a checkpoint, so that its files fit together; originals never change
- * once they are written. Where the file system shares blocks between copies, a copy costs next to nothing.
+ * Scheduled copies of an embedded store. Each copy is a complete data directory on which a server can be started. The
+ * database is copied after a checkpoint while no statement runs, so that its files are consistent; originals never
+ * change once they are written. File systems that share blocks between copies need almost no space for one.
  */
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
@@ -17,11 +17,11 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import type { Settings } from "../config/Settings.ts"
 
-/** Named by its time, in UTC: the order of names is that of time. */
+/** A snapshot is named after its time in UTC, so names sort by time. */
 const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replaceAll(":", "-") + "Z"
 const named = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
 
-/** After a failure, which may be a full disk. */
+/** Pause after a failure, such as a full disk. */
 const retryAfter = Duration.minutes(10)
 
 class SnapshotFailed extends Schema.TaggedError<SnapshotFailed>()("SnapshotFailed", {
@@ -48,14 +48,14 @@ const isThere = (file: string) =>
     )
   )
 
-/** Of the copies in `folder`, the oldest first. */
+/** Times of the copies in `folder`, oldest first. */
 const listed = (folder: string) =>
   attempt(`Reading ${folder}`, async () => {
     await fs.mkdir(folder, { recursive: true, mode: 0o700 })
     return (await fs.readdir(folder)).filter((name) => named.test(name)).toSorted()
   })
 
-/** Removes what a process that died has left. */
+/** Removes incomplete copies of a process that died. */
 const withoutPartial = (folder: string) =>
   attempt(`Tidying ${folder}`, async () => {
     for (const name of await fs.readdir(folder)) {
@@ -65,10 +65,13 @@ const withoutPartial = (folder: string) =>
 
 const timeOf = (name: string) => DateTime.make(name.replace(named, "$1$2:$3:$4Z"))
 
-/** What a start needs beside the database; `credentials.json` belongs to the address of the running server. */
+/**
+ * Files beside the database that a start needs. `credentials.json` belongs to the address of the running server and is
+ * left out.
+ */
 const extraFiles = ["artifacts", "secrets.json"] as const
 
-/** Makes a copy now, and removes the oldest beyond those that are kept. Answers its folder. */
+/** Makes a copy now, and removes the oldest ones above the maximum. Returns its folder. */
 export const take = Effect.fn("Snapshots.take")(function* (
   dataDir: string,
   { folder, kept }: { readonly folder: string; readonly kept: number }
@@ -81,7 +84,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
   const began = yield* monotonicMillis
   yield* Effect.gen(function* () {
     yield* attempt(`Making ${partial}`, () => fs.mkdir(partial, { mode: 0o700 }))
-    // A transaction holds the only connection, so nothing else can write meanwhile.
+    // The transaction holds the only connection, so no other statement can write.
     yield* sql.withTransaction(
       Effect.zipRight(sql`checkpoint`, copied(path.join(dataDir, "database"), path.join(partial, "database")))
     )
@@ -99,7 +102,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
   return target
 })
 
-/** How long until the next copy is due, by the newest that there is. */
+/** Time until the next copy is due, by the newest one. */
 const due = (folder: string, every: Duration.Duration) =>
   Effect.gen(function* () {
     const newest = Option.flatMap(Option.fromNullable((yield* listed(folder)).at(-1)), timeOf)
@@ -108,7 +111,7 @@ const due = (folder: string, every: Duration.Duration) =>
     return Duration.millis(Math.max(0, Duration.toMillis(every) - Math.max(0, elapsed)))
   })
 
-/** Makes copies for as long as the scope is open, where the settings ask for them. */
+/** Makes copies until the scope closes, if the settings ask for them. */
 export const keep = ({ dataDir, database, snapshots }: Settings) => {
   if (snapshots === null || database !== null) return Effect.void
   const next = Effect.gen(function* () {

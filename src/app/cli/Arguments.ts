@@ -4,10 +4,10 @@ import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { Services } from "./Services.ts"
 
-/** Takes what the chosen command is to do. */
+/** Receives the effect of the chosen command. */
 export type Run = (task: Effect.Effect<void, unknown, Services>) => void
 
-/** A command whose mistakes are told with the way to its help. Examples are whole lines. */
+/** A command that shows its help after invalid arguments. Examples are complete command lines. */
 export const command = (name: string, description: string, ...examples: ReadonlyArray<string>) =>
   new Command(name)
     .description(description)
@@ -23,17 +23,17 @@ const number =
     return value
   }
 
-/** For values from `min` to `max`. */
+/** Parses an integer from `min` to `max`. */
 export const wholeNumber = (min: number, max: number) =>
   number(
     (value) => Number.isInteger(value) && value >= min && value <= max,
     `a whole number from ${min} to ${max}`
   )
 
-/** For values from 0 to 1. */
+/** Parses a number from 0 to 1. */
 export const share = number((value) => value >= 0 && value <= 1, "a number from 0 to 1")
 
-/** For one of a few words. */
+/** Parses one of a list of words. */
 export const oneOf =
   <Word extends string>(words: ReadonlyArray<Word>) =>
   (text: string): Word => {
@@ -42,7 +42,7 @@ export const oneOf =
     return found
   }
 
-/** For an option that may be given several times. */
+/** Collects the values of a repeatable option. */
 export const repeated = (value: string, before: ReadonlyArray<string>): ReadonlyArray<string> => [
   ...before,
   value

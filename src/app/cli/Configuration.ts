@@ -1,4 +1,7 @@
-/** `spoke pull`, `spoke plan FILE`, `spoke apply FILE` and `spoke destroy FILE`: the agents of an organisation as one file. */
+/**
+ * `spoke pull`, `spoke plan FILE`, `spoke apply FILE` and `spoke destroy FILE`: the agents of an organisation as one
+ * file.
+ */
 import * as readline from "node:readline/promises"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
@@ -115,7 +118,7 @@ const confirmed = Effect.gen(function* () {
   if (!/^y(?:es)?$/iu.test(answer.trim())) return yield* failed("Nothing has been changed.")
 })
 
-/** Plans, asks, and makes the plan that was shown so. */
+/** Shows the plan, asks for confirmation, and applies exactly that plan. */
 const carryOut = Effect.fn("Configuration.carryOut")(function* (
   { allowRegression, json, yes, ...flags }: DestroyFlags & GateFlags,
   wanted: { readonly config: unknown; readonly destroy?: true }
@@ -169,7 +172,10 @@ const sourcesOf = Effect.fn("Configuration.sourcesOf")(function* (flags: ManageF
   return found
 })
 
-/** Tells how far the reading of the changed agents' sources is, until it ends. Fails with those that could not be read. */
+/**
+ * Reports the progress of the changed agents' sources until their jobs end. Fails with the sources that could not be
+ * ingested.
+ */
 const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
   flags: ManageFlags,
   { changes }: Plan

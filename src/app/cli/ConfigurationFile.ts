@@ -1,4 +1,4 @@
-/** A file of agents as it is sent: JSON, YAML or a module, with the texts and the secrets that it names by reference. */
+/** Reads a configuration file: JSON, YAML or a module. Referenced texts and secrets are inserted. */
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as process from "node:process"
@@ -60,7 +60,7 @@ const readers: Readonly<Record<string, (file: string) => Effect.Effect<unknown, 
 
 type Resolve = (value: unknown, at: string) => Effect.Effect<unknown, CommandFailed>
 
-/** `value` with what `resolve` makes of every value at `place`, where `*` stands for any name. */
+/** `value` with `resolve` applied to every value at `place`, where `*` matches any name. */
 const at = (
   value: unknown,
   [step, ...rest]: ReadonlyArray<string>,
@@ -87,7 +87,7 @@ const reference = (value: unknown, kind: "file" | "env") =>
     ? value[kind]
     : undefined
 
-/** `{"file": "prompt.md"}`, beside the file that says so. */
+/** Resolves `{"file": "prompt.md"}`, relative to the configuration file. */
 const textOf =
   (folder: string): Resolve =>
   (value) => {
@@ -95,7 +95,7 @@ const textOf =
     return file === undefined ? Effect.succeed(value) : readText(path.resolve(folder, file))
   }
 
-/** `{"env": "NAME"}` or `{"file": "secret.txt"}`; a secret never stands in the file itself. */
+/** Resolves `{"env": "NAME"}` or `{"file": "secret.txt"}`. A secret is never written in the configuration file. */
 const secretOf =
   (folder: string): Resolve =>
   (value, place) => {
@@ -125,7 +125,7 @@ const secrets = [
   ["agents", "*", "channels", "*", "secrets", "*"]
 ]
 
-/** The file with what it names; everything else is for the server to check. */
+/** The file with its references resolved. The server validates everything else. */
 export const load = Effect.fn("ConfigurationFile.load")(function* (file: string) {
   const absolute = path.resolve(file)
   const read = readers[path.extname(file).toLowerCase()] ?? json

@@ -1,4 +1,4 @@
-/** The running server that a command talks to, over the public HTTP API. */
+/** The connection of a command to a running server, over its HTTP API. */
 import * as fs from "node:fs"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
@@ -11,22 +11,22 @@ import * as Schema from "effect/Schema"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 
-/** Why a command ended without its result; printed as it is. The exit code is 1 where none is given. */
+/** A command failed. `message` is printed as it is. The default exit code is 1. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
   message: Schema.String,
   exitCode: Schema.optionalWith(Schema.Int, { exact: true }),
-  /** The server did not answer: it may when it is asked again. */
+  /** True when the server did not answer and another try may succeed. */
   isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
 }) {}
 
-/** Of every command that talks to a running server. */
+/** Options of every command that calls a running server. */
 export interface Flags {
   readonly url?: string | undefined
   readonly key?: Redacted.Redacted | undefined
   readonly keyFile?: string | undefined
 }
 
-/** The secret in `file`, which an editor may have ended with a line break. */
+/** The secret in `file`, without a final line break. */
 const secretIn = (file: string) =>
   Effect.try({
     try: () => fs.readFileSync(file, "utf8").trim(),
@@ -39,13 +39,13 @@ const secretIn = (file: string) =>
     Effect.map((text) => Redacted.make(text))
   )
 
-/** What a file holds goes before what the environment or the line says. */
+/** A secret from a file takes precedence over the environment and the command line. */
 export const secretOf = (file: string | undefined, said: Redacted.Redacted | undefined) =>
   file === undefined
     ? Effect.succeed(Option.filter(Option.fromNullable(said), (secret) => Redacted.value(secret) !== ""))
     : Effect.asSome(secretIn(file))
 
-/** Longest wait for a response to begin. */
+/** Time-out until the response begins. */
 export const responseTimeout = Duration.seconds(120)
 
 const Issue = Schema.Struct({
@@ -61,7 +61,7 @@ const Failure = Schema.Struct({
   })
 })
 
-/** What to do about an error, by its code. */
+/** Advice for an error, by its code. */
 const steps: Readonly<Record<string, string>> = {
   UNAUTHORIZED: "Give another key with --key-file or SPOKE_API_KEY; the dashboard makes one under Keys.",
   FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
@@ -74,14 +74,14 @@ const steps: Readonly<Record<string, string>> = {
   SERVICE_UNAVAILABLE: "Try again in a moment."
 }
 
-/** `code` with its words, and with what to do where that is known. */
+/** `code` with its description, and with advice if there is any. */
 export const explained = (code: string, words?: string): string =>
   [
     words === undefined ? code : `${code}: ${words}`,
     ...(steps[code] === undefined ? [] : [steps[code]])
   ].join("\n")
 
-/** What both flags leave open is what the first start wrote into the data directory. */
+/** The server's address and key. Defaults come from the data directory, where the first start stores them. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
     const ours = yield* secretOf(flags.keyFile, flags.key)
@@ -106,7 +106,7 @@ const target = (flags: Flags) =>
     })
   )
 
-/** Fails with the documented code and message of `response`. */
+/** Fails with the code and message of the error `response`. */
 export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
@@ -120,7 +120,7 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.flatMap((message) => new CommandFailed({ message }))
   )
 
-/** Requests below `prefix` of the server at `url`, with a header that says who asks. */
+/** Requests below `prefix` of the server at `url`, with an authentication header. */
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
@@ -130,14 +130,14 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
         message: `The server at ${base} does not answer. Is it running? (spoke serve)`,
         isTransient: true
       })
-    /** Requests to any path of the server; any status is an answer. */
+    /** Sends a request to any path of the server. Any status is a result. */
     const execute = (request: HttpClientRequest.HttpClientRequest) =>
       client
         .execute(
           request.pipe(HttpClientRequest.prependUrl(base), HttpClientRequest.setHeader(header, secret))
         )
         .pipe(Effect.mapError(unreachable))
-    /** As {@link execute}; anything but 2xx fails. */
+    /** Like {@link execute}, but fails for any status other than 2xx. */
     const ask = (request: HttpClientRequest.HttpClientRequest) =>
       execute(request).pipe(
         Effect.timeoutFail({ duration: responseTimeout, onTimeout: unreachable }),
@@ -159,7 +159,7 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
     return { base, execute, ask, send, call }
   })
 
-/** Requests to `/v1` with the key; anything but 2xx fails with the documented code and its message. */
+/** Requests to `/v1` with the key. Fails with the documented code and message for any status other than 2xx. */
 export const connect = (flags: Flags) =>
   Effect.flatMap(target(flags), ({ key, url }) => requests(url, ["x-api-key", Redacted.value(key)], "/v1"))
 
@@ -167,7 +167,7 @@ const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.Str
 
 export const unexpected = () => new CommandFailed({ message: "The server's answer has an unexpected form." })
 
-/** The key's own agent. */
+/** The agent of the key. */
 export const agentOf = ({ send }: Effect.Effect.Success<ReturnType<typeof connect>>) =>
   send(HttpClientRequest.get("/models")).pipe(
     Effect.flatMap((response) => response.json),
@@ -176,14 +176,14 @@ export const agentOf = ({ send }: Effect.Effect.Success<ReturnType<typeof connec
     Effect.catchTags({ ParseError: unexpected, ResponseError: unexpected })
   )
 
-/** Of every command that speaks with the management interface. */
+/** Options of every command that uses the management interface. */
 export interface ManageFlags {
   readonly url?: string | undefined
   readonly token?: Redacted.Redacted | undefined
   readonly tokenFile?: string | undefined
 }
 
-/** Requests to the management interface with an access token; anything but 2xx fails. */
+/** Requests to the management interface with an access token. Fails for any status other than 2xx. */
 export const manage = ({ token, tokenFile, url }: ManageFlags) =>
   Effect.gen(function* () {
     const secret = yield* secretOf(tokenFile, token)

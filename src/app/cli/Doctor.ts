@@ -1,4 +1,4 @@
-/** `spoke doctor`: checks what the server needs and says what to mend; exit code 1 when something must be. */
+/** `spoke doctor`: checks what the server needs and how to correct it. The exit code is 1 when there is a problem. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -25,7 +25,7 @@ import {
 
 const marks = { ok: "ok      ", warning: "warning ", problem: "PROBLEM " } as const
 
-/** One check after the other, in the order in which they are told; none changes what it looks at. */
+/** Runs the checks one after the other, in the order in which they are reported. No check changes anything. */
 export const examine = (settings: Settings) =>
   Effect.gen(function* () {
     return [

@@ -1,4 +1,6 @@
-/** `spoke eval FILE`: asks the questions of a file and measures the replies, also beside those of an earlier run. */
+/**
+ * `spoke eval FILE`: asks the questions of a file and measures the replies, optionally compared with an earlier run.
+ */
 import * as fs from "node:fs/promises"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Clock from "effect/Clock"
@@ -39,7 +41,7 @@ const readBaseline = (file: string) =>
     )
   )
 
-/** Known before anything is asked: a run takes minutes. */
+/** Checked before the run, which takes minutes. */
 const checkWritable = (file: string) =>
   Effect.tryPromise({
     try: () => fs.appendFile(file, ""),
@@ -52,7 +54,7 @@ const record = (file: string, report: Report.Report) =>
     catch: () => new Connection.CommandFailed({ message: `${file} could not be written.` })
   })
 
-/** Of the running service, or of the data folder. */
+/** Sends requests to the running service, or to one opened on the data folder. */
 const senderOf = ({ agent, data, ...flags }: Flags) =>
   data === undefined
     ? Effect.map(
@@ -85,7 +87,7 @@ const measure = (cases: ReadonlyArray<Case>, flags: Flags) =>
     return Report.summarize(results)
   }).pipe(Effect.scoped)
 
-/** Why the command exits with 1, or nothing. */
+/** Why the command exits with 1; undefined when it succeeds. */
 const verdict = (
   report: Report.Report,
   comparison: Report.Comparison | null,
@@ -98,7 +100,7 @@ const verdict = (
   return undefined
 }
 
-/** Those of the file, or those that are stored with the agent. */
+/** The cases of the file, or those stored with the agent. */
 const casesOf = (file: string | undefined, { agent, data, ...flags }: Flags) => {
   if (file !== undefined) return Cases.read(file)
   return agent === undefined || data !== undefined

@@ -1,4 +1,4 @@
-/** `spoke export <file>`: the whole store as one archive, for `spoke import` into an empty database of any kind. */
+/** `spoke export <file>`: the whole store as one archive, for `spoke import` into an empty database of any engine. */
 import * as Effect from "effect/Effect"
 import * as Backup from "../backup/Backup.ts"
 import { fromEnvironment } from "../config/Config.ts"
@@ -27,7 +27,7 @@ export const exportCommand = (run: Arguments.Run) =>
     .option("--with-secret", "put the master secret into it: the file alone is then enough to read all of it")
     .action((file, flags) => run(write(file, flags)))
 
-/** What `spoke import` does with an archive. */
+/** Imports an archive, for `spoke import`. */
 export const restore = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()

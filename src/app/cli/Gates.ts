@@ -1,4 +1,7 @@
-/** The effect of a plan on replies: runs the test cases of each agent whose settings would change, on them and on the published version. */
+/**
+ * The effect of a plan on replies: runs the test cases of each agent whose settings would change, with the new settings
+ * and with the published version.
+ */
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,25 +39,25 @@ const Reported = Schema.Struct({
 const Published = Schema.Struct({ agent: Schema.Struct({ publishedVersion: Schema.Int }) })
 const Cases = Schema.Struct({ cases: Schema.Array(Schema.Unknown) })
 
-/** Of one agent; `regression` where clearly fewer cases pass than with the version that is published. */
+/** The result of one agent. `regression` is true when clearly fewer cases pass than with the published version. */
 export interface Gate {
   readonly agent: string
   readonly experiment: string
   readonly cases: number
   readonly passed: number
   readonly regression: boolean
-  /** Questions of cases that pass now and would not, and the other way round. */
+  /** Questions of cases that pass now and would fail, and of those that fail now and would pass. */
   readonly broken: ReadonlyArray<string>
   readonly mended: ReadonlyArray<string>
 }
 
 export const isWorse = ({ regression }: Gate): boolean => regression
 
-/** What a reply depends on: not the name, the greeting, nor what is no setting. */
+/** True for fields that replies depend on: not the name, the greeting, or parts other than settings. */
 const isAnswering = ({ field }: AgentChange["fields"][number]) =>
   /^(?:instructions|model|tools|masking|retrieval\.|grounding\.)/u.test(field)
 
-/** What the file says of an agent. */
+/** The settings of an agent in the file. */
 const saidOf = (config: unknown, agent: string): Readonly<Record<string, unknown>> => {
   const agents = Predicate.hasProperty(config, "agents") ? config.agents : undefined
   const said = Predicate.isRecord(agents) ? agents[agent] : undefined
@@ -116,7 +119,7 @@ const measured = Effect.fn("Gates.measured")(function* (
   return [gate]
 })
 
-/** One for each agent whose settings would change and that has test cases. */
+/** Measures each agent whose settings would change and that has test cases. */
 export const measure = Effect.fn("Gates.measure")(function* (
   flags: ManageFlags,
   config: unknown,
@@ -141,7 +144,7 @@ export const words = ({ agent, broken, cases, mended, passed, regression }: Gate
     ...mended.slice(0, maxNamed).map((question) => `    passes now: ${short(question)}`)
   ].join("\n")
 
-/** Fails where one of them is worse. */
+/** Fails when one of them is worse. */
 export const refuse = (gates: ReadonlyArray<Gate>) => {
   const worse = gates.filter(isWorse).map(({ agent }) => agent)
   return worse.length === 0

@@ -1,11 +1,11 @@
 /**
- * What the list of processes shows of a command: every user of the machine can read its arguments, so that a secret among
- * them is masked as soon as the command has started.
+ * Masks secrets in the process list: every user of the machine can read a command's arguments, so secrets among them
+ * are masked as soon as the command starts.
  */
 
 const secret = ["--key", "--operator-token", "--token"]
 
-/** `args` with the values of secret options masked; none when there is nothing to mask. */
+/** `args` with the values of secret options masked; null when there are none. */
 export const masked = (args: ReadonlyArray<string>): ReadonlyArray<string> | null => {
   const shown = args.map((arg, place) => {
     if (secret.includes(args[place - 1] ?? "")) return "***"
@@ -18,6 +18,6 @@ export const masked = (args: ReadonlyArray<string>): ReadonlyArray<string> | nul
 /** Masks the arguments of this process. */
 export const hide = (): void => {
   const shown = masked(process.argv)
-  // Node writes the title over the arguments.
+  // Setting the title overwrites the arguments.
   if (shown !== null) process.title = shown.join(" ")
 }

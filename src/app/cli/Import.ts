@@ -1,6 +1,6 @@
 /**
- * `spoke import <file>`: an archive of `spoke export` into an empty database, or conversations from elsewhere, one JSON
- * object a line, through the operator's route.
+ * `spoke import <file>`: imports an archive of `spoke export` into an empty database, or conversations as JSON lines
+ * through the operator's route.
  */
 import * as fs from "node:fs"
 import * as NodeStream from "@effect/platform-node/NodeStream"
@@ -21,10 +21,10 @@ import { restore } from "./Export.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
 
-/** Lines of one request, and about as many bytes; a longer line goes alone. */
+/** Maximum lines of one request, and about the maximum bytes. A longer line is sent alone. */
 const maxBatchLines = 500
 const maxBatchBytes = 1_048_576
-/** The server takes no more than this at once. */
+/** Maximum bytes of a line: the server's limit for one request. */
 const maxLineBytes = 16 * 1_048_576
 
 interface Flags {
@@ -34,7 +34,7 @@ interface Flags {
   readonly agent?: string | undefined
 }
 
-/** What both flags leave open is what the first start wrote into the data directory. */
+/** The server's address and token. Defaults come from the data directory, where the first start stores them. */
 const target = (flags: Flags) =>
   Effect.gen(function* () {
     const ours = yield* Connection.secretOf(flags.operatorTokenFile, flags.operatorToken)
@@ -104,7 +104,7 @@ const bytesOf = (file: string) =>
   )
 
 interface Piece {
-  /** Number of its first line. */
+  /** Number of the first line. */
   readonly first: number
   readonly lines: ReadonlyArray<string>
   readonly bytes: number
@@ -112,7 +112,7 @@ interface Piece {
 
 const none: Piece = { first: 1, lines: [], bytes: 0 }
 
-/** Lines in pieces that fit a request. */
+/** Splits lines into batches that fit one request. */
 const pieces = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
   lines.pipe(
     Stream.map((line): string | null => line),

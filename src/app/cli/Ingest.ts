@@ -27,7 +27,7 @@ type Server = Effect.Effect.Success<ReturnType<typeof Connection.connect>>
 const isUrl = (given: string): boolean => /^https?:\/\//iu.test(given)
 const isSitemap = (given: string): boolean => /sitemap[^/]*\.xml(\.gz)?($|\?)/iu.test(given)
 
-/** What the command was given, and what it makes a source of. */
+/** The command's input, and the server on which it creates sources. */
 interface Target {
   readonly server: Server
   readonly target: string
@@ -51,7 +51,7 @@ const upload = ({ name, server, target: file }: Target) =>
     return yield* server.call(Created, request)
   })
 
-/** How a source of each type is added; null: not by this command. */
+/** How a source of each type is added; null when this command cannot add it. */
 const adders = {
   URL: ({ maxDepth, name, server, target: url }: Target) =>
     create(server, { type: "URL", name, config: { url, maxDepth } }),

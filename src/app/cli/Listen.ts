@@ -1,4 +1,4 @@
-/** `spoke listen` and `spoke trigger`: events for developers, on a machine that nothing can be sent to. */
+/** `spoke listen` and `spoke trigger`: events for developers whose machine has no public address. */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Clock from "effect/Clock"
@@ -29,14 +29,14 @@ const Heard = Schema.Struct({
 const Stopped = Schema.Struct({ deleted: Schema.Literal(true) })
 const Triggered = Schema.Struct({ webhooks: Schema.Int })
 
-/** Of one request, which is answered as soon as there is an event. */
+/** Seconds that one request waits for an event. */
 const waitSeconds = 20
-/** For the whole of one forwarded call, as webhooks have it. */
+/** Time-out of one forwarded call, the same as for webhooks. */
 const callTimeout = Duration.seconds(10)
-/** While the server starts again; a listener is kept for two minutes. */
+/** Retries while the server restarts. A listener is kept for two minutes. */
 const retries = Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45))
 
-/** What the local address says to the event, as a line. */
+/** Forwards the event, and returns the local server's response as a line. */
 const forward = (address: string, { body, headers }: HeardEvent) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
@@ -65,7 +65,7 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
     const end = (id: string) =>
       server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)).pipe(
         Effect.timeout(Duration.seconds(3)),
-        // The listener expires by itself when it is no longer polled.
+        // A listener that is no longer polled expires.
         Effect.ignore
       )
     const { listener, secret } = yield* Effect.acquireRelease(server.call(Started, begin), (started) =>

@@ -1,4 +1,7 @@
-/** `spoke mcp`: the agent's MCP tools over standard input and output, one JSON-RPC message a line, from a running server. */
+/**
+ * `spoke mcp`: the MCP tools of an agent on a running server over standard input and output, one JSON-RPC message per
+ * line.
+ */
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as NodeStream from "@effect/platform-node/NodeStream"
@@ -28,10 +31,10 @@ const decodeId = Schema.decodeUnknownOption(Id)
 
 const write = (line: string) => Output.write(`${line}\n`)
 
-/** Messages that are waited for at once. */
+/** Maximum concurrent messages. */
 const atOnce = 64
 
-/** The messages of an answer, which is one or a stream of events. */
+/** The messages of a response: one, or a stream of events. */
 const messages = (response: HttpClientResponse.HttpClientResponse) =>
   (response.headers["content-type"] ?? "").startsWith("text/event-stream")
     ? response.stream.pipe(
@@ -46,7 +49,7 @@ const decodeVersion = Schema.decodeUnknownOption(
   Schema.Struct({ _meta: Schema.Struct({ "io.modelcontextprotocol/protocolVersion": Schema.String }) })
 )
 
-/** What a line without a handshake says of itself, repeated where HTTP wants it. */
+/** The headers that HTTP requires for a message without a handshake. */
 const headersOf = (method: string | undefined, params: JsonObject | undefined) =>
   Option.match(decodeVersion(params), {
     onNone: () => ({}),
@@ -57,7 +60,7 @@ const headersOf = (method: string | undefined, params: JsonObject | undefined) =
     })
   })
 
-/** What is no plain ASCII, and what looks encoded, in base64. */
+/** Text that is not plain ASCII, or looks encoded, as base64. */
 const inHeader = (text: string): string =>
   /^[!-~]*$/.test(text) && !text.startsWith("=?")
     ? text

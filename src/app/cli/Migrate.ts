@@ -1,4 +1,7 @@
-/** `spoke migrate`: brings the database to the newest version, pgvector's part of it where that is used, and exits. */
+/**
+ * `spoke migrate`: migrates the database to the newest version, including the pgvector schema where it is used, and
+ * exits.
+ */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -35,7 +38,7 @@ const apply = (settings: Settings) =>
     return { applied: names, search: vector.backend, why: vector.why, isolated }
   })
 
-/** Pgvector's part runs where the extension is there, or can be made. */
+/** Pgvector's migrations run when the extension exists or can be created. */
 const vectorPlan = (settings: Settings) =>
   Effect.gen(function* () {
     if (settings.database === null || settings.vector === "in-process") return []
@@ -45,7 +48,7 @@ const vectorPlan = (settings: Settings) =>
     return files.map((each): PlannedFile => ({ ...each, file: `pgvector/${each.file}` }))
   })
 
-/** The first start creates a missing embedded database, which has no pending migrations then. */
+/** A missing embedded database has no pending migrations: the first start creates it with the newest schema. */
 const planned = (settings: Settings) =>
   settings.database === null && !fs.existsSync(path.join(settings.dataDir, "database"))
     ? Effect.succeed<ReadonlyArray<PlannedFile>>([])

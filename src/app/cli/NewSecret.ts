@@ -1,4 +1,4 @@
-/** `spoke new-secret`: goes on with another master secret where the old one is lost. */
+/** `spoke new-secret`: replaces a lost master secret by a new one. */
 import * as Effect from "effect/Effect"
 import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { migrate } from "../../store/Database.ts"
@@ -12,7 +12,7 @@ import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
-/** The file of an embedded database is replaced; what stood in it stays beside it. */
+/** Replaces the secrets file of an embedded database. The old file is kept beside it. */
 const replaced = ({ database: server, dataDir, secrets: [configured] }: Settings) =>
   Effect.gen(function* () {
     const fresh = Secrets.generated()

@@ -1,21 +1,23 @@
-/** Output of commands: results on standard output, everything else on standard error, so that a pipe gets only results. */
+/**
+ * Output of commands: results on standard output, everything else on standard error, so that a pipe gets only results.
+ */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { codeOf } from "../../domain/Thrown.ts"
 
-/** Part of the result, without a line break of its own. */
+/** Writes part of the result, without a line break. */
 export const write = (text: string) => Effect.sync(() => void process.stdout.write(text))
 
-/** A line of the result. */
+/** Writes a line of the result. */
 export const line: (text: string) => Effect.Effect<void> = Console.log
 
-/** The result as a program reads it. */
+/** Writes the result as JSON. */
 export const asJson = (value: unknown) => line(JSON.stringify(value, null, 2))
 
-/** A line for the person at the terminal. */
+/** Writes a line for the user to standard error. */
 export const note: (text: string) => Effect.Effect<void> = Console.error
 
-/** Redraws one line for the person at the terminal; elsewhere a log would only grow. */
+/** Redraws one line on a terminal. Does nothing elsewhere, where lines would accumulate. */
 export const draw = (text: string) =>
   Effect.sync(() => {
     if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${text}`)
@@ -23,12 +25,12 @@ export const draw = (text: string) =>
 
 const streams = [process.stdout, process.stderr]
 
-/** Keeps a reader that goes, like `head`, from ending the process in the middle of something. */
+/** Ignores errors of closed output streams, so that a reader that exits, like `head`, does not end the process. */
 export const outliveReaders = (): void => {
   for (const stream of streams) stream.on("error", () => {})
 }
 
-/** Ends once the reader of the results has gone. */
+/** Ends when the reader of the results has exited. */
 export const unread = Effect.async<void>((resume) => {
   const onError = (error: unknown) => {
     if (codeOf(error) === "EPIPE") resume(Effect.void)

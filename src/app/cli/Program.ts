@@ -1,4 +1,4 @@
-/** The commands of `spoke`, and how their failures leave: one line of words on standard error, and an exit code. */
+/** The commands of `spoke`. A failure becomes one line on standard error and an exit code. */
 import { Command, CommanderError } from "@commander-js/extra-typings"
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
@@ -49,21 +49,21 @@ const spoke = (run: Run) => {
     .description("AI agents that answer chat messages from your own sources.")
     .version(Package.version, "-v, --version", "print the version")
     .helpCommand(true)
-    // `--version` after a command is that command's own.
+    // `--version` after a command is that command's own option.
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("See spoke --help.")
     .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")
   program.addCommand(serve(run))
-  // A server goes on when its log's reader has gone; any other command ends when its results' reader has.
+  // A server continues when the reader of its log exits. Any other command ends when the reader of its results exits.
   for (const make of commands) program.addCommand(make((task) => run(Effect.raceFirst(task, Output.unread))))
   return program
 }
 
-/** The parser has said what is wrong with the line. */
+/** Invalid arguments. The parser has already printed the error. */
 class Misused extends Data.TaggedError("Misused") {}
 
-/** What the line `argv` asks for; nothing where that was help, which the parser has printed. */
+/** Parses `argv` into the effect of a command; nothing for help, which the parser has printed. */
 const parsed = (argv: ReadonlyArray<string>) =>
   Effect.suspend(() => {
     let chosen: Effect.Effect<void, unknown, Services.Services> = Effect.void
@@ -81,10 +81,10 @@ const parsed = (argv: ReadonlyArray<string>) =>
     )
   })
 
-/** What the person at the terminal is told; an unknown failure shows its cause, for a report. */
+/** The message for the user. An unknown failure shows its cause, for a bug report. */
 const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
-  // The parser or the log has said it.
+  // The parser or the log has already reported it.
   if (failure instanceof Misused || failure instanceof ToldInLog) return Option.none()
   return Option.some(Option.getOrElse(wordsOf(cause), () => Cause.pretty(cause).slice(0, 4_000)))
 }

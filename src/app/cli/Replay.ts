@@ -1,4 +1,4 @@
-/** `spoke replay RUN…`: runs stored turns again and says what has changed. */
+/** `spoke replay RUN…`: runs stored turns again and reports what has changed. */
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Output from "./Output.ts"
 
-/** Runs of one request: each may take as long as a turn. */
+/** Runs per request; each may take as long as a turn. */
 const runsAtOnce = 2
 
 interface Flags extends Connection.Flags {

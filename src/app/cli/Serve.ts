@@ -17,7 +17,7 @@ import { ToldInLog, wordsOf } from "./Words.ts"
 
 const roles = ["all", "api", "worker"] as const
 
-/** A log in JSON also tells why the server did not start or had to end. */
+/** A log in JSON also has the reason why the server failed to start or ended. */
 const logFailure = <A, E, R>(
   running: Effect.Effect<A, E, R>,
   { logFormat, logLevel }: Settings
@@ -28,7 +28,7 @@ const logFailure = <A, E, R>(
         if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
         const told = Option.match(wordsOf(cause), {
           onNone: () => Effect.logFatal("The server cannot go on", cause),
-          // They say it all: a stack is for those who look for a fault in the program.
+          // The message suffices: a stack trace is only for defects.
           onSome: (words) => Effect.logFatal(words)
         })
         return Effect.zipRight(told, new ToldInLog())
@@ -42,7 +42,7 @@ const listen = (chosen: Server.Role) =>
         message: "The embedded database belongs to one process. Set DATABASE_URL to run roles apart."
       })
     }
-    // The public addresses have to name the port that 0 stands for.
+    // Public addresses need the real port when 0 is configured.
     const settings =
       given.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.attempt(given)) }) : given
     yield* warnOfStrangers.pipe(
@@ -50,7 +50,7 @@ const listen = (chosen: Server.Role) =>
       Effect.catchTag("ServeError", () => Port.taken(settings)),
       (running) => logFailure(running, settings),
       Effect.provide(Observability.layer(settings)),
-      // The framework's own counters of fibers cost as much as some of the fibers, and are not exported.
+      // Effect's own fiber metrics are expensive and are not exported.
       Effect.withRuntimeFlagsPatch(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics))
     )
   })

@@ -1,30 +1,32 @@
 /**
- * A terminal signals every process that runs in it, and npm passes on to its command what it is sent itself: one Ctrl+C under
- * `npm start` comes twice. The runtime takes the first to end in order and leaves the next to the system, which would end
- * the process in the middle of that.
+ * Handles repeated signals. A terminal signals every process that runs in it, and npm also forwards its own signal to
+ * its command: one Ctrl+C under `npm start` arrives twice. Effect's runtime handles the first signal as a graceful end,
+ * but the second would end the process at once.
  */
 import * as Effect from "effect/Effect"
 import * as Output from "./Output.ts"
 
-/** Milliseconds in which a signal is a repetition of the first; a later one asks to end at once. */
+/**
+ * Milliseconds in which a further signal is treated as a repetition of the first. A later one ends the process at once.
+ */
 const echo = 1_000
 
-/** With the exit codes by which shells know them. */
+/** Signals with the exit codes that shells use for them. */
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
 
 let interruptedCode = 0
 let isServer = false
 
-/** This command ends well by a signal: nothing else ends it. */
+/** Marks the command as a server: a signal is its normal end. */
 export const endsBySignal = Effect.sync(() => {
   isServer = true
 })
 
-/** Tells the person whose signal has ended the command what becomes of what it was doing. */
+/** After an interruption, prints what happens to the work. */
 export const explain = (text: string) =>
   Effect.suspend(() => (interruptedCode === 0 ? Effect.void : Output.note(`\nInterrupted. ${text}`)))
 
-/** How a command that was interrupted exits. */
+/** Exit code of an interrupted command. */
 export const exitCode = (): number => (isServer ? 0 : interruptedCode)
 
 const heedOne = (signal: keyof typeof signals, first: { at?: number }) => {

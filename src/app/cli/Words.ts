@@ -1,4 +1,4 @@
-/** The words of a failure for the person who gave the command. */
+/** Messages for failures of commands. */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
@@ -6,10 +6,10 @@ import * as Option from "effect/Option"
 import { isError } from "../../domain/Thrown.ts"
 import { CommandFailed } from "./Connection.ts"
 
-/** The command failed, and its log says why. */
+/** The command failed, and the log has the reason. */
 export class ToldInLog extends Data.TaggedError("ToldInLog") {}
 
-/** Failures whose message is written for the person at the terminal. */
+/** Failures whose message is written for the user. */
 const spoken = new Set([
   "CannotListen",
   "CommandFailed",
@@ -29,13 +29,13 @@ const spoken = new Set([
 const isSpoken = (thrown: unknown): thrown is Error =>
   isError(thrown) && "_tag" in thrown && spoken.has(String(thrown._tag))
 
-/** Of the first failure or defect that has words of its own; none for anything unknown. */
+/** The message of the first such failure or defect; none for an unknown one. */
 export const wordsOf = (cause: Cause.Cause<unknown>): Option.Option<string> =>
   Chunk.findFirst(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), isSpoken).pipe(
     Option.map(({ message }) => message)
   )
 
-/** How a command that failed exits. */
+/** Exit code of a failed command. */
 export const failureCode = (cause: Cause.Cause<unknown>): number =>
   Option.match(Cause.failureOption(cause), {
     onNone: () => 1,

@@ -1,6 +1,6 @@
 /**
- * Every environment variable, its default and its meaning, once. All problems are reported together, by
- * variable name, before anything starts; values are never repeated in a message.
+ * All environment variables with their defaults and meanings. All problems are reported together, by variable name,
+ * before anything starts. Messages never contain values.
  */
 import { BlockList } from "node:net"
 import * as path from "node:path"
@@ -48,13 +48,13 @@ const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
 const telegramUrl = "https://api.telegram.org"
 const slackUrl = "https://slack.com/api"
-/** Always there, unless SPOKE_PLANS says something else under its name. */
+/** Always defined, unless SPOKE_PLANS defines a plan with its name. */
 const builtInPlan = "self-hosted"
 
 const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
 
-/** Name, form and meaning of each; defaults are filled in by {@link fromEnvironment}. */
+/** Name, format and meaning of each variable. {@link fromEnvironment} fills in defaults. */
 export const Variables = Schema.Struct({
   HOST: variable(Value, "Listen address; 127.0.0.1 by default."),
   PORT: variable(count(0, 65_535), "Listen port; 3000 by default, 0 takes a free one."),
@@ -394,6 +394,6 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
 /** The variables of this process. */
 export const environment = Effect.sync(() => process.env)
 
-/** The settings of this process; `overrides` come before its environment. */
+/** The settings of this process. `overrides` take precedence over its environment. */
 export const fromEnvironment = (overrides: Readonly<Record<string, string>> = {}) =>
   Effect.suspend(() => fromRecord({ ...process.env, ...overrides }, process.stderr.isTTY === true))

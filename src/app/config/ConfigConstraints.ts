@@ -1,9 +1,12 @@
-/** Variables that are right by themselves and wrong together. */
+/** Constraints between variables that are valid individually. */
 
 /** The embedding model that ships with the package. */
 export const offline = "offline"
 
-/** What one variable demands of another, asked of what was set: whether it can be read or not. */
+/**
+ * Violated constraints between variables. Checked on the raw environment, so that they are reported also when a value
+ * is invalid.
+ */
 export const brokenConstraints = (given: Readonly<Record<string, string | undefined>>) => [
   ...(given["DATABASE_URL"] !== undefined && given["SPOKE_SECRET"] === undefined
     ? [{ variable: "SPOKE_SECRET", message: "Required with DATABASE_URL: at least 32 random bytes" }]

@@ -1,4 +1,4 @@
-/** The forms that values of environment variables have. What does not fit is never repeated. */
+/** Formats of environment variables. Messages never contain the invalid value. */
 import { BlockList, isIP } from "node:net"
 import * as path from "node:path"
 import * as Duration from "effect/Duration"
@@ -31,7 +31,7 @@ export const parsed = <A>(expected: string, parse: (text: string) => Option.Opti
 
 const unescaped = Option.liftThrowable((part: string) => decodeURIComponent(part))
 
-/** Clients decode the percent signs of an address's account, so they must be valid. */
+/** Clients decode the user part of an address, so its percent-encoding must be valid. */
 const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<string> =>
   Option.fromNullable(urlOf(text)).pipe(
     Option.filter(({ protocol }) => protocols.includes(protocol)),
@@ -56,10 +56,10 @@ const durationFrom = (minMillis: number, expected: string) =>
     )
   )
 export const duration = durationFrom(Number.MIN_VALUE, 'a duration like "60 seconds"')
-/** Of work that takes a while each time. */
+/** Interval of periodic work. */
 export const interval = durationFrom(1_000, 'a duration of at least 1 second, like "1 day"')
 
-/** In decimal digits; not a number for `0x10`, `1e3` and white space. */
+/** A decimal number. NaN for `0x10`, `1e3` and white space. */
 const decimalOf = (text: string): number =>
   /^\d{0,15}(?:\.\d{1,15})?$/u.test(text) && text !== "" ? Number(text) : Number.NaN
 
@@ -97,7 +97,7 @@ const addProxy = (list: BlockList, entry: string): boolean => {
   if (version === 0) return false
   const [family, bits] = version === 6 ? (["ipv6", 128] as const) : (["ipv4", 32] as const)
   const length = Number(prefix ?? bits)
-  // Trusting every proxy lets every client choose the address that limits count by.
+  // Trusting every proxy would let every client choose its address for rate limits.
   if (length < 1 || length > bits) return false
   list.addSubnet(address, length, family)
   return true
@@ -138,7 +138,7 @@ export const headerList = parsed("name=value, separated by commas", (text) =>
 export const ratio = parsed("a number from 0 to 1", (text) =>
   Option.liftPredicate(decimalOf(text), (value) => value >= 0 && value <= 1)
 )
-/** Names and what they entitle to, beside the plan that every tenant starts on. */
+/** Plan names with their entitlements, in addition to the built-in plan. */
 export const plans = parsed(
   "JSON from plan names to publicApi, turns, ingestionJobs, sources and overageEnabled",
   (text) =>
@@ -148,20 +148,20 @@ export const plans = parsed(
     )
 )
 
-/** What is wrong, by variable. */
+/** Problems by variable. */
 export const issues = (error: ParseResult.ParseError) =>
   ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
     variable: issue.path.join("."),
     message: issue.message.replace(/,? actual [\s\S]*$/u, "")
   }))
 
-/** A wildcard address cannot be called: its own machine can. */
+/** A wildcard address cannot be called, so the loopback address is used. */
 export const reachable = (host: string): string => {
   if (host === "0.0.0.0" || host === "::") return "127.0.0.1"
   return host.includes(":") ? `[${host}]` : host
 }
 
-/** Copies of the embedded store; null where no interval is given. */
+/** Snapshots of the embedded database; null without an interval. */
 export const snapshotsOf = (
   dataDir: string,
   given: {

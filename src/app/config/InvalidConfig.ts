@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** What has to be mended before the service can start. */
+/** Problems of the configuration. The service does not start. */
 export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidConfig", {
   problems: Schema.Array(Schema.Struct({ variable: Schema.String, message: Schema.String }))
 }) {

@@ -1,4 +1,4 @@
-/** Prices of models as the operator knows them, in US dollars for a million tokens. */
+/** Prices of models from the operator, in US dollars per million tokens. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
@@ -9,16 +9,16 @@ const Usd = Schema.Number.pipe(Schema.between(0, 1_000_000))
 
 const Rates = Schema.Struct({
   input: Usd,
-  /** As much as `input` by default. */
+  /** The price of `input` by default. */
   cachedInput: Schema.optionalWith(Usd, { exact: true }),
   output: Usd
 })
 
 const Entry = Schema.Struct({
-  /** `provider/model`; a `*` at the end stands for any rest. */
+  /** `provider/model`. A final `*` matches any suffix. */
   model: Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}\/[^\s*]*\*?$/u)),
   ...Rates.fields,
-  /** Price of a request whose input is longer than `above` tokens. */
+  /** Prices for requests with more than `above` input tokens. */
   long: Schema.optionalWith(Schema.Struct({ above: Schema.Int.pipe(Schema.positive()), ...Rates.fields }), {
     exact: true
   })
@@ -39,7 +39,7 @@ const priceOf = ({ long, ...price }: typeof Entry.Type): ListedPrice => ({
   ...(long === undefined ? {} : { long: withCached(long) })
 })
 
-/** Where it does not fit: an entry's place from 1 and the field's name. No value is repeated. */
+/** The places of the errors: an entry's number from 1, and the field's name. Values are not included. */
 const placesOf = (error: ParseResult.ParseError): string => {
   const places = ParseResult.ArrayFormatter.formatErrorSync(error).flatMap(({ path: [entry, ...field] }) =>
     typeof entry === "number" ? [`entry ${entry + 1}${field.length === 0 ? "" : `, ${field.join(".")}`}`] : []

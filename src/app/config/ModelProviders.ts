@@ -1,4 +1,4 @@
-/** Model providers beside the default one. Their keys stand in variables of their own, which the settings name. */
+/** Model providers in addition to the default one. Their keys are in separate variables, which the settings name. */
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -12,12 +12,12 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
 
 const Fields = Schema.Struct({
-  /** Such as `http://127.0.0.1:11434/v1`. */
+  /** For example `http://127.0.0.1:11434/v1`. */
   baseUrl: httpUrl,
-  /** Name of the variable that holds the key; left out for a provider that wants none. */
+  /** Name of the variable with the key; absent for a provider without one. */
   apiKeyEnv: optional(Schema.String.pipe(Schema.pattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
   api: optional(Schema.Literal("responses", "chat-completions", "azure", "anthropic")),
-  /** Of `azure` alone, which needs it. */
+  /** Required for `azure`, and only allowed there. */
   apiVersion: optional(Schema.String.pipe(Schema.pattern(/^[\w.-]{1,64}$/u))),
   contextWindow: optional(Schema.Int.pipe(Schema.between(1_000, 10_000_000)))
 })
@@ -54,7 +54,7 @@ export const providersOf = (
     [...given].map(([name, { api = "chat-completions", apiKeyEnv, apiVersion, baseUrl, contextWindow }]) => [
       name,
       {
-        // A provider without a key is sent one that is none: every client sends something.
+        // Without a key a placeholder is sent, because every client sends one.
         apiKey: Redacted.make((apiKeyEnv === undefined ? undefined : environment[apiKeyEnv]) ?? "none"),
         baseUrl,
         api,
@@ -64,7 +64,7 @@ export const providersOf = (
     ])
   )
 
-/** The provider that `chatModel` names, where no other one is configured. */
+/** The provider that `chatModel` names, when no default provider is configured. */
 export const defaultOf = (
   chatModel: string | undefined,
   providers: ReadonlyMap<string, ModelProvider>
@@ -81,7 +81,7 @@ interface Variables {
   readonly OPENAI_API_KEY?: Redacted.Redacted
 }
 
-/** What is wrong with all of it together. */
+/** Problems across all model variables. */
 export const problemsOf = (given: Variables, environment: Environment) => {
   const { OPENAI_API_KEY, SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS = [], SPOKE_PROVIDERS } = given
   const problem = (variable: string, message: string) => [{ variable, message }]

@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import { urlOf } from "../../domain/Address.ts"
 
 export interface RedisAddress {
-  /** True where keys are spread over many servers; the nodes then name all the others. */
+  /** True when keys are distributed over several servers. The given nodes report all others. */
   readonly cluster: boolean
   readonly tls: boolean
   readonly nodes: ReadonlyArray<{ readonly host: string; readonly port: number }>
@@ -11,10 +11,10 @@ export interface RedisAddress {
   readonly password: string | undefined
 }
 
-/** Scheme, credentials, hosts, and the rest: several hosts are none that a URL may have. */
+/** Scheme, credentials, hosts, and the rest. A URL parser does not accept several hosts. */
 const form = /^(rediss?:\/\/)([^@/?#]*@)?([^@/?#]+)([/?#].*)?$/iu
 
-/** None where a percent sign stands for itself, which it cannot in an address. */
+/** None for invalid percent-encoding. */
 const accountOf = Option.liftThrowable(({ password, username }: URL) => {
   const given = (value: string) => (value === "" ? undefined : decodeURIComponent(value))
   return { username: given(username), password: given(password) }
@@ -33,7 +33,7 @@ export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => 
   )
   const asked = first.searchParams.get("cluster")
   const cluster = nodes.length > 1 || asked === "true"
-  // A cluster has one database only.
+  // A cluster has only database 0.
   const numbered = cluster && /[1-9]/u.test(first.pathname)
   if (nodes.length !== urls.length || numbered || (asked !== null && asked !== "true")) return Option.none()
   return Option.map(accountOf(first), (account) => ({

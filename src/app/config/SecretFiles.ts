@@ -1,7 +1,7 @@
-/** Secrets that stand in files, as containers and systemd hand them over: NAME_FILE is the path of what NAME would be. */
+/** Secrets in files, for containers and systemd: NAME_FILE is the path of a file with the value of NAME. */
 import * as fs from "node:fs"
 
-/** What may be given as a file: everything that has a secret in it. */
+/** Variables that may be given as a file: all that contain a secret. */
 export const inFiles = [
   "DATABASE_URL",
   "SPOKE_DATABASE_DIRECT_URL",
@@ -23,7 +23,7 @@ export const inFiles = [
   "OTEL_EXPORTER_OTLP_HEADERS"
 ] as const
 
-/** No secret, but long. */
+/** Not secret, but long. */
 const lists = ["SPOKE_MODEL_PRICES"] as const
 
 export const fileVariables: ReadonlyArray<string> = [...inFiles, ...lists].map((name) => `${name}_FILE`)
@@ -39,7 +39,9 @@ const textOf = (file: string): string | null => {
   }
 }
 
-/** The variables, those in files read; an empty file counts as unset. Empty ones must have been left out of `environment`. */
+/**
+ * The variables, with values from files. An empty file counts as unset. `environment` must not contain empty values.
+ */
 export const withFiles = (environment: Readonly<Record<string, string | undefined>>) => {
   const given: Record<string, string | undefined> = { ...environment }
   const problems: Array<{ readonly variable: string; readonly message: string }> = []

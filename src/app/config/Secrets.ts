@@ -1,6 +1,6 @@
 /**
- * The master secret and the operator token: configured, or generated once and kept in the data directory. A database that was
- * written under another master secret is not served: what it has sealed could not be read, and that would go unnoticed.
+ * The master secret and the operator token: configured, or generated once and stored in the data directory. A database
+ * of another master secret is refused, because its sealed values could not be read and nothing would report it.
  */
 import { randomBytes } from "node:crypto"
 import * as path from "node:path"
@@ -19,13 +19,13 @@ import * as DataDirectory from "../DataDirectory.ts"
 export class Secrets extends Context.Tag("app/config/Secrets")<
   Secrets,
   {
-    /** The current master secret first, then those that are still good for reading. */
+    /** The current master secret first, then earlier ones for decryption only. */
     readonly masters: readonly [Redacted.Redacted, ...ReadonlyArray<Redacted.Redacted>]
     readonly operatorToken: Option.Option<Redacted.Redacted>
   }
 >() {}
 
-/** The master secret that the database was written under is not at hand; the message says how to get it back. */
+/** The master secret of the database is not available. The message says how to restore it. */
 export class MasterSecretError extends Schema.TaggedError<MasterSecretError>()("MasterSecretError", {
   message: Schema.String
 }) {}
@@ -36,7 +36,7 @@ const random = () => Redacted.make(randomBytes(32).toString("base64url"))
 
 export const generated = () => ({ secret: random(), operatorToken: random() })
 
-/** Where the secrets of a data directory are. */
+/** The secrets file of a data directory. */
 export const fileOf = (dataDir: string) => path.join(dataDir, DataDirectory.secretsFile)
 
 const otherwise =
@@ -50,7 +50,7 @@ const unusable = (dataDir: string, what: string) =>
       `back from a backup of the data directory, or set SPOKE_SECRET to the \`secret\` that stood in it. ${otherwise}`
   })
 
-/** What the data directory keeps, or none when it keeps nothing. */
+/** The stored secrets of the data directory; none when there are none. */
 const kept = (dataDir: string) =>
   DataDirectory.secrets.read(dataDir).pipe(
     Effect.mapError((error) =>
@@ -67,7 +67,7 @@ const kept = (dataDir: string) =>
     )
   )
 
-/** What the data directory keeps, made when it keeps nothing and `mayMake`. */
+/** The stored secrets of the data directory. Generates them when there are none and `mayMake` is true. */
 const own = (dataDir: string, mayMake: boolean) =>
   Effect.gen(function* () {
     const found = yield* kept(dataDir)
@@ -81,7 +81,7 @@ const own = (dataDir: string, mayMake: boolean) =>
 const fits = (known: ReadonlyArray<string>, secret: Redacted.Redacted) =>
   known.length === 0 || known.includes(keyIdOf(secret))
 
-/** The database comes first: opening it takes the lock of the data directory. */
+/** The database is opened first, because that locks the data directory. */
 export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =>
   Layer.effect(
     Secrets,

@@ -12,37 +12,37 @@ import type { ServerOptions } from "../../store/database/Clients.ts"
 import type { ChannelSettings } from "../../usecases/channels/ChannelSettings.ts"
 import type { Telemetry } from "../telemetry/Telemetry.ts"
 
-/** The address of a provider, and how it is spoken to. */
+/** The address of a model provider, and its API. */
 export interface ModelProvider {
   readonly apiKey: Redacted.Redacted
   readonly baseUrl: string
   readonly api: ProviderApi
-  /** Of Azure's dated interface alone. */
+  /** Only for Azure's API with dated versions. */
   readonly apiVersion?: string | undefined
   readonly contextWindow: number
 }
 
-/** The settings that everything else is wired from. */
+/** The settings from which everything is wired. */
 export interface Settings {
   readonly host: string
   readonly port: number
   readonly dataDir: string
   /** Null: the embedded database. */
   readonly database: ServerOptions | null
-  /** Whom tenants' statements run as, under row level security; null: it is off. */
+  /** The database role of tenants' statements under row level security; null: it is off. */
   readonly tenantRole: string | null
-  /** Null: the database does without. */
+  /** Null: the database is used instead. */
   readonly redis: Redacted.Redacted | null
-  /** Copies of the embedded database; null: none. */
+  /** Snapshots of the embedded database; null: none. */
   readonly snapshots: {
     readonly every: Duration.Duration
     readonly folder: string
     /** Maximum number of snapshots. */
     readonly kept: number
   } | null
-  /** Null: no mail is sent. */
+  /** Null: no e-mail is sent. */
   readonly mail: { readonly url: Redacted.Redacted; readonly from: string } | null
-  /** Null: no mail is sent when jobs fail. */
+  /** Null: no e-mail is sent when jobs fail. */
   readonly alertEmail: string | null
   /** Null: pgvector when the server has it. */
   readonly vector: "pgvector" | "in-process" | null
@@ -56,24 +56,24 @@ export interface Settings {
     readonly secretAccessKey: Redacted.Redacted
     readonly sessionToken: Redacted.Redacted | null
   } | null
-  /** Null: offline extracts. */
+  /** Null: replies are extracts from the sources. */
   readonly model:
     | (ModelProvider & {
         /** Its name among the providers. */
         readonly provider: string
-        /** Of agents that name none; it may name another provider. */
+        /** The model of agents without their own. It may belong to another provider. */
         readonly chatModel: string
       })
     | null
-  /** Others that agents may name in their model, `provider/model`. */
+  /** Further providers. Agents select one by a model name `provider/model`. */
   readonly providers: ReadonlyMap<string, ModelProvider>
-  /** Models that are asked where an agent's own cannot answer. */
+  /** Models that are tried when an agent's own model cannot answer. */
   readonly fallbackModels: ReadonlyArray<string>
-  /** Of models as `provider/model`, before the lists of the providers. */
+  /** Prices by `provider/model`. They take precedence over the built-in lists. */
   readonly modelPrices: ReadonlyArray<ListedPrice>
   /** Null: the built-in model. */
   readonly embedding: { readonly model: string; readonly dimensions: number } | null
-  /** Null: search results stay in the order of their scores. */
+  /** Null: search results are not reranked. */
   readonly rerank: {
     readonly url: string
     readonly model: string
@@ -92,14 +92,14 @@ export interface Settings {
   readonly realtimeUrl: string
   readonly channels: Context.Tag.Service<ChannelSettings>
   readonly billing: {
-    /** None: no billing event is taken. */
+    /** None: billing events are refused. */
     readonly webhookSecret: Option.Option<Redacted.Redacted>
     readonly plans: Plans
     readonly defaultPlan: string
   }
   readonly turnTimeout: Duration.Duration
   readonly runtimeData: boolean
-  /** Null: keys without a limit of their own have none. */
+  /** Null: keys without their own limit are not limited. */
   readonly rateLimit: RateLimit | null
   readonly fetchAllow: AllowList | null
   readonly trustedProxies: BlockList
@@ -108,9 +108,9 @@ export interface Settings {
   readonly drainDelay: Duration.Duration
   /** Null: nothing is traced. */
   readonly telemetry: Telemetry | null
-  /** Null: health and metrics are at `port` alone. */
+  /** Null: health and metrics are only at `port`. */
   readonly healthPort: number | null
-  /** Whether each answered request is logged. */
+  /** True when each answered request is logged. */
   readonly accessLog: boolean
   readonly logLevel: "trace" | "debug" | "info" | "warning" | "error" | "none"
   readonly logFormat: "pretty" | "json"

@@ -1,10 +1,10 @@
-/** Variables that look like ours and are not. */
+/** Detects misspelt variables. */
 import * as Effect from "effect/Effect"
 import { hint } from "../../domain/UnknownField.ts"
 import { environment, Variables } from "./Config.ts"
 import { fileVariables } from "./SecretFiles.ts"
 
-/** Of the command line's own, beside those of the server. */
+/** Variables of the command line, in addition to the server's. */
 const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY", "SPOKE_TOKEN"]
 
 const prefix = "SPOKE_"
@@ -15,7 +15,7 @@ const known: ReadonlySet<string> = new Set([
   ...fileVariables
 ])
 
-/** Of each name that looks like ours and is not, that it is none, and which was probably meant. */
+/** A warning for each unknown name that resembles ours, with the name that was probably meant. */
 export const unknownVariables = (
   environment: Readonly<Record<string, string | undefined>>
 ): ReadonlyArray<string> =>
@@ -23,7 +23,7 @@ export const unknownVariables = (
     .filter((name) => name.startsWith(prefix) && !known.has(name))
     .map((name) => `${name} is not a variable of Spoke${hint(name, known)}`)
 
-/** Warns of misspelt variables of this process, which would silently do nothing. */
+/** Warns of misspelt variables of this process, which have no effect. */
 export const warnOfStrangers = Effect.flatMap(environment, (given) =>
   Effect.forEach(unknownVariables(given), (warning) => Effect.logWarning(warning), { discard: true })
 )

@@ -1,4 +1,4 @@
-/** The service without a listener: the same use-cases and routes, called in this process. */
+/** The service without a listener: the same use-cases and routes, called in the process. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -23,14 +23,14 @@ import { checked, type Replaceable } from "./Replaceable.ts"
 import * as Workers from "../Workers.ts"
 
 export interface Options {
-  /** The tenant whose owner the host is; the only one by default. */
+  /** The tenant whose owner the host is; by default the only one. */
   readonly tenant?: string | undefined
-  /** False: another process does the background work. */
+  /** False when another process does the background work. */
   readonly workers?: boolean | undefined
 }
 
 export interface Replacement<A extends Replaceable, E, R> {
-  /** Capabilities of the host's own, which take the place of ours; they may use the database and the stores. */
+  /** Capabilities of the host, which replace the defaults. They may use the database and the stores. */
   readonly replace?: Layer.Layer<A, E, R> | undefined
 }
 
@@ -43,10 +43,10 @@ export const layer = <A extends Replaceable = never, E = never, R = never>(
     Layer.provideMerge(Draining.Default)
   )
 
-/** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for what is running. */
+/** Background work over {@link layer}: ingestion, channels, sweeps. Its scope waits for running jobs. */
 export const workers = Workers.layer
 
-/** Open requests get this long once the listener has closed. */
+/** Time for open requests after the listener has closed. */
 const shutdownTimeout = "35 seconds"
 
 /** Serves every HTTP surface over {@link layer} at the host and port of `settings`. */
@@ -56,10 +56,10 @@ export const server = (settings: Settings) =>
     Layer.provide(Http.overload(settings))
   )
 
-/** What is asked after the end, and what is still read then. */
+/** The error of requests after the end, and of bodies still being read then. */
 export const closed = () => new SpokeError({ code: "CLOSED", message: "This Spoke has been closed." })
 
-/** Bodies that are being read, until the scope closes. */
+/** The open response bodies. They end when the scope closes. */
 const openBodies = Effect.acquireRelease(Effect.sync(WebBodies.make), (bodies) => bodies.end(closed()))
 
 /** Answers web-standard requests over {@link layer}, as {@link server} does, until the scope closes. */
@@ -70,20 +70,23 @@ export const webHandler = (settings: Settings) =>
 
 const decodeAgentId = Schema.decodeUnknownOption(AgentId)
 
-/** Opens over {@link layer}. The scope ends it in the order that loses nothing: no more jobs, then running turns settle. */
+/**
+ * Opens the service over {@link layer}. Closing the scope ends it without losing work: workers take no more jobs, then
+ * running turns settle.
+ */
 export const open = Effect.fn("Embedded.open")(function* <E, R>(
   settings: Settings,
   { tenant, workers: working = true }: Options,
   live: Layer.Layer<Layer.Layer.Success<ReturnType<typeof layer>>, E, R>
 ) {
   const scope = yield* Effect.scope
-  // The last to end: what turns say while they settle is read from it.
+  // Ends last: the output of settling turns is read from it.
   const bodies = yield* openBodies
   yield* EventLoop.watch
   const context = yield* Layer.buildWithScope(live, scope)
   const owner = yield* Effect.provide(Owner.find(settings, tenant), context)
   const work = yield* Scope.make()
-  // Closing a scope twice returns at once the second time; every caller has to wait for the same end.
+  // A second close of a scope returns at once; caching lets every caller wait for the same end.
   const stopWork = yield* Effect.cached(Scope.close(work, Exit.void))
   yield* Effect.addFinalizer(() => stopWork)
   if (working) yield* Layer.buildWithScope(Layer.provide(Workers.layer, Layer.succeedContext(context)), work)
@@ -98,7 +101,7 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
   )
   const agents = Context.get(context, Agents)
 
-  /** Fails with `NOT_FOUND` for an id that is no agent of the tenant. */
+  /** Fails with `NOT_FOUND` when the tenant has no agent with this id. */
   const agent = (id: string) =>
     Option.match(decodeAgentId(id), {
       onNone: () => Effect.fail(new NotFound({ message: "There is no such agent." })),
@@ -107,14 +110,14 @@ export const open = Effect.fn("Embedded.open")(function* <E, R>(
 
   return {
     tenantId: owner.tenantId,
-    /** The answer to a network request; `address` is the client's. */
+    /** The response to a network request. `address` is the client's. */
     network: (request: Request, address: string | undefined) =>
       network(request, Context.make(Web.ClientAddress, Option.fromNullable(address))),
-    /** The answer to a request of the owner or, with `agentId`, of a key with every permission of the agent. */
+    /** The response to a request by the owner or, with `agentId`, by a key with every permission of the agent. */
     own: (request: Request, agentId: AgentId | null) =>
       own(request, Context.make(Owner.HostAgent, Option.fromNullable(agentId))),
     agent,
-    /** `/readyz` says from now on that nothing more should come, and workers take no more jobs; waits for those that run. */
+    /** Begins the drain: `/readyz` fails from now on, and workers take no more jobs. Waits for the running ones. */
     drain: Effect.zipRight(Context.get(context, Draining).begin, stopWork)
   }
 })

@@ -1,4 +1,4 @@
-/** The library: opens the service, and answers for it with promises and a `SpokeError` where something fails. */
+/** The library: opens the service with a promise API. Failures are rejections with a `SpokeError`. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -68,7 +68,7 @@ const settle = <A>(exit: Exit.Exit<A, unknown>): A => {
   throw errorOf(exit.cause)
 }
 
-/** Calls get this long to be answered once the library closes. */
+/** Time for calls to be answered when the library closes. */
 const closeTimeout = "30 seconds"
 
 const closedResponse = () =>
@@ -80,26 +80,26 @@ const closedResponse = () =>
     { status: 503 }
   )
 
-/** The log of everything that runs here; nothing is logged without `log`. */
+/** Passes all log lines to `log`; without it nothing is logged. */
 const logging = ({ log }: SpokeSettings) =>
   log === undefined
     ? Logger.remove(Logger.defaultLogger)
     : Logger.replace(Logger.defaultLogger, LogEntry.logger(log))
 
-/** What a host may put in the place of ours. */
+/** Capabilities that a host may replace. */
 export type Replacements<A extends Replaceable> = Embedded.Replacement<A, unknown, Database>
 
-/** Nothing where there are none: a host may bring `OtherToolSources` of its own. */
+/** Empty without tools, so that a host can provide its own `OtherToolSources`. */
 const offered = (tools: NonNullable<SpokeSettings["tools"]>) =>
   Object.keys(tools).length === 0 ? Layer.empty : InProcess.layerInProcess(tools)
 
-/** Nothing where there are none: a host may bring `SourceReaders` of its own. */
+/** Empty without readers, so that a host can provide its own `SourceReaders`. */
 const reading = (readers: NonNullable<SpokeSettings["readers"]>) =>
   Object.keys(readers).length === 0
     ? Layer.empty
     : Registered.layerWith(Object.entries(readers).map(([name, given]) => hostReader(name, given)))
 
-/** Nothing where there are none: a host may bring `OtherChannels` of its own. */
+/** Empty without channels, so that a host can provide its own `OtherChannels`. */
 const connecting = (channels: NonNullable<SpokeSettings["channels"]>) =>
   Object.keys(channels).length === 0
     ? Layer.empty
@@ -157,7 +157,7 @@ const opening = <A extends Replaceable>(all: SpokeSettings, replacements: Replac
     return yield* Embedded.open(settings, { tenant, workers }, Embedded.layer(settings, { replace }))
   })
 
-/** Opens the service, which makes or migrates its database; rejects with a {@link SpokeError}. */
+/** Opens the service, and creates or migrates its database. Rejects with a {@link SpokeError}. */
 export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
   replacements: Replacements<A> = {}
@@ -175,7 +175,7 @@ export const createSpoke = async <A extends Replaceable = never>(
   }
 }
 
-/** `chat` for Effect Schemas too, which the client for browsers does without. */
+/** `chat` that also accepts Effect Schemas; the browser client does not. */
 const withEffectSchemas = (chat: Chat): AgentChat => {
   function any<A>(
     request: StructuredRequest<EffectInput<A> | StandardInput<A>>,
@@ -205,7 +205,7 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
   const pending = new Set<Promise<unknown>>()
   let closing: Promise<void> | undefined
 
-  /** Remembered until it is answered: closing waits for it. */
+  /** Kept until it settles, because closing waits for it. */
   const tracked = <A>(answer: Promise<A>): Promise<A> => {
     const settled: Promise<unknown> = answer.catch(() => undefined).finally(() => pending.delete(settled))
     pending.add(settled)
@@ -228,7 +228,7 @@ const facade = (embedded: Embedded.Embedded, run: Run, end: () => Promise<void>)
     async (request) => {
       if (closing !== undefined) throw Embedded.closed()
       const response = await tracked(send(request))
-      // What could not be answered in time.
+      // The request could not be answered before the library closed.
       if (response.status === 503 && closing !== undefined) throw Embedded.closed()
       return response
     }

@@ -1,4 +1,4 @@
-/** Settings of a program that opens the library, as settings of the service. */
+/** Converts the settings of the library to settings of the service. */
 import * as Effect from "effect/Effect"
 import { unknownField } from "../../domain/UnknownField.ts"
 import type { LibrarySettings, SpokeSettings } from "../../client/Spoke.ts"
@@ -42,14 +42,14 @@ const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Give
   fetchAllow: fetchAllow?.join(",")
 })
 
-/** The setting as the program calls it. */
+/** The library's name for the setting of `variable`. */
 const settingOf = (variable: string): string =>
   Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
 
 const isGroup = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** Settings that are none of the service's own variables. */
+/** Settings without an environment variable. */
 const others = [
   "channels",
   "env",
@@ -61,7 +61,7 @@ const others = [
   "workers"
 ] as const satisfies ReadonlyArray<keyof SpokeSettings>
 
-/** Unknown settings: plain JavaScript has no compiler that would have found them. */
+/** Unknown settings. In plain JavaScript no compiler reports them. */
 export const unknownSettings = (given: SpokeSettings) => {
   const named = Object.keys(variableOf).map((name) => name.split("."))
   const known = new Set([...named.flatMap(([name = ""]) => name), ...others])
@@ -76,7 +76,7 @@ export const unknownSettings = (given: SpokeSettings) => {
   })
 }
 
-/** The settings, or `InvalidConfig` with every problem under the name of its setting. */
+/** The settings. Fails with `InvalidConfig`, which has every problem by the name of its setting. */
 export const read = (given: LibrarySettings) => {
   const set = Object.entries(givenOf(given)).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const]

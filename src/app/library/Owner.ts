@@ -1,6 +1,6 @@
 /**
- * Whom a program that holds the library acts for: the owner of one tenant. It needs no key and no session, so these authentication
- * stand before nothing that listens.
+ * The identity of a program that uses the library: the owner of one tenant. It needs no key or session, so this
+ * authentication must never be used behind a listener.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { randomBytes } from "node:crypto"
@@ -18,7 +18,7 @@ import { SameOrigin } from "../../http/hosted/accounts/SameOrigin.ts"
 import type { Settings } from "../config/Config.ts"
 import * as FirstOwner from "../FirstOwner.ts"
 
-/** The agent that a request of the host is about. */
+/** The agent that a request of the host uses. */
 export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
   defaultValue: () => Option.none<AgentId>()
 }) {}
@@ -26,7 +26,7 @@ export class HostAgent extends Context.Reference<HostAgent>()("app/HostAgent", {
 const Row = Schema.Struct({ id: UserId, tenantId: TenantId, email: Schema.String })
 const decodeRows = Schema.decodeUnknown(Schema.Array(Row))
 
-/** The first owner of each tenant who is active, of `tenant` alone where it is given; two at most. */
+/** The first active owner of each tenant, or only of `tenant`; at most two. */
 const owners = (tenant: string | undefined) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -37,7 +37,7 @@ const owners = (tenant: string | undefined) =>
     return yield* decodeRows(rows)
   }).pipe(Effect.orDie)
 
-/** The owner of `tenant`; without it of the only tenant, which is made where there is none. */
+/** The owner of `tenant`; without it the owner of the only tenant, which is created when there is none. */
 export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenant: string | undefined) {
   const before = yield* owners(tenant)
   if (before.length === 0 && tenant === undefined) {
@@ -54,7 +54,7 @@ export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenan
   return user
 })
 
-/** Lets everything in as `owner`; who asks for an agent's routes has seen to it that the agent is one of the tenant's. */
+/** Authenticates every request as `owner`. The caller has checked that the requested agent belongs to the tenant. */
 export const authentication = (owner: SessionUser) =>
   Layer.mergeAll(
     Layer.succeed(

@@ -1,4 +1,4 @@
-/** The capabilities that a host may put in the place of ours. */
+/** The capabilities that a host may replace. */
 import type * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -62,17 +62,20 @@ const tags = {
   VectorSearch
 }
 
-/** What a replacement may provide: the compiler refuses a layer that provides anything else. */
+/** The services that a replacement may provide. The compiler refuses a layer with any other. */
 export type Replaceable = Context.Tag.Identifier<(typeof tags)[keyof typeof tags]>
 
 const keys: ReadonlySet<string> = new Set(Object.values(tags).map(({ key }) => key))
 
-/** A replacement provides what nothing of Spoke's requires. */
+/** A replacement provides a service that no part of Spoke requires. */
 export class InvalidReplacement extends Schema.TaggedError<InvalidReplacement>()("InvalidReplacement", {
   message: Schema.String
 }) {}
 
-/** `replace`, which fails when it provides anything but capabilities: it would have no effect. To be made once, and shared. */
+/**
+ * `replace`, which fails when it provides a service that is no capability: that would have no effect. Call once and
+ * share the result.
+ */
 export const checked = <E, R>(
   replace: Layer.Layer<never, E, R>
 ): Layer.Layer<never, E | InvalidReplacement, R> =>

@@ -2,16 +2,16 @@
 import type { Spoke, SpokeSettings } from "../../client/Spoke.ts"
 import * as Library from "../library/Library.ts"
 
-/** Settings of an instance that is the handler's own, or a way to one that its host opens. */
+/** Settings for the handler's own instance, or a function that returns an instance of the host. */
 export type Mounted = SpokeSettings | (() => Promise<Spoke>)
 
 export interface MountedInstance {
   readonly open: () => Promise<Spoke>
-  /** Ends what was opened; the next request opens it again. */
+  /** Closes the instance. The next request opens it again. */
   readonly close: () => Promise<void>
 }
 
-/** An instance that could not be opened is tried again by the next request. */
+/** When an instance cannot be opened, the next request tries again. */
 export const mountedInstance = (mounted: Mounted): MountedInstance => {
   let opened: Promise<Spoke> | undefined
   const open = () => {

@@ -1,9 +1,9 @@
-/** Node's requests and responses as the web's, for frameworks that have those of Node. */
+/** Converts Node's requests and responses to the web standard's, for frameworks that use Node's. */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Spoke } from "../../client/Spoke.ts"
 import { urlOf } from "../../domain/Address.ts"
 
-/** A framework's request: Node's, with a body where it was parsed already. */
+/** Node's request, with `body` when a framework has parsed it. */
 export type NodeRequest = IncomingMessage & { readonly body?: unknown }
 
 const unusable = (why: string) =>
@@ -21,7 +21,7 @@ const streamOf = (request: IncomingMessage) => {
   })
 }
 
-/** What was read of the body before: JSON is written down again, bytes and text are as they came. */
+/** The body that was already read: JSON is encoded again, bytes and text are unchanged. */
 const parsedBody = ({ body, headers }: NodeRequest): Uint8Array<ArrayBuffer> | string => {
   if (body === undefined) throw unusable("The body of the request was read already.")
   if (typeof body === "string") return body
@@ -36,7 +36,7 @@ const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {
   const headers = new Headers()
   for (let place = 0; place + 1 < rawHeaders.length; place += 2) {
     const [name = "", value = ""] = rawHeaders.slice(place, place + 2)
-    // What was parsed is neither compressed nor as long as it was.
+    // The parsed body is not compressed and may have another length.
     if (isParsed && /^content-(?:length|encoding)$/iu.test(name)) continue
     if (!/^(?:connection|keep-alive|transfer-encoding|upgrade|expect)$/iu.test(name))
       headers.append(name, value)
@@ -80,8 +80,8 @@ const send = async (answer: Response, response: ServerResponse) => {
 }
 
 /**
- * Answers `request` on `response`; `path` is what Spoke is asked for, without what it is mounted below. Rejects before anything was
- * answered where a host's middleware has read the body; a stream that breaks later ends the connection.
+ * Answers `request` on `response`. `path` is the path without the mount prefix. Rejects before any response when a
+ * middleware of the host has consumed the body. A stream that fails later ends the connection.
  */
 export const answer = async (spoke: Spoke, request: NodeRequest, response: ServerResponse, path: string) => {
   const left = new AbortController()

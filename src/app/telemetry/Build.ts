@@ -1,4 +1,4 @@
-/** Which program this is: told at `/metrics`. */
+/** Version of the program, as a metric for `/metrics`. */
 import * as Metric from "effect/Metric"
 import { version } from "../Package.ts"
 
@@ -7,5 +7,5 @@ const build = Metric.gauge("spoke_build_info", { description: "Always 1: the ver
   Metric.tagged("node", process.versions.node)
 )
 
-/** Says it once and for all. */
+/** Sets the metric once. */
 export const tell = Metric.set(build, 1)

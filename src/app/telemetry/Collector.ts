@@ -1,7 +1,7 @@
 /**
- * The client of a collector of telemetry: bounded in time and number. What fails for a moment is sent again; a collector
- * that stays away is left alone for a while, longer each time, and what would have been sent meanwhile is lost. It never
- * fails: the exporters of `@effect/opentelemetry` throw away a whole minute when one batch does.
+ * The HTTP client for a telemetry collector, with time-outs and a bounded number of requests. Transient failures are
+ * retried. After repeated failures it backs off with growing pauses, and drops what is sent meanwhile. It never fails:
+ * the exporters of `@effect/opentelemetry` discard a whole minute of data when one batch fails.
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientError from "@effect/platform/HttpClientError"
@@ -88,5 +88,5 @@ const make = (inner: HttpClient.HttpClient) => {
   })
 }
 
-/** Around any client. */
+/** Wraps any client. */
 export const layer = Layer.effect(HttpClient.HttpClient, Effect.map(HttpClient.HttpClient, make))

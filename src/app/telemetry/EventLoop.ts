@@ -4,9 +4,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 
-/** Each figure is of as long as this. */
+/** Interval of each measurement. */
 const window = Duration.seconds(5)
-/** Of the probe in milliseconds; it is late by as much itself, which is taken off. */
+/** Resolution of the probe in milliseconds. The probe itself adds this delay, so it is subtracted. */
 const resolution = 10
 
 const gauge = Metric.gauge("spoke_event_loop_delay_seconds", {

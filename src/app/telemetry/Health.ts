@@ -1,4 +1,4 @@
-/** Health and metrics on a port of their own, for processes that answer no requests, and for those who keep them private. */
+/** Health and metrics on a separate port, for processes without an HTTP listener, and to keep them private. */
 import { createServer } from "node:http"
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
@@ -16,10 +16,10 @@ import { reachable } from "../config/ConfigValues.ts"
 import * as Lifecycle from "../Lifecycle.ts"
 import * as Port from "../Port.ts"
 
-/** Of the same name as the whole interface, whose handlers it shares. */
+/** Has the same name as the whole API, because it shares its handlers. */
 const HealthApi = HttpApi.make("spoke").add(SystemApi)
 
-/** Connections at the same time: a scraper and a balancer need two. */
+/** Maximum connections: a metrics scraper and a load balancer need two. */
 const maxConnections = 64
 const requestTimeoutMillis = 10_000
 
@@ -29,10 +29,10 @@ const makeServer = () => {
   return server
 }
 
-/** Where health and metrics are, beside the port for requests; null where they are nowhere else. */
+/** The separate address of health and metrics; null when there is none. */
 export class HealthAddress extends Context.Tag("app/HealthAddress")<HealthAddress, string | null>() {}
 
-/** Serves `/healthz`, `/readyz` and `/metrics`, and nothing else, at `healthPort` where there is one. */
+/** Serves only `/healthz`, `/readyz` and `/metrics`, at `healthPort` if it is set. */
 export const layer = ({ healthPort, host }: Settings) =>
   healthPort === null
     ? Layer.succeed(HealthAddress, null)

@@ -1,10 +1,10 @@
-/** A line of the log as a value, for hosts that log in their own way. */
+/** A log line as a value, for hosts with their own logging. */
 import * as Cause from "effect/Cause"
 import * as HashMap from "effect/HashMap"
 import * as Logger from "effect/Logger"
 import type { LogEntry } from "../../client/Spoke.ts"
 
-/** Longest text of a cause. */
+/** Maximum characters of a cause. */
 const causeLimit = 4_000
 
 const levels: Readonly<Record<string, LogEntry["level"]>> = {
@@ -20,7 +20,7 @@ const words = (message: unknown): string =>
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
-/** Hands every line to `take`. */
+/** Passes every line to `take`. */
 export const logger = (take: (entry: LogEntry) => void) =>
   Logger.make<unknown, void>(({ annotations, cause, date, logLevel, message }) =>
     take({

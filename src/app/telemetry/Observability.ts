@@ -1,4 +1,7 @@
-/** What the process tells of itself. Log lines: one JSON object a line for machines, readable ones on a terminal. Causes are cut: some carry whole statements. */
+/**
+ * Logging: one JSON object per line for machines, readable lines on a terminal. Causes are cut, because some contain
+ * whole statements.
+ */
 import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
@@ -17,7 +20,7 @@ import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
 
-/** Longest text of a cause in a log line. */
+/** Maximum characters of a cause in a log line. */
 const causeLimit = 4_000
 
 const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
@@ -34,14 +37,14 @@ const words = (message: unknown): string =>
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")
 
-/** Of the span that a line was written in: by it, lines and traces are found from each other. */
+/** Ids of the current span, which connect log lines and traces. */
 const traceOf = (refs: FiberRefs.FiberRefs) =>
   Option.match(Context.getOption(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Tracer.ParentSpan), {
     onNone: () => ({}),
     onSome: ({ traceId }) => ({ traceId })
   })
 
-/** What the database said went wrong, as a field to search by. */
+/** The SQLSTATE of the failure, as a field to search by. */
 const sqlStateIn = (cause: Cause.Cause<unknown>) => {
   const states = Chunk.filterMap(Chunk.appendAll(Cause.failures(cause), Cause.defects(cause)), (thrown) =>
     Option.fromNullable(sqlStateOf(thrown))
@@ -77,7 +80,7 @@ const pretty = (options: Logger.Logger.Options<unknown>): string => {
   return [[head, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
 }
 
-// Standard output belongs to what a command answers; lines about the work go to standard error.
+// Standard output is for the results of commands; log lines go to standard error.
 const write = (line: string) => {
   process.stderr.write(`${line}\n`)
 }

@@ -14,7 +14,7 @@ const oldest = Metric.gauge("spoke_queue_oldest_waiting_seconds", {
 
 const every = Duration.seconds(15)
 const queryTimeout = Duration.seconds(5)
-/** Until the next try, when the database did not answer. */
+/** Pause before the next try when the database did not answer. */
 const retryDelay = Duration.seconds(1)
 
 interface Row {
@@ -28,7 +28,7 @@ interface Row {
 
 const empty = { waiting: 0, active: 0, delayed: 0, failed: 0, seconds: null }
 
-/** One row for each queue, none left out; `seconds` is null when no job is due. */
+/** One row for each queue; `seconds` is null when no job is due. */
 export const read = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Row>`
@@ -44,7 +44,7 @@ export const read = Effect.flatMap(
     QueueName.literals.map((queue) => ({
       ...(rows.find((row) => row.queue === queue) ?? empty),
       queue,
-      // GREATEST leaves nulls out: of nothing it is 0.
+      // GREATEST ignores nulls: without jobs it is 0.
       seconds: rows.find((row) => row.queue === queue && row.waiting > 0)?.seconds ?? null
     }))
   )
@@ -71,8 +71,8 @@ const tell = Effect.flatMap(read, (queues) =>
 )
 
 /**
- * Measures until the scope closes, the first time before it returns, so that there are figures from the start; while
- * the database does not answer the last ones stay.
+ * Measures until the scope closes. The first measurement ends before it returns, so that there are figures from the
+ * start. While the database does not answer, the last figures are kept.
  */
 export const watch = Effect.flatMap(tell, (first) =>
   Effect.forkScoped(Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(tell, Effect.sleep))))

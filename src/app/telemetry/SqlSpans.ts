@@ -1,20 +1,20 @@
 /**
- * What a span of a statement is called: its operation and its table, as OpenTelemetry's conventions for databases want it.
- * The library calls all of them the same, and its text of a statement may have literals.
+ * Names of database spans: operation and table, by OpenTelemetry's conventions. The library gives all of them the same
+ * name, and its statement text may contain literals.
  */
 import type * as Tracer from "effect/Tracer"
 
-/** As the library calls them. */
+/** The library's name for all of them. */
 export const libraryName = "sql.execute"
 
-/** Characters of a statement that are looked at. */
+/** Maximum characters of a statement that are parsed. */
 const maxLength = 8_000
 
 const literals = /'(?:[^']|'')*'|(?<![\w$])\d+(?:\.\d+)?\b/gu
 const verb = /^(?:with|select|insert|update|delete|merge|create|alter|drop|begin|commit|set|listen|notify)\b/u
 const inner = /\b(select|insert|update|delete|merge)\b/u
 
-/** The text that stands in no parentheses: what a `with` leads to. */
+/** The text outside of parentheses: the main statement after a `with`. */
 const outermost = (text: string): string => {
   let depth = 0
   let kept = ""
@@ -26,14 +26,14 @@ const outermost = (text: string): string => {
   return kept
 }
 
-/** Not followed by a parenthesis, which is a function's, unless it is what is inserted into. */
+/** A name followed by a parenthesis is a function, except after `into`. */
 const tables =
   /\b(?:into\s+([a-z_][\w.]*)|(?:from|update|join)\s+(?:only\s+)?([a-z_][\w.]*)(?![\w.]|\s*\())/gu
 
 const tableIn = (text: string, others: ReadonlySet<string>): string | undefined =>
   Array.from(text.matchAll(tables), ([, into, from]) => into ?? from ?? "").find((name) => !others.has(name))
 
-/** Words that stand where a table may. */
+/** Keywords that may stand in the place of a table. */
 const words = ["lateral", "select", "set", "skip"]
 
 const summaryOf = (statement: string) => {
@@ -52,13 +52,13 @@ const summaryOf = (statement: string) => {
   return { operation: operation.toUpperCase(), table, text }
 }
 
-/** `span` with a name and attributes of its own, once the library says what statement it is. */
+/** `span`, which gets its own name and attributes once the library sets its statement. */
 export const named = (span: Tracer.Span): Tracer.Span => {
   const { attribute } = span
   const set = (key: string, value: unknown) => Reflect.apply(attribute, span, [key, value])
   return Object.assign(span, {
     attribute: (key: string, value: unknown) => {
-      // It says `execute` there.
+      // The library's value is always `execute`.
       if (key === "db.operation.name") return
       if (key !== "db.query.text" || typeof value !== "string") return set(key, value)
       const { operation, table, text } = summaryOf(value)

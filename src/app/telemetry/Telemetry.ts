@@ -1,7 +1,8 @@
 /**
- * Where traces, logs and metrics go (OTEL_EXPORTER_OTLP_ENDPOINT), by OTLP over HTTP. Without an address there is no tracer
- * and no span is made. With one, spans hold ids, statements without their values, and of failures their kind and place; a
- * collector that is slow or gone costs a request nothing: what waits is bounded, and what does not fit is dropped.
+ * Exports traces, logs and metrics (OTEL_EXPORTER_OTLP_ENDPOINT) by OTLP over HTTP. Without an address there is no
+ * tracer and no span is created. Spans contain ids, statements without their values, and only kind and location of
+ * failures. A slow or unavailable collector does not delay requests: the buffer is bounded, and what does not fit is
+ * dropped.
  */
 import { randomUUID } from "node:crypto"
 import * as Otlp from "@effect/opentelemetry/Otlp"
@@ -25,7 +26,7 @@ import * as SqlSpans from "./SqlSpans.ts"
 const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
   Schema.optionalWith(schema, { exact: true }).annotations({ description: meaning })
 
-/** The variables of `app/config/Config` that telemetry has, and the port where the process is looked at. */
+/** The telemetry variables of `app/config/Config`, and the port for health and metrics. */
 export const variables = {
   SPOKE_HEALTH_PORT: variable(
     count(0, 65_535),
@@ -61,7 +62,7 @@ export interface Telemetry {
   readonly endpoint: string
   readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
   readonly service: string
-  /** From 0 to 1. */
+  /** Sampling ratio, from 0 to 1. */
   readonly ratio: number
 }
 
@@ -75,7 +76,7 @@ export const telemetryOf = (given: Given): Telemetry | null =>
         ratio: given.OTEL_TRACES_SAMPLER_ARG ?? 1
       }
 
-/** Spans of the framework hold whole addresses and headers; ours are made in `http/server/Span`. */
+/** Disables the framework's spans, which contain whole addresses and headers. `http/server/Span` creates ours. */
 const ownSpansOnly = Layer.scopedDiscard(
   Effect.zipRight(
     Effect.locallyScoped(HttpMiddleware.currentTracerDisabledWhen, () => true),
@@ -89,11 +90,11 @@ const kindOf = (failure: unknown): string => {
   return isError(failure) ? failure.name : "Error"
 }
 
-/** What `failure` is and where it came from: its words may quote what a tool, a provider or a customer said. */
+/** Kind and location of `failure`. Its message is left out, because it may quote a tool, a provider or a customer. */
 const unspoken = (failure: unknown) => {
   const kind = kindOf(failure)
   const { message = "", stack = "" } = isError(failure) ? failure : {}
-  // Lines of the words may look like places.
+  // Lines of the message may look like stack frames.
   const frames = stack.slice(Math.max(0, stack.indexOf(message)) + message.length).split("\n")
   const places = frames.filter((line) => /^\s{4}at .*:\d+:\d+\)?$/u.test(line))
   return Object.assign(new Error(kind), { name: kind, stack: [kind, ...places].join("\n") })
@@ -109,7 +110,7 @@ const wordless = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
     onParallel: Cause.parallel
   })
 
-/** Spans end as they do, but without the words of their failures. */
+/** Ends spans without the messages of their failures. */
 const withoutWords = Layer.scopedDiscard(
   Effect.flatMap(Effect.tracer, (inner) =>
     Effect.withTracerScoped(

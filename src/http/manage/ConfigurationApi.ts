@@ -1,4 +1,4 @@
-/** The agents of a tenant as one file. */
+/** The agents of a tenant as one configuration file. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -15,17 +15,20 @@ import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
 const Parts = Schema.Struct({
-  /** The settings of agents alone: there may be more of sources, tools and the like than one file holds. */
+  /** Leaves out sources, tools and other parts, which may be more than one file can hold. */
   agentsOnly: Schema.optionalWith(Schema.BooleanFromString, { exact: true })
 })
 
-/** The file of what there is. */
+/** The configuration file of the stored agents. */
 const read = HttpApiEndpoint.get("read", "/config")
   .setUrlParams(Parts)
   .addSuccess(success(Schema.Struct({ config: Configuration, revision: Schema.String })))
   .addError(failure(Conflict))
 
-/** Says what would change, or changes it in one transaction. 409 for a plan that is out of date, and beside another one. */
+/**
+ * Returns the planned changes, or makes them in one transaction. 409 for an outdated plan, and while another file is
+ * being applied.
+ */
 const apply = HttpApiEndpoint.post("apply", "/apply")
   .setPayload(ApplyRequest)
   .addSuccess(success(Schema.Struct({ plan: Plan, applied: Schema.Boolean })))

@@ -6,7 +6,6 @@ import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import { actor } from "../hosted/accounts/Actor.ts"
 
-/** Agents as a file. */
 export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", (handlers) =>
   Effect.gen(function* () {
     const configurations = yield* Configurations
@@ -27,7 +26,7 @@ export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", 
             audit.record(by, `agent.${action}`, id ?? user.tenantId)
           )
           return { plan, applied: true }
-          // A client that leaves in between must not leave a change without its entry.
+          // A disconnected client must not leave a change without its audit entry.
         }).pipe(Effect.uninterruptible)
       )
   })

@@ -1,4 +1,4 @@
-/** Events for developers: fetched by `spoke listen`, and reported by `spoke trigger` without having happened. */
+/** Events for developers: polled by `spoke listen`, and examples sent by `spoke trigger`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { EventType, HeardEvent, Payload, StartListener, WebhookId } from "../../
 import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
-/** Longest wait of one request, in seconds. */
+/** Maximum wait of one request, in seconds. */
 const maxWaitSeconds = 20
 
 const Listener = Schema.Struct({ id: WebhookId, events: Schema.Array(EventType), payload: Payload })
@@ -16,7 +16,7 @@ const Place = Schema.String.pipe(
   Schema.pattern(/^\d{1,18}$/, { message: () => "Expected the place that an answer has given" })
 )
 
-/** Where the caller is, and how long it waits for an event. */
+/** The last event that the caller received, and how long it waits for the next. */
 const Next = Schema.Struct({
   received: Schema.optionalWith(Schema.NullOr(Place), { exact: true }),
   waitSeconds: Schema.optionalWith(Schema.Int.pipe(Schema.between(0, maxWaitSeconds)), { exact: true })
@@ -29,7 +29,7 @@ const start = HttpApiEndpoint.post("start", "/listeners")
   })
   .addError(failure(ValidationError, Conflict, ServiceUnavailable))
 
-/** The next events, as soon as there is one. Those up to `received` have arrived, all others come again. */
+/** The next events, as soon as there is one. Events up to `received` are confirmed; all others are returned again. */
 const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
   .setPath(path)
   .setPayload(Next)
@@ -43,7 +43,7 @@ const stop = HttpApiEndpoint.del("stop", "/listeners/:id")
   .addSuccess(success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) })))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** Tells every active webhook that asks for the type of an event that has not happened. */
+/** Sends an example of `type` to every active webhook that subscribes to it. */
 const trigger = HttpApiEndpoint.post("trigger", "/events")
   .setPayload(Schema.Struct({ type: EventType }))
   .addSuccess(success(Schema.Struct({ webhooks: Schema.Int })), { status: 202 })

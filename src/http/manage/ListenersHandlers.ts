@@ -7,7 +7,6 @@ import { Api } from "../Api.ts"
 import { CurrentUser } from "../Auth.ts"
 import { actor } from "../hosted/accounts/Actor.ts"
 
-/** Events for developers. */
 export const ListenersHandlers = HttpApiBuilder.group(Api, "listeners", (handlers) =>
   Effect.gen(function* () {
     const listeners = yield* WebhookListeners

@@ -1,4 +1,4 @@
-/** From an access token to whom it acts for. Its checks in order: token (401), role of its maker (403), scope (403). */
+/** Authenticates access tokens. Checks, in order: token (401), role of its author (403), scope (403). */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpRouter from "@effect/platform/HttpRouter"

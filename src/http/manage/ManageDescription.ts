@@ -1,4 +1,4 @@
-/** The management interface described by its own declarations, as OpenAPI 3.1. */
+/** The OpenAPI 3.1 description of the management interface, derived from its declarations. */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { isRecord, referredTo, sent, template, written } from "../Description.ts"
 import { ManageApi } from "../ManageApi.ts"

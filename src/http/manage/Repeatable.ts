@@ -1,4 +1,4 @@
-/** POSTs of programs with the header `Idempotency-Key`: what comes again is answered again, and not done again. */
+/** POST requests with the header `Idempotency-Key`: a repeat gets the stored response and is not executed. */
 import * as HttpApp from "@effect/platform/HttpApp"
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpBody from "@effect/platform/HttpBody"
@@ -29,7 +29,7 @@ const decodeKey = (header: string) =>
 
 type KnownAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
 
-/** The stored answer in place of `response`, under the headers that each answer has. */
+/** The stored response in place of `response`, with the headers that every response has. */
 const replay = (answer: KnownAnswer, response: HttpServerResponse.HttpServerResponse) =>
   response.pipe(
     HttpServerResponse.setStatus(answer.status),
@@ -37,7 +37,7 @@ const replay = (answer: KnownAnswer, response: HttpServerResponse.HttpServerResp
     HttpServerResponse.setHeader("idempotent-replayed", "true")
   )
 
-/** Passes the first request with its key on and keeps its answer; ends any other one with that answer. */
+/** Executes the first request with its key and stores the response. Answers repeats with it. */
 export const once = (repeated: RepeatedRequests, { tenantId }: TenantScope, tokenId: TokenId) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest

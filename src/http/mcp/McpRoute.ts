@@ -1,7 +1,7 @@
 /**
- * `POST /mcp`: the Model Context Protocol over streamable HTTP, for the agent of the key. Without sessions: every request is
- * whole, and any process may answer it. What refuses the request itself is an HTTP status with the envelope; what refuses a
- * tool is the tool's answer.
+ * `POST /mcp`: the Model Context Protocol over streamable HTTP, for the agent of the key. There are no sessions: every
+ * request is complete, and any process may answer it. A refused request is an HTTP error with the envelope; a refused
+ * tool call is the tool's result.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -23,7 +23,7 @@ import * as Rpc from "./Rpc.ts"
 import * as Stateless from "./Stateless.ts"
 import * as Tools from "./Tools.ts"
 
-/** Where it is. */
+/** Path of the route. */
 const path = "/mcp"
 
 const decodeMessage = Schema.decodeUnknownOption(Rpc.Message)
@@ -33,7 +33,7 @@ const decodeToken = Schema.decodeUnknownOption(
 
 const json = (body: Rpc.Body, status = 200) => HttpServerResponse.unsafeJson(body, { status })
 
-/** Frames that wait for a slow client before the tool does. */
+/** Maximum progress frames that wait for a slow client. Then the tool waits. */
 const maxProgressFrames = 1_024
 
 const keepAlives = Stream.as(Stream.fromSchedule(Schedule.spaced("12 seconds")), ": keep-alive\n\n")
@@ -42,7 +42,7 @@ const frame = (body: Rpc.Body) => `event: message\ndata: ${JSON.stringify(body)}
 
 type Run = (progress: Tools.Progress) => Effect.Effect<Rpc.Body>
 
-/** What happens meanwhile as notifications of `token`, then the answer. */
+/** Streams progress as notifications with `token`, then the result. */
 const streamed = (token: Rpc.Id, run: Run) =>
   HttpServerResponse.stream(
     Stream.unwrapScoped(
@@ -72,7 +72,7 @@ const streamed = (token: Rpc.Id, run: Run) =>
 const takesEvents = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   (headers["accept"] ?? "").includes("text/event-stream")
 
-/** Adds the route; `appUrl` is `{app_url}`, `version` the product's. */
+/** Adds the route. `appUrl` is `{app_url}`, `version` the product's version. */
 export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly version: string }) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
@@ -97,7 +97,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           })
         )
 
-      /** One call, told as it goes where the client asked for that. */
+      /** One tool call, with progress if the client requests it. */
       const called = (
         key: AgentKey,
         id: Rpc.Id,
@@ -123,7 +123,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       }
 
       const answered = (key: AgentKey, { id, method, params = {} }: Rpc.Message, events: boolean) => {
-        // Notifications, and answers to what was never asked. A turn is settled whether its caller waits or not.
+        // Notifications, and responses to requests that were never made. A turn settles even when nobody waits for it.
         if (method === undefined || id === undefined || id === null) {
           return Effect.succeed(HttpServerResponse.empty({ status: 202 }))
         }
@@ -143,7 +143,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
 
       const result = (id: Rpc.Id, given: Rpc.Body) => Stateless.result(version, id, given)
 
-      /** A request that is complete in itself. */
+      /** Answers a stateless request. */
       const answeredAlone = (
         key: AgentKey,
         { method, params = {} }: Rpc.Message,
@@ -176,7 +176,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       const received = Effect.gen(function* () {
         const request = yield* HttpServerRequest.HttpServerRequest
         const key = yield* authenticate(known, requirements, request)
-        // What is too large or cut off is the boundary's to answer.
+        // The boundary answers for a body that is too large or incomplete.
         const text = yield* Effect.orDie(request.text)
         const body = Json.parse(text)
         if (Either.isLeft(body)) {

@@ -1,11 +1,11 @@
-/** JSON-RPC 2.0 as the Model Context Protocol uses it. */
+/** JSON-RPC 2.0 in the form of the Model Context Protocol. */
 import * as Schema from "effect/Schema"
 import { JsonObject } from "../../domain/Text.ts"
 
-/** The version without a handshake: each request says by itself what it needs, and each result of what kind it is. */
+/** The version without a handshake: each request has its own version and capabilities, and each result its kind. */
 export const stateless = "2026-07-28"
 
-/** Versions with a handshake, newest first; they differ in nothing that is used here. */
+/** Versions with a handshake, newest first. Their differences do not matter here. */
 const withHandshake = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const
 
 export const versions: ReadonlyArray<string> = [stateless, ...withHandshake]
@@ -22,7 +22,7 @@ export const codes = {
 export const Id = Schema.Union(Schema.String, Schema.Number)
 export type Id = typeof Id.Type
 
-/** A request, or without `id` a notification, or without `method` the answer to a request that was never made. */
+/** A request; without `id` a notification; without `method` the response to a request that was never made. */
 export const Message = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.optional(Schema.NullOr(Id)),
@@ -43,7 +43,7 @@ export const failure = (id: Id | null, code: number, message: string, data?: Bod
 
 export const notification = (method: string, params: Body): Body => ({ jsonrpc: "2.0", method, params })
 
-/** What a handshake agrees on: the version that is asked for, where it is spoken, else the newest of its kind. */
+/** The version agreed in a handshake: the requested one if it is supported, else the newest. */
 export const negotiated = (wanted: unknown): string =>
   withHandshake.find((one) => one === wanted) ?? withHandshake[0]
 

@@ -1,4 +1,4 @@
-/** What version 2026-07-28 of the protocol asks of a request and of its result: neither leans on anything that was said before. */
+/** Rules of protocol version 2026-07-28 for requests and results. Neither depends on earlier messages. */
 import { isList } from "../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as Rpc from "./Rpc.ts"
@@ -16,18 +16,18 @@ const metaOf = ({ params }: Rpc.Message): JsonObject => {
   return isObject(meta) ? meta : {}
 }
 
-/** True for a request that says its version itself; any other is of a version with a handshake. */
+/** True for a request that names its version itself. Others belong to a version with a handshake. */
 export const isMeant = (message: Rpc.Message, headers: Headers): boolean =>
   metaOf(message)[`${prefix}protocolVersion`] !== undefined ||
   headers["mcp-protocol-version"] === Rpc.stateless
 
-/** What a header stands for: what is no plain ASCII comes in base64. */
+/** The value of a header. Text that is not plain ASCII is base64. */
 const decoded = (header: string | undefined): string | undefined => {
   const inner = /^=\?base64\?(.*)\?=$/u.exec(header ?? "")?.[1]
   return inner === undefined ? header : Buffer.from(inner, "base64").toString()
 }
 
-/** Why the request is refused, or null. Headers repeat what the body says, and may not say anything else. */
+/** Why the request is refused, or null. Headers must repeat the values of the body. */
 export const refusal = (message: Request, headers: Headers): Rpc.Body | null => {
   const { id, method, params = {} } = message
   const meta = metaOf(message)
@@ -49,7 +49,7 @@ export const refusal = (message: Request, headers: Headers): Rpc.Body | null => 
     : null
 }
 
-/** A complete result, with the server that gives it. */
+/** A complete result with the server's name and version. */
 export const result = (version: string, id: Rpc.Id, given: Rpc.Body): Rpc.Body =>
   Rpc.result(id, {
     resultType: "complete",
@@ -57,5 +57,5 @@ export const result = (version: string, id: Rpc.Id, given: Rpc.Body): Rpc.Body =
     _meta: { [`${prefix}serverInfo`]: { name: "spoke", version } }
   })
 
-/** How long a list may be believed: it is of the key, whose permissions may change. */
+/** How long a list may be cached: privately, because it depends on the key's permissions. */
 export const caching: Rpc.Body = { ttlMs: 60_000, cacheScope: "private" }

@@ -1,4 +1,4 @@
-/** The tools of an agent over MCP: search its sources, and answer. The same use-cases as `/v1`. */
+/** The tools of an agent over MCP: search and answer. They use the same use-cases as `/v1`. */
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import type { Body } from "./Rpc.ts"
 
 type Name = "chat" | "retrieve"
 
-/** Told while a tool is at work. */
+/** Reports progress while a tool runs. */
 export type Progress = (message: string) => Effect.Effect<void>
 
 const ChatArguments = Schema.Struct({
@@ -46,7 +46,10 @@ const outputs: Record<Name, Schema.Schema.AnyNoContext> = {
   retrieve: Schema.Struct({ chunks: Schema.Array(Chunk) })
 }
 
-/** Without the name of its dialect: validators that know another one refuse it, and it is the same in all of them. */
+/**
+ * The JSON Schema without `$schema`: some validators refuse other dialects, and these schemas are the same in all of
+ * them.
+ */
 const jsonSchemaOf = (schema: Schema.Schema.AnyNoContext): Body => {
   const { $schema: _, ...described } = JSONSchema.make(schema)
   return described
@@ -66,7 +69,10 @@ const words: Record<Name, (agent: string) => { readonly title: string; readonly 
   })
 }
 
-/** The tools that `key` may use, described by the name of its agent. Their own names stay when the agent's changes. */
+/**
+ * The tools that `key` may use, with the agent's name in their descriptions. Tool names do not depend on the agent's
+ * name.
+ */
 export const list = (key: AgentKey, agent: string): ReadonlyArray<Body> =>
   all
     .filter((name) => allows(key.permissions, needs[name]))
@@ -103,7 +109,6 @@ const decoded = <A, I>(schema: Schema.Schema<A, I>, given: unknown) =>
     Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
   )
 
-/** Both tools. */
 export const make = Effect.gen(function* () {
   const retrieve = yield* Retrieve
   const turns = yield* ChatTurn
@@ -145,7 +150,7 @@ export const make = Effect.gen(function* () {
     )
   }
 
-  /** The answer of `name`; a refusal is an answer too, with the documented code. */
+  /** Calls the tool `name`. A refusal is a result too, with the documented code. */
   const call = (key: AgentKey, name: Name, given: unknown, progress: Progress): Effect.Effect<Body> => {
     if (!allows(key.permissions, needs[name])) {
       return Effect.succeed(

@@ -1,4 +1,4 @@
-/** The operator's word on the domains that tenants claim for single sign-on. */
+/** Confirmation of domains that tenants claim for single sign-on, by the operator. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -11,13 +11,16 @@ import { failure, success } from "../Envelope.ts"
 const path = Schema.Struct({ id: TenantId, domain: Domain })
 const Answer = success(Schema.Struct({ domain: Domain, confirmed: Schema.Boolean }))
 
-/** The domain is the tenant's: its people sign in by it. 409 when it is confirmed for another tenant. */
+/**
+ * Confirms that the domain belongs to the tenant: its people can sign in by it. 409 when it is confirmed for another
+ * tenant.
+ */
 const confirm = HttpApiEndpoint.put("confirm", "/api/operator/tenants/:id/domains/:domain")
   .setPath(path)
   .addSuccess(Answer)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
-/** Withdraws the confirmation: the domain no longer leads to a sign-in and adds no members. */
+/** Withdraws the confirmation. The domain no longer leads to a sign-in and adds no members. */
 const withdraw = HttpApiEndpoint.del("withdraw", "/api/operator/tenants/:id/domains/:domain")
   .setPath(path)
   .addSuccess(Answer)

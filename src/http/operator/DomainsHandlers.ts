@@ -7,7 +7,6 @@ import { SingleSignOn } from "../../usecases/accounts/SingleSignOn.ts"
 import { Api } from "../Api.ts"
 import { RequestId } from "../server/RequestId.ts"
 
-/** Domains of tenants, confirmed and withdrawn. */
 export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =>
   Effect.gen(function* () {
     const settings = yield* SingleSignOn

@@ -1,4 +1,4 @@
-/** Conversations from elsewhere, for the operator: lines of JSON, a bounded piece of them a request. */
+/** Import of conversations by the operator: JSON lines, limited per request. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -10,7 +10,7 @@ import { PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
 
-/** Most bytes of one request. */
+/** Maximum bytes of one request. */
 const importLimit = 16 * MiB
 
 const Lines = Schema.String.pipe(

@@ -3,16 +3,15 @@ import * as Effect from "effect/Effect"
 import { ImportConversations } from "../../usecases/conversations/ImportConversations.ts"
 import { Api } from "../Api.ts"
 
-/** Imports in memory at the same time; the others wait for their turn. */
+/** Maximum imports in memory; the others wait. */
 const importsAtOnce = 2
 
-/** Imports of the operator. */
 export const ImportsHandlers = HttpApiBuilder.group(Api, "imports", (handlers) =>
   Effect.gen(function* () {
     const imports = yield* ImportConversations
     const turns = yield* Effect.makeSemaphore(importsAtOnce)
     return handlers.handleRaw("conversations", ({ request, urlParams }) =>
-      // A body that cannot be read is the boundary's to answer.
+      // The boundary answers for a body that cannot be read.
       Effect.catchTag(request.text, "RequestError", Effect.die).pipe(
         Effect.flatMap((text) => imports.run(text, urlParams.agentId)),
         turns.withPermits(1)

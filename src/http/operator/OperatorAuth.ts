@@ -17,7 +17,7 @@ const bearer = (authorization: string | undefined): string =>
 /** Without a configured token every request is answered 503 `NOT_CONFIGURED`. */
 export const layer = (token: Option.Option<Redacted.Redacted>): Layer.Layer<OperatorAuth> => {
   const expected = token.pipe(
-    // Else a request without any token would carry the right one.
+    // An empty token would match a request without any token.
     Option.filter((secret) => Redacted.value(secret) !== ""),
     Option.map((secret) => digest(Redacted.value(secret)))
   )

@@ -1,4 +1,4 @@
-/** The queues of background work, for the operator. Payloads are never shown. */
+/** The queues of background jobs, for the operator. Payloads are never shown. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -28,7 +28,7 @@ const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
   )
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** A failed job waits again, with all its attempts; 409 when it has not failed. */
+/** Queues a failed job again, with all its attempts. 409 when it has not failed. */
 const retry = HttpApiEndpoint.post("retry", "/api/operator/queues/:name/jobs/:id/retry")
   .setPath(Schema.Struct({ name: Schema.String, id: QueueJobId }))
   .addSuccess(success(Schema.Struct({ job: JobSummary })))

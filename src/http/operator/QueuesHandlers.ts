@@ -4,7 +4,6 @@ import { Queues } from "../../usecases/operations/Queues.ts"
 import { Api } from "../Api.ts"
 import * as Cursor from "../Cursor.ts"
 
-/** The queues of background work. */
 export const QueuesHandlers = HttpApiBuilder.group(Api, "queues", (handlers) =>
   Effect.gen(function* () {
     const queues = yield* Queues

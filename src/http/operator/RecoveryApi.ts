@@ -1,4 +1,4 @@
-/** The operator's way in for owners whom their provider keeps out. */
+/** Restores access for owners whom their identity provider refuses. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -9,7 +9,10 @@ import { TenantId } from "../../domain/Ids.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
-/** Passwords open sessions of the tenant again, and the owner chooses one by the invitation. 404 for anybody but an owner. */
+/**
+ * Switches password sign-in of the tenant on again. The owner chooses a password with the returned invitation. 404 for
+ * a user who is not an owner.
+ */
 const recover = HttpApiEndpoint.post("recover", "/api/operator/tenants/:id/recovery")
   .setPath(Schema.Struct({ id: TenantId }))
   .setPayload(Schema.Struct({ email: Email }))

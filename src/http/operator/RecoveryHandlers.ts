@@ -5,7 +5,6 @@ import { Team } from "../../usecases/accounts/Team.ts"
 import { Api } from "../Api.ts"
 import { RequestId } from "../server/RequestId.ts"
 
-/** An owner is let in again. */
 export const RecoveryHandlers = HttpApiBuilder.group(Api, "recovery", (handlers) =>
   Effect.gen(function* () {
     const team = yield* Team

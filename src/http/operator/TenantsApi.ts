@@ -12,7 +12,7 @@ import { failure, success } from "../Envelope.ts"
 
 const { id, email, role } = User.fields
 
-/** A tenant on plan `self-hosted` and its owner; 409 when another user has the e-mail address. */
+/** Creates a tenant on plan `self-hosted` and its owner. 409 when another user has the e-mail address. */
 const create = HttpApiEndpoint.post("create", "/api/operator/tenants")
   .setPayload(CreateTenant)
   .addSuccess(success(Schema.Struct({ tenant: Tenant, owner: Schema.Struct({ id, email, role }) })), {
@@ -27,14 +27,14 @@ const list = HttpApiEndpoint.get("list", "/api/operator/tenants")
   )
   .addError(failure(ValidationError))
 
-/** Replaces what the tenant has; without `period` the calendar month counts. */
+/** Replaces the tenant's subscription. Without `period` the calendar month is used. */
 const putSubscription = HttpApiEndpoint.put("putSubscription", "/api/operator/tenants/:id/subscription")
   .setPath(Schema.Struct({ id: TenantId }))
   .setPayload(PutSubscription)
   .addSuccess(success(Schema.Struct({ subscription: Subscription })))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** As it is stored: `period` null where the calendar month counts; credits are turns beside the plan's. */
+/** The stored subscription. `period` is null for the calendar month; credits are turns in addition to the plan's. */
 const getSubscription = HttpApiEndpoint.get("getSubscription", "/api/operator/tenants/:id/subscription")
   .setPath(Schema.Struct({ id: TenantId }))
   .addSuccess(

@@ -9,7 +9,6 @@ import { RequestId } from "../server/RequestId.ts"
 
 const tenantList = { scope: "operator", route: "/api/operator/tenants" }
 
-/** Tenants and their subscriptions. */
 export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts

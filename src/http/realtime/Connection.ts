@@ -1,7 +1,7 @@
 /**
- * One realtime socket. The framework's socket can neither ping nor say how much of what was written is still to be sent;
- * the TCP connection below it can, so both are done there. Whatever ends the socket, the connection is gone a second later:
- * the listener does not wait for it.
+ * One realtime socket. The framework's socket can neither ping nor report unsent bytes, so both use the TCP connection
+ * below it. After the end of the socket the connection is closed within a second, because the listener does not wait
+ * for it.
  */
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Socket from "@effect/platform/Socket"
@@ -14,19 +14,19 @@ import * as Stream from "effect/Stream"
 import { IncomingMessage } from "node:http"
 import type { Socket as NetSocket } from "node:net"
 
-/** Bytes that may wait to be sent before nothing more is read for the client. */
+/** Maximum unsent bytes. With more, no further frames are read for the client. */
 const maxBufferedBytes = 256 * 1_024
-/** A client that takes nothing for this long has gone. */
+/** A client that receives nothing for this long is considered gone. */
 const sendTimeout = Duration.seconds(30)
-/** Clients have nothing to say but pongs and a close: more bytes than these close the socket. */
+/** Maximum bytes from a client, which sends only pongs and a close frame. More of them close the socket. */
 const maxIncomingBytes = 64 * 1_024
-/** Longest wait for the client's side of the closing handshake. */
+/** Time-out of the closing handshake. */
 const closeTimeout = Duration.seconds(1)
 
-/** A ping without payload, as RFC 6455 5.5.2 frames it. */
+/** A ping without payload (RFC 6455 5.5.2). */
 const pingFrame = Uint8Array.of(0x89, 0x00)
 
-/** Close codes of RFC 6455 7.4 and, from 4000 on, our own. */
+/** Close codes of RFC 6455 7.4; from 4000 on our own. */
 export const codes = {
   goingAway: 1001,
   tooBig: 1009,
@@ -40,7 +40,7 @@ const connectionOf = (request: HttpServerRequest.HttpServerRequest): NetSocket =
   return request.source.socket
 }
 
-/** Returns when `connection` has sent what was waiting; never when it does not. */
+/** Waits until `connection` has sent its buffered bytes, if they are more than {@link maxBufferedBytes}. */
 const drained = (connection: NetSocket) =>
   Effect.async<void>((resume) => {
     if (connection.writableLength <= maxBufferedBytes) return resume(Effect.void)
@@ -49,7 +49,7 @@ const drained = (connection: NetSocket) =>
     return Effect.sync(() => connection.off("drain", onDrain))
   })
 
-/** Pings, and returns when the client has not sent a byte between two pings. */
+/** Sends pings, and returns when the client has sent no byte between two of them. */
 const silence = (connection: NetSocket, every: Duration.DurationInput) =>
   Effect.gen(function* () {
     for (;;) {
@@ -76,7 +76,7 @@ const close = (code: number, reason: string) => new Socket.CloseEvent(code, reas
 const goingAway = close(codes.goingAway, "The server is stopping.")
 const broken = close(codes.broken, "Something went wrong on our side.")
 
-/** Says goodbye, waits a little for the client's, and cuts the connection. */
+/** Sends the close frame, waits briefly for the client's, and closes the connection. */
 const end = (
   goodbye: Socket.CloseEvent | null,
   { connection, reading, write }: Opened
@@ -90,7 +90,7 @@ const end = (
     Effect.timeoutOption(closeTimeout),
     Effect.zipRight(Effect.sync(() => connection.destroy())),
     Effect.zipRight(Fiber.interruptFork(reading)),
-    // In a fiber of its own, because one that is being interrupted cannot stop waiting.
+    // In a separate fiber, because a fiber that is being interrupted cannot time out.
     Effect.interruptible,
     Effect.forkDaemon,
     Effect.flatMap(Fiber.join)
@@ -117,8 +117,8 @@ const open = (request: HttpServerRequest.HttpServerRequest, opened: Deferred.Def
   })
 
 /**
- * Upgrades `request`, sends `frames` and returns once the connection is closed: with the code that `frames` fail with or
- * that `until` comes to, or when the client leaves, goes silent or talks too much.
+ * Upgrades `request`, sends `frames`, and returns once the connection is closed: with the close code that `frames` fail
+ * with or that `until` returns, or when the client leaves, stops responding or sends too much.
  */
 export const serve = Effect.fn("Connection.serve")(function* (
   request: HttpServerRequest.HttpServerRequest,

@@ -1,6 +1,6 @@
 /**
- * `GET /api/realtime`: the WebSocket of one conversation. It is not part of the declared API, because
- * it does not answer in HTTP; a request that is not an upgrade gets an error in the envelope.
+ * `GET /api/realtime`: the WebSocket of one conversation. It is not part of the declared API, because it does not
+ * answer in HTTP. A request that is not an upgrade gets an error in the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
@@ -23,13 +23,13 @@ import { RealtimeFeed } from "../../usecases/conversations/RealtimeFeed.ts"
 import * as Connection from "./Connection.ts"
 import { makeSocketPlaces } from "./SocketPlaces.ts"
 
-/** Where the socket is. */
+/** Path of the socket. */
 const path = "/api/realtime"
 
 export interface Limits {
-  /** Sockets of this process. */
+  /** Maximum sockets of this process. */
   readonly sockets: number
-  /** Sockets of one conversation: a visitor's pages, and those of team members. */
+  /** Maximum sockets of one conversation: those of a visitor's pages and of team members. */
   readonly socketsPerConversation: number
   readonly pingEvery: Duration.DurationInput
 }
@@ -46,7 +46,7 @@ const unauthorized = new CloseEvent(Connection.codes.unauthorized, "The token is
 const parametersOf = (request: HttpServerRequest.HttpServerRequest) =>
   new URLSearchParams(request.url.split("?").slice(1).join("?"))
 
-/** From the query, or from the subprotocols that the client offers. */
+/** The token from the query, or from the offered subprotocols. */
 const tokenOf = (request: HttpServerRequest.HttpServerRequest, parameters: URLSearchParams): string =>
   parameters.get("token") ??
   (request.headers["sec-websocket-protocol"] ?? "")
@@ -58,11 +58,11 @@ const tokenOf = (request: HttpServerRequest.HttpServerRequest, parameters: URLSe
 
 const MessageReference = Schema.NullOr(MessageId)
 
-/** What the socket of `grant` sends. */
+/** The frames for the socket of `grant`. */
 const framesOf = (feed: RealtimeFeed, grant: Grant, lastMessageId: MessageId | null) =>
   feed.follow(grant, lastMessageId).pipe(
     Stream.mapEffect((frame) => Effect.orDie(encode(frame))),
-    // A token is void once its conversation, key or session is gone.
+    // A token is invalid once its conversation, key or session is gone.
     Stream.mapError(() => unauthorized)
   )
 
@@ -111,7 +111,7 @@ export const layer = (limits: Partial<Limits> = {}) =>
     })
   )
 
-/** Keeps socket addresses, which contain tokens, out of the spans of the server `layer`. */
+/** Excludes socket addresses, which contain tokens, from the spans of the server `layer`. */
 export const untraced = HttpMiddleware.withTracerDisabledWhen(
   ({ url }) => url === path || url.startsWith(`${path}?`)
 )

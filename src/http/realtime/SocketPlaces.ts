@@ -1,6 +1,6 @@
 /**
- * Places for realtime sockets: so many in a process, which tenants share, and within them their visitors. A visitor's page
- * needs a handful; what a tenant or an address has beyond its share is closed when others want a place, the oldest first.
+ * Limits realtime sockets per process. Tenants share them, and within a tenant its visitors. A visitor's page needs a
+ * few. When the limit is reached, the oldest sockets of a tenant or address above its share are closed for new ones.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -8,7 +8,7 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 
 export interface SocketOwner {
-  /** Null for a token that is not good: its socket is closed at once. */
+  /** Null for an invalid token: its socket is closed at once. */
   readonly conversationId: string | null
   readonly tenantId: string
   /** The client's network. */
@@ -21,16 +21,16 @@ const noPlace = () =>
     details: { retryAfterSeconds: 5 }
   })
 
-/** At most `sockets` at the same time, and `perConversation` of them for one conversation. */
+/** At most `sockets` at the same time, and at most `perConversation` for one conversation. */
 export const makeSocketPlaces = (sockets: number, perConversation: number) => {
   const all = new FairLimiter({ name: "realtime-sockets", permits: sockets })
   const ofConversations = new FairLimiter({
     name: "realtime-sockets-of-conversations",
-    // Those that are just closing, too.
+    // Includes sockets that are closing.
     permits: 2 * sockets,
     maxPermitsPerOwner: perConversation
   })
-  /** A place until the scope closes; what is returned ends when it is wanted back. */
+  /** Acquires a place until the scope closes. The returned effect ends when the place is revoked. */
   return ({
     conversationId,
     network,

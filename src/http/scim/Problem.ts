@@ -1,12 +1,12 @@
-/** Errors as clients of SCIM read them (RFC 7644, section 3.12), those of the boundary included. */
+/** Errors in SCIM's format (RFC 7644, section 3.12), including those of the boundary. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { CodedError } from "../../domain/Errors.ts"
 import { statusOf } from "../Envelope.ts"
 
-/** Where SCIM is. */
+/** Path of SCIM. */
 export const scimPath = "/scim/v2"
 
-/** Whether the answers of `path` have SCIM's shape. */
+/** True when responses of `path` have SCIM's format. */
 export const isShapeOf = (path: string): boolean => path === scimPath || path.startsWith(`${scimPath}/`)
 
 export const json = (body: unknown, status = 200, headers: Readonly<Record<string, string>> = {}) =>
@@ -33,7 +33,7 @@ export const problem = (
     headers
   )
 
-/** The answer for an error that is not SCIM's own. */
+/** The response for an error that is not SCIM's own. */
 export const answer = (
   error: CodedError,
   _requestId: string,

@@ -1,8 +1,8 @@
-/** What SCIM answers: resources, lists, errors and the description of itself. */
+/** SCIM responses: resources, lists, errors, and the description of the service. */
 import * as DateTime from "effect/DateTime"
 
 type Resource = Readonly<Record<string, unknown>>
-/** Of a kind of resource, or of its attributes. */
+/** Description of a kind of resource, or of its attributes. */
 export type Description = Resource & { readonly id: string }
 
 const schemas = "urn:ietf:params:scim:schemas:core:2.0"
@@ -69,7 +69,7 @@ export const list = (
   Resources: resources
 })
 
-/** Resources of a page at most. */
+/** Maximum resources of a page. */
 export const maxPage = 100
 
 export const serviceProviderConfig = (base: string): Resource => ({

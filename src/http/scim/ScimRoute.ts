@@ -1,6 +1,6 @@
 /**
- * `/scim/v2`: provisioning by SCIM 2.0 (RFC 7643, RFC 7644) with the token of a tenant. Its answers wear no envelope: their
- * shapes, errors included, are SCIM's.
+ * `/scim/v2`: provisioning by SCIM 2.0 (RFC 7643, RFC 7644) with the token of a tenant. Responses have no envelope:
+ * their format, including errors, is SCIM's.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpRouter from "@effect/platform/HttpRouter"
@@ -48,7 +48,7 @@ const numberOf = (text: string | null, fallback: number, min: number, max: numbe
 
 const names = (list: string) => list.split(",").map((name) => name.trim().toLowerCase())
 
-/** What of a list is asked for. Numbers that are too small or too large count as the nearest, as RFC 7644 says. */
+/** The page of a list that is requested. Numbers out of range are clamped, as RFC 7644 requires. */
 const asked = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   const query = new URLSearchParams(url.slice(url.includes("?") ? url.indexOf("?") : url.length))
@@ -65,7 +65,7 @@ const asked = Effect.gen(function* () {
 
 const body = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  // What is too large or cut off is the boundary's to answer.
+  // The boundary answers for a body that is too large or incomplete.
   const parsed = Json.parse(yield* Effect.orDie(request.text))
   return Either.isRight(parsed)
     ? parsed.right
@@ -78,7 +78,7 @@ const body = Effect.gen(function* () {
 
 const idOf = Effect.map(HttpRouter.params, ({ id = "" }) => id)
 
-/** Adds the routes; `appUrl` is `{app_url}`. */
+/** Adds the routes. `appUrl` is `{app_url}`. */
 export const layer = (appUrl: string) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
@@ -94,7 +94,7 @@ export const layer = (appUrl: string) =>
           status === 201 ? { location: `${base}/Users/${found.id}` } : {}
         )
 
-      /** With its entry in the audit trail. */
+      /** Runs a change and writes its audit entry. */
       const change = <A, E>(
         scope: TenantScope,
         action: string,
@@ -128,7 +128,7 @@ export const layer = (appUrl: string) =>
 
       const described = (description: unknown) => withTenant(() => Effect.succeed(json(description)))
       yield* router.get(`${scimPath}/ServiceProviderConfig`, described(Resources.serviceProviderConfig(base)))
-      /** A list of descriptions, and each by its id. */
+      /** Routes for a list of descriptions, and for each by its id. */
       const describing = Effect.fn(function* (path: `/${string}`, all: ReadonlyArray<Resources.Description>) {
         yield* router.get(path, described(Resources.list(all, all.length, 1)))
         yield* router.get(
@@ -248,7 +248,7 @@ export const layer = (appUrl: string) =>
           })
         )
       yield* router.put(`${scimPath}/Groups/:id`, changeGroup(readGroup, groupAnswer))
-      // The group may be large, and nobody asks for the whole of it here.
+      // The response has no members: the group may be large, and clients do not need them here.
       yield* router.patch(
         `${scimPath}/Groups/:id`,
         changeGroup(patchGroup, () => Effect.succeed(HttpServerResponse.empty({ status: 204 })))

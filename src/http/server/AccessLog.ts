@@ -1,19 +1,19 @@
-/** One line of the log for each request that was answered, where `SPOKE_ACCESS_LOG` asks for it. */
+/** The access log: one line per answered request, when `SPOKE_ACCESS_LOG` is set. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 
-/** Whether lines are written. */
+/** True when lines are written. */
 export const enabled: FiberRef.FiberRef<boolean> = globalValue("spoke/http/AccessLog/enabled", () =>
   FiberRef.unsafeMake(false)
 )
 
-/** Asked all the time. */
+/** Paths that are polled constantly and not logged. */
 const uninteresting = new Set(["/healthz", "/readyz", "/metrics"])
 
 /**
- * `route` is the pattern, null where no route has the address; `millis` is how long the answer took to begin. The id, the
- * method and the path of the request stand in the line as in every other; what stands behind a question mark does not.
+ * `route` is the pattern, null when no route matches; `millis` is the time until the response began. The line has the
+ * request's id, method and path like every other, without the query string.
  */
 export const write = (route: string | null, status: number, millis: number): Effect.Effect<void> =>
   Effect.withFiberRuntime((fiber) =>

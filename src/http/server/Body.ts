@@ -1,6 +1,7 @@
 /**
- * Bounded request bodies. The framework's own limit destroys the socket before an answer can be sent, and without it there
- * is none. Here a body over the limit of its route is refused while the rest of it is drained, so the client reads its 413.
+ * Bounded request bodies. The framework's own limit destroys the socket before a response can be sent, and without it
+ * there is no limit. Here a body over the limit of its route is refused while the rest is drained, so that the client
+ * can read the 413.
  */
 import { IncomingMessage } from "node:http"
 import * as HttpRouter from "@effect/platform/HttpRouter"
@@ -17,17 +18,17 @@ import * as RequestBody from "./RequestBody.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Objects and arrays within each other in a body, which has its fields' own around them. */
+/** Maximum nesting of a body. A body nests its fields, which may have the maximum depth themselves. */
 const maxDepth = 2 * Json.maxJsonDepth
 
-/** A body that cannot be read; the boundary answers with `cause` when it is one of the documented errors. */
+/** A body that cannot be read. The boundary answers with `cause` when it is one of the documented errors. */
 const unreadable = (request: Request, cause: CodedError) =>
   new HttpServerError.RequestError({ request, reason: "Decode", cause })
 
 const tooLarge = (limit: number) =>
   new PayloadTooLarge({ message: `The body may take at most ${limit} bytes.` })
 
-/** For every other server: the platform's own stream of the body. */
+/** For servers other than Node's: the platform's stream of the body. */
 const fromStream = (request: Request, limit: number) => {
   if (request.source instanceof globalThis.Request && request.source.body === null) {
     return Effect.succeed(new Uint8Array())
@@ -57,9 +58,9 @@ const read = (request: Request, limit: number): Effect.Effect<Uint8Array, HttpSe
   return fromStream(request, limit)
 }
 
-/** The value of a JSON body, as it can be stored. */
+/** The value of a JSON body, in a form that can be stored. */
 const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
-  // No body says nothing about any field.
+  // An empty body has no fields.
   if (text.trim() === "") return Effect.succeed({})
   return Effect.mapError(
     Json.parse(text, maxDepth),
@@ -73,8 +74,8 @@ const parsed = (text: string): Effect.Effect<unknown, ValidationError> => {
 const notJson = new ValidationError({ message: "Send a JSON body with content-type application/json." })
 
 /**
- * `request` of the address `client`, with every way to its body bounded by `limitOf` its route. The body is read once and kept for the request;
- * forms are read by `http/server/Upload`, from the request itself. `parsedBody` is told the value of a JSON body.
+ * `request` from the address `client`, with its body limited by `limitOf` its route. The body is read once and cached.
+ * Forms are read by `http/server/Upload` from the original request. `parsedBody` receives the value of a JSON body.
  */
 export const bounded = (
   request: Request,

@@ -1,6 +1,6 @@
 /**
- * The one place where a request gets its id and a failure becomes an answer.
- * It is the outermost middleware: it sees what failed before the framework makes something of it.
+ * The one place where a request gets its id and a failure becomes a response. It is the outermost middleware, so it
+ * sees failures before the framework converts them.
  */
 import { IncomingMessage } from "node:http"
 import type * as PlatformHeaders from "@effect/platform/Headers"
@@ -54,13 +54,13 @@ type Methods = ReadonlyArray<string>
 
 const pathOf = (request: HttpServerRequest.HttpServerRequest) => request.url.split("?", 1).join("")
 
-/** The seconds that `RATE_LIMITED` asks to wait, where it says so. */
+/** The `retry-after` header of `RATE_LIMITED`, in seconds, when the error has one. */
 const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> => {
   const seconds = details?.["retryAfterSeconds"]
   return typeof seconds === "number" ? { "retry-after": String(Math.max(1, Math.ceil(seconds))) } : {}
 }
 
-/** `error` in its envelope, under its status. */
+/** The response for `error`, in the envelope and with its status. */
 export const answer = (
   error: CodedError,
   requestId: string,
@@ -89,17 +89,17 @@ const unrouted = (method: string, methods: Methods, requestId: string, tell = an
         { allow: methods.join(", ") }
       )
 
-/** What a request that could not be read, rather than a route, is answered with. */
+/** The error for a request that could not be read. */
 const misread = (cause: unknown): CodedError =>
   isCoded(cause) ? cause : new ValidationError({ message: "The request could not be read." })
 
-/** The documented error that a failure or defect stands for; none when it is ours alone. */
+/** The documented error of a failure or defect; none for an internal error. */
 const documented = (cause: Cause.Cause<unknown>): Option.Option<CodedError> => {
   const failed = Cause.failureOption(cause)
   if (Option.isSome(failed) && isCoded(failed.value)) return Option.some(failed.value)
   const thrown = Option.getOrUndefined(Option.orElse(failed, () => Cause.dieOption(cause)))
   if (thrown instanceof HttpApiDecodeError) return Option.some(Issues.toError(thrown))
-  // The framework makes defects of bodies that it cannot read.
+  // The framework raises a defect for a body that it cannot read.
   if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
     return Option.some(misread(thrown.cause))
   }
@@ -126,7 +126,7 @@ const recover = (
     : recovered(cause, requestId, OpenAiError.isShapeOf(path) ? answerOpenAi : tell)
 }
 
-/** The answer to a request that a route failed with, or that could not be read. */
+/** The response to a request whose route failed or that could not be read. */
 export const recovered = (
   cause: Cause.Cause<unknown>,
   requestId: string,
@@ -149,24 +149,24 @@ export interface Around {
   readonly method: string
   readonly path: string
   readonly headers: () => PlatformHeaders.Headers
-  /** The client's address, where it is known. */
+  /** The client's address; undefined when unknown. */
   readonly client: string | undefined
   readonly requestId: string
   /** Arrival time of the request, in {@link monotonicMillis}. */
   readonly began: number
-  /** The pattern of its route; null when it has none. */
+  /** The pattern of the route; null when none matches. */
   readonly pattern: Effect.Effect<string | null>
-  /** The answer to what `app` fails with. */
+  /** The response for a failure of `app`. */
   readonly recover: (cause: Cause.Cause<unknown>) => Effect.Effect<HttpServerResponse.HttpServerResponse>
   readonly overHttps: boolean
 }
 
-/** What every request gets: its id in each line of the log, a span, a metric, an answer whatever happens, and headers. */
+/** Gives every request an id in each log line, a span, a metric, a response in every case, and headers. */
 export const around =
   ({ began, client, headers, method, overHttps, path, pattern, recover, requestId }: Around) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function* () {
-      // The fiber is the request's own: there is nothing to restore.
+      // The fiber belongs to the request, so nothing has to be restored.
       yield* FiberRef.update(
         FiberRef.currentLogAnnotations,
         flow(
@@ -192,7 +192,7 @@ export const around =
       return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
     })
 
-/** The pattern of the route that a request goes to; null when there is none. */
+/** The pattern of the route that matches a request; null when none does. */
 const patternAt = (
   routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
   request: HttpServerRequest.HttpServerRequest
@@ -227,7 +227,10 @@ const options = (request: HttpServerRequest.HttpServerRequest, methods: Methods,
     : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
 }
 
-/** The router knows no longer parameters than 100 characters by itself; a chat's id in an address has up to 200 times nine. */
+/**
+ * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to nine
+ * when encoded.
+ */
 export const parameterLength = HttpRouter.setRouterConfig({ maxParamLength: 1_800 })
 
 /** Routes without parameters, by method and path. */
@@ -240,7 +243,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const { api } = yield* HttpApi.Api
     const overHttps = yield* Headers.OverHttps
     const proxies = yield* TrustedProxies
-    /** Behind the proxies that are trusted; a host that hands requests over says where they come from. */
+    /** The client's address behind trusted proxies. A host that passes requests on gives the address itself. */
     const clientOf = ({ remoteAddress, source }: HttpServerRequest.HttpServerRequest) =>
       source instanceof IncomingMessage ? addressOf(proxies, source) : Option.getOrUndefined(remoteAddress)
     const { router } = yield* HttpApiBuilder.Router
@@ -248,15 +251,15 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
     const limits = new Map(
       Routes.table(api).map((route) => [Routes.keyOf(route), route.bodyLimit ?? jsonLimit] as const)
     )
-    // Routes beside the declared ones are MCP's, SCIM's, and webhooks.
+    // Undeclared routes are those of MCP, SCIM and webhooks.
     const limitOf = (route: { readonly method: string; readonly path: string }) =>
       limits.get(Routes.keyOf(route)) ?? (route.path.startsWith("/api/webhooks/") ? webhookLimit : jsonLimit)
     const hints = FieldHints.make(api)
     const hintBody: Parameters<typeof Body.bounded>[3] = (route, value) =>
       hints.body(Routes.keyOf(route), value)
-    // Asked for when routes are complete.
+    // Evaluated at the first request, when all routes are registered.
     const routes = yield* Effect.cached(Effect.map(router, (all) => Chunk.toReadonlyArray(all.routes)))
-    // What has no parameters, as what is asked most has, is found at once.
+    // Routes without parameters, the most frequent ones, are found by one lookup.
     const plain = yield* Effect.cached(Effect.map(routes, plainOf))
     const patternOf = (request: HttpServerRequest.HttpServerRequest) =>
       Effect.flatMap(plain, (known) =>

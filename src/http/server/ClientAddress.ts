@@ -1,6 +1,6 @@
 /**
- * Where a request comes from. Behind a proxy the connection tells the proxy's address, and `x-forwarded-for` the client's: it
- * is believed only as far as those who wrote it are trusted (`SPOKE_TRUSTED_PROXIES`), because any client can send the header.
+ * The client's address of a request. Behind a proxy the connection has the proxy's address, and `x-forwarded-for` the
+ * client's. Any client can send that header, so only entries by trusted proxies count (`SPOKE_TRUSTED_PROXIES`).
  */
 import { IncomingMessage } from "node:http"
 import { BlockList, isIP } from "node:net"
@@ -9,12 +9,12 @@ import * as Context from "effect/Context"
 import * as Option from "effect/Option"
 import { networkOf } from "../../domain/ClientNetwork.ts"
 
-/** Addresses whose `x-forwarded-for` is believed. */
+/** Addresses whose `x-forwarded-for` is trusted. */
 export class TrustedProxies extends Context.Reference<TrustedProxies>()("http/ClientAddress/TrustedProxies", {
   defaultValue: () => new BlockList()
 }) {}
 
-/** Most proxies that a request may have passed; earlier entries of the header are ignored. */
+/** Maximum proxies that a request may have passed; earlier entries of the header are ignored. */
 const maxHops = 16
 
 /** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
@@ -26,16 +26,16 @@ const isTrusted = (proxies: BlockList, address: string): boolean => {
   return version !== 0 && proxies.check(address, version === 6 ? "ipv6" : "ipv4")
 }
 
-/** What a dual-stack listener writes before an IPv4 address. */
+/** Removes the prefix of IPv4 addresses on a dual-stack listener. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/iu, "")
 
-/** True for a connection that a trusted proxy has opened. */
+/** True for a connection from a trusted proxy. */
 export const isProxy = (proxies: BlockList, remoteAddress: string | undefined): boolean =>
   remoteAddress !== undefined && isTrusted(proxies, plain(remoteAddress))
 
 /**
- * The address of the last one in `remoteAddress` and `forwardedFor`, read from right to left, who is no trusted proxy; of the
- * first proxy when all are.
+ * Reads `forwardedFor` from right to left, beginning with `remoteAddress`, and returns the first address that is no
+ * trusted proxy; when all are, the first proxy.
  */
 export const clientAddressOf = (
   proxies: BlockList,
@@ -48,7 +48,7 @@ export const clientAddressOf = (
   for (let hops = 0; hops < maxHops && end > 0 && isTrusted(proxies, address); hops++) {
     const comma = forwardedFor?.lastIndexOf(",", end - 1) ?? -1
     const entry = withoutPort((forwardedFor ?? "").slice(comma + 1, end).trim())
-    // What is no address was not written by a proxy.
+    // A proxy writes addresses only.
     if (isIP(entry) === 0) break
     address = plain(entry)
     end = comma
@@ -60,7 +60,7 @@ const forwarded = "x-forwarded-for"
 
 const addresses = new WeakMap<IncomingMessage, string | undefined>()
 
-/** The client's address of a request; looked for once. */
+/** The client's address of a request, cached. */
 export const addressOf = (proxies: BlockList, request: IncomingMessage): string | undefined => {
   if (addresses.has(request)) return addresses.get(request)
   const given = request.headers[forwarded]
@@ -70,7 +70,7 @@ export const addressOf = (proxies: BlockList, request: IncomingMessage): string 
   return address
 }
 
-/** What limits shared by address count a request for that a handler has. */
+/** The network that address limits count a handler's request for. */
 export const networkOfRequest = (
   proxies: BlockList,
   { remoteAddress, source }: HttpServerRequest.HttpServerRequest
@@ -79,6 +79,6 @@ export const networkOfRequest = (
     ? ownerOf(proxies, source)
     : networkOf(Option.getOrUndefined(remoteAddress))
 
-/** The owner that shared limits count the request for until its tenant is known. */
+/** The owner of the request in shared limits, until its tenant is known. */
 export const ownerOf = (proxies: BlockList, request: IncomingMessage): string =>
   networkOf(addressOf(proxies, request))

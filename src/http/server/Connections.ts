@@ -1,6 +1,6 @@
 /**
- * Connections of clients: how many there may be, for one address and in all, and how they end. A connection without a request
- * may be closed at any time; one that has a request is left alone, unless its client reads nothing of the answer.
+ * Limits client connections, per address and in total. A connection without a request may be closed at any time. One
+ * with a request is left alone, unless its client does not read the response.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { BlockList, Socket } from "node:net"
@@ -9,7 +9,7 @@ import { networkOf } from "../../domain/ClientNetwork.ts"
 import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { isProxy } from "./ClientAddress.ts"
 
-/** Connections of one server, half of which one address may have; a trusted proxy may have all. */
+/** Maximum connections of one server. One address may have half of them, a trusted proxy all. */
 export class ConnectionLimits extends Context.Reference<ConnectionLimits>()("http/Connections/Limits", {
   defaultValue: (): { readonly maxConnections: number; readonly maxStallMillis: number } => ({
     maxConnections: 8_192,
@@ -27,12 +27,12 @@ const refusal = [
 
 interface Open {
   readonly permit: Permit
-  /** Requests on it that are not answered. */
+  /** Number of its unanswered requests. */
   requests: number
 }
 
 interface Stall {
-  /** Bytes of the answer that the client's system had taken when it was last looked. */
+  /** Bytes of the response that the socket had sent at the last check. */
   taken: number
   millis: number
 }
@@ -52,12 +52,12 @@ export class Connections {
     this.#proxies = proxies
   }
 
-  /** Takes a new connection; false when there are too many, and then it is closed. */
+  /** Accepts a new connection, or returns false and closes it when there are too many. */
   accept(socket: Socket): boolean {
     const owner = networkOf(socket.remoteAddress)
     const isFull =
       this.#limiter.heldBy(owner) >= this.#maxPerAddress && !isProxy(this.#proxies, socket.remoteAddress)
-    // Behind one address there may be many clients: the one that has been idle for longest makes room.
+    // One address may stand for many clients: its connection that has been idle longest is closed for the new one.
     const permit =
       isFull && !this.#limiter.revokeOldestOf(owner)
         ? null
@@ -72,19 +72,19 @@ export class Connections {
     return true
   }
 
-  /** A request has come on the connection. */
+  /** Records a request on the connection. */
   begin(socket: Socket): void {
     const open = this.#open.get(socket)
     if (open !== undefined && open.requests++ === 0) open.permit.setInUse(true)
   }
 
-  /** It has been answered. */
+  /** Records the end of a request. */
   end(socket: Socket): void {
     const open = this.#open.get(socket)
     if (open !== undefined && --open.requests === 0) open.permit.setInUse(false)
   }
 
-  /** Closes connections whose clients read nothing of an answer. `elapsed`: milliseconds since the last call. */
+  /** Closes connections whose clients do not read a response. `elapsed`: milliseconds since the last call. */
   sweep(elapsed: number, unanswered: ReadonlyMap<ServerResponse, IncomingMessage>): void {
     for (const [, { socket }] of unanswered) {
       const taken = socket.bytesWritten - socket.writableLength

@@ -1,4 +1,4 @@
-/** A form with one document, which is taken in as it comes. */
+/** Reads a form with one document, as a stream. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -11,7 +11,7 @@ import * as Upload from "./Upload.ts"
 
 const tooLarge = (limit: number) => new FileTooLarge({ message: `A file may take at most ${limit} bytes.` })
 
-/** `content`, failing as soon as it is longer than `limit` bytes. */
+/** `content`; fails as soon as it is longer than `limit` bytes. */
 const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
   Stream.mapAccumEffect(content, 0, (before, chunk) => {
     const size = before + chunk.length
@@ -28,9 +28,9 @@ const invalid = (field: string, message: string) =>
   })
 
 /**
- * The one document of the form, in field `file`; its file name names the source where the field `name` does not, and the field
- * `labels` is a JSON array. `stage`
- * takes its content in, at most `fileLimit` bytes; the body may take one MiB more. The scope ends what `stage` began.
+ * The form's document, in field `file`. Its file name is the source's name unless the field `name` is sent; the field
+ * `labels` is a JSON array. `stage` receives the content, at most `fileLimit` bytes; the body may have one MiB more.
+ * The scope ends what `stage` began.
  */
 export const document = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,

@@ -1,10 +1,10 @@
-/** Bytes that come in pieces, in one piece of memory that grows with them: many small buffers would take many times more. */
+/** A growing buffer for bytes that arrive in pieces. One large buffer takes much less memory than many small ones. */
 export class GrowingBuffer {
   readonly #maxBytes: number
   #memory: Uint8Array = new Uint8Array(0)
   #length = 0
 
-  /** More than `maxBytes` are never added. */
+  /** The buffer never exceeds `maxBytes`. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
@@ -13,7 +13,7 @@ export class GrowingBuffer {
     return this.#length
   }
 
-  /** Bytes of memory that `more` bytes would take in all: it doubles, so that each byte is copied a few times at most. */
+  /** Size of the buffer after adding `more` bytes. It doubles, so that each byte is copied only a few times. */
   sizeWith(more: number): number {
     const needed = this.#length + more
     return needed <= this.#memory.length
@@ -21,7 +21,7 @@ export class GrowingBuffer {
       : Math.min(this.#maxBytes, Math.max(needed, 2 * this.#length))
   }
 
-  /** The first piece is kept as it is, and must not be changed afterwards. */
+  /** The first piece is not copied, and must not be changed afterwards. */
   add(piece: Uint8Array): void {
     if (this.#length === 0) this.#memory = piece
     else {
@@ -40,7 +40,7 @@ export class GrowingBuffer {
     return this.#memory.subarray(0, this.#length)
   }
 
-  /** All that was added; nothing is left. */
+  /** Returns all bytes and empties the buffer. */
   take(): Uint8Array {
     const { bytes } = this
     this.#memory = new Uint8Array(0)

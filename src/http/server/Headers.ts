@@ -6,22 +6,22 @@ import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 import * as RequestId from "./RequestId.ts"
 
-/** As Node and as the platform hold them, by name in lower case. */
+/** Headers in the form of Node and of the platform: by lower-case name. */
 export type Given = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** The header of that name, its lines as one. */
+/** The header with that name; several lines are joined. */
 export const line = (headers: Given, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.join(", ")
 }
 
-/** Headers of every answer to the current request, also of an error. A request has its own fiber. */
+/** Additional headers of the response to the current request, also for errors. Each request has its own fiber. */
 export const extra: FiberRef.FiberRef<Readonly<Record<string, string>>> = globalValue(
   "spoke/http/Headers/extra",
   () => FiberRef.unsafeMake({})
 )
 
-/** What a page of another origin may read. */
+/** Headers that pages of other origins may read. */
 const exposed = [
   RequestId.header,
   "x-end-user-id",
@@ -35,14 +35,14 @@ const exposed = [
   "x-spoke-warning"
 ].join(", ")
 
-/** Whether `{app_url}` is an https one: browsers are then told never to come without it, for two years. */
+/** True when `{app_url}` is https. Browsers are then told to use https only, for two years. */
 export class OverHttps extends Context.Reference<OverHttps>()("http/OverHttps", {
   defaultValue: (): boolean => false
 }) {}
 
 const strictTransport = { "strict-transport-security": "max-age=63072000" } as const
 
-/** Where a response does not say otherwise: answers belong to their caller, and none is a page. */
+/** Defaults of every response: it is private to its caller and is not a page. */
 const defaults = {
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -50,8 +50,8 @@ const defaults = {
 } as const
 
 /**
- * Any origin may call, without credentials: keys travel in a header, and the dashboard is same-origin. A key's own list of
- * origins is checked when it authenticates.
+ * Any origin may call without credentials: keys are sent in a header, and the dashboard is same-origin. A key's own
+ * list of origins is checked at authentication.
  */
 export const complete = (
   response: HttpServerResponse.HttpServerResponse,

@@ -1,11 +1,11 @@
-/** Validation issues of a request, without any of its values. */
+/** Validation issues of a request, without its values. */
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import { ValidationError } from "../../domain/Errors.ts"
 
 const maxIssues = 50
 const maxMessageCharacters = 300
 
-/** The library's words for what JSON has words for, and those of callers. */
+/** Replaces the schema library's terms by JSON's. */
 const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
   [/^Expected (?:Struct\b|\{)[\s\S]*$/u, "Expected a JSON object"],
   [/^Expected (?:ReadonlyArray<|readonly \[)[\s\S]*$/u, "Expected an array"],
@@ -19,8 +19,8 @@ const translations: ReadonlyArray<readonly [library: RegExp, ours: string]> = [
 ]
 
 /**
- * The library's messages name what was expected and then what was given; only the first part leaves. Messages of our own
- * schemas never repeat input.
+ * The library's messages state the expectation and then the given value; only the first part is kept. Messages of our
+ * own schemas never contain input.
  */
 const withoutInput = (message: string): string => {
   const expected = message
@@ -39,7 +39,7 @@ interface Issue {
 const isAtOrBelow = (issue: Issue, other: Issue): boolean =>
   other.path.length >= issue.path.length && issue.path.every((part, place) => part === other.path[place])
 
-/** That a value could be null says nothing where it is told what else it has to be. */
+/** Drops "Expected null" where another issue states the other allowed values. */
 const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
   issues.filter(
     (issue) =>
@@ -47,7 +47,7 @@ const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
       !issues.some((other) => other.message !== issue.message && isAtOrBelow(issue, other))
   )
 
-/** A value that is none of several is told of as one. */
+/** Joins the issues of a union of literals into one. */
 const together = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
   issues.reduce<Array<Issue>>((told, issue) => {
     const last = told.at(-1)

@@ -1,13 +1,13 @@
 /**
- * Load shedding: which requests are begun, wait or are refused when more come than the process can work on.
+ * Load shedding: decides which requests begin, wait or are refused when more arrive than the process can handle.
  *
- * While the process keeps up, every request is begun at once. While its one thread or its database is late, requests wait,
- * and owners (clients, by address) are served round-robin: a client with one request does not wait behind another's
- * thousand. A request that would wait too long is refused at once. Only lateness counts, and requests that are begun and
- * not answered: a stream that waits for a model takes no CPU.
+ * While the process keeps up, every request begins at once. When its thread or its database is late, requests wait, and
+ * owners (clients, by address) are served round-robin: a client with one request does not wait behind another client's
+ * thousand. A request that would wait too long is refused at once. The measure is lateness and the number of unanswered
+ * requests, not open streams: a stream that waits for a model uses no CPU.
  *
- * Most of what a request costs comes after it was begun, so lateness alone would be seen when a whole crowd is inside. So
- * a crowd is begun in batches, and while the thread is fully busy, one request for each that is answered.
+ * Most of a request's cost comes after its begin, so lateness alone would be noticed only when a whole burst has begun.
+ * A burst is therefore begun in batches, and while the thread is fully busy, one request for each answered one.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 
@@ -15,44 +15,44 @@ import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 export const lookInterval = 20
 
 export interface Requester {
-  /** The owner of the request; owners share the waiting places. */
+  /** The owner of the request. Owners share the waiting places. */
   readonly owner: string
   readonly begin: () => void
-  /** With the milliseconds after which another try may succeed. */
+  /** Called with the milliseconds after which another try may succeed. */
   readonly refuse: (retryAfter: number) => void
-  /** True when the response has begun or the client is gone. */
+  /** True when the response has begun or the client has disconnected. */
   readonly isOver: () => boolean
 }
 
 export interface Limits {
-  /** Milliseconds that a request may wait. */
+  /** Longest time a request may wait, in milliseconds. */
   readonly maxWait: number
-  /** Requests that wait at the same time. */
+  /** Maximum waiting requests. */
   readonly maxWaiting: number
 }
 
-/** Milliseconds that the thread may be late before new requests wait. */
+/** Lateness of the thread, in milliseconds, above which new requests wait. */
 const threadLateness = 100
-/** Milliseconds that the database may take for its shortest answer. */
+/** Duration of the database probe, in milliseconds, above which new requests wait. */
 const databaseLateness = 250
-/** Requests that are always begun, even when the process is late for other reasons. */
+/** Requests up to this number always begin, even when the process is late for other reasons. */
 const minInProgress = 16
-/** Milliseconds of the thread in which waiting requests are begun without a break. */
+/** Longest time, in milliseconds, that waiting requests are begun without yielding. */
 const maxBatchMillis = 20
-/** Requests that are begun at once; as many more follow each time the database is known to answer in time. */
+/** Requests that begin at once. The same number follows each time the database has answered in time. */
 const batchSize = 128
 /** Longest time, in milliseconds, that requests wait for a burst of connections to be accepted. */
 const maxGatherMillis = 250
-/** The thread is fully busy when it has worked for this part of the time, averaged over these milliseconds. */
+/** The thread is fully busy above this share of its time, averaged over these milliseconds. */
 const busyThread = { share: 0.9, over: 50 }
-/** One waiting request is begun at least this often, in milliseconds, although none was answered. */
+/** At least one waiting request begins in this time, in milliseconds, even when none was answered. */
 const trickleMillis = 100
-/** Milliseconds over which it is counted how fast waiting requests are begun. */
+/** Window, in milliseconds, for the rate at which waiting requests begin. */
 const rateWindow = 5_000
 
 interface Waiting {
   readonly requester: Requester
-  /** Its arrival time. */
+  /** Arrival time. */
   readonly since: number
 }
 
@@ -64,23 +64,23 @@ export class LoadShedder {
   readonly #queue: FairQueue<Waiting>
   #lookedAt: number | null = null
   #lastActive = 0
-  /** The part of its time that the thread has been busy lately. */
+  /** Recent share of the thread's time that was busy. */
   #busyShare = 0
-  /** Since when connections have come without a pause. */
+  /** Time since which connections have arrived without a pause. */
   #gatheringSince: number | null = null
-  /** Requests that may be begun before the next look. */
+  /** Requests that may begin before the next look. */
   #places = batchSize
-  /** The database has answered in time since places were added. */
+  /** True when the database has answered in time since places were last added. */
   #databaseInTime = false
   #threadLate = 0
   #askedDatabaseAt: number | null = null
   #databaseTook = 0
   #begun = 0
   #lastBegun = 0
-  /** Since when {@link #begun} counts. */
+  /** Start of the window of {@link #begun}. */
   #countingSince = 0
 
-  /** `now` counts milliseconds and never goes back; `activeMillis` those that the thread has been busy. */
+  /** `now` is monotonic time in milliseconds; `activeMillis` the milliseconds that the thread was busy. */
   constructor(now: () => number, activeMillis: () => number, limits: Limits) {
     this.#now = now
     this.#activeMillis = activeMillis
@@ -88,12 +88,12 @@ export class LoadShedder {
     this.#queue = new FairQueue(limits.maxWaiting)
   }
 
-  /** True while {@link look} has to be called every {@link lookInterval}. */
+  /** True while {@link look} must be called every {@link lookInterval}. */
   get isBusy(): boolean {
     return this.#inProgress.size + this.#queue.size > 0
   }
 
-  /** True while it matters how late the database is. */
+  /** True while the lateness of the database matters, so that the probe must run. */
   get isCrowded(): boolean {
     return this.#inProgress.size >= minInProgress || this.#queue.size > 0
   }
@@ -120,32 +120,32 @@ export class LoadShedder {
   }
 
   /**
-   * Connections come. The thread accepts one in each turn of its loop, beside all other work: until all of a crowd
-   * have been accepted, health checks among them, no more is begun than has to be.
+   * Connections are arriving. The thread accepts one per iteration of its event loop, beside all other work. Until the
+   * whole burst is accepted, including health checks, only the minimum of requests begins.
    */
   connectionsCome(): void {
     this.#gatheringSince ??= this.#now()
   }
 
-  /** No connection came in the last turn of the loop. */
+  /** No connection arrived in the last iteration of the event loop. */
   connectionsPause(): void {
     this.#gatheringSince = null
     if (this.#queue.size > 0) this.look()
   }
 
-  /** The database is asked something small. */
+  /** The database probe has started. */
   databaseAsked(): void {
     this.#askedDatabaseAt = this.#now()
   }
 
-  /** The database has answered, or will not. */
+  /** The database probe has ended, successfully or not. */
   databaseAnswered(): void {
     if (this.#askedDatabaseAt !== null) this.#databaseTook = this.#now() - this.#askedDatabaseAt
     this.#askedDatabaseAt = null
     this.#databaseInTime = this.#databaseTook <= databaseLateness / 2
   }
 
-  /** Begins what may be begun, and refuses what has waited too long. */
+  /** Begins requests as far as possible, and refuses those that have waited too long. */
   look(): void {
     const now = this.#now()
     this.#threadLate = Math.max(this.#latenessSince(now), this.#threadLate / 2)
@@ -176,7 +176,7 @@ export class LoadShedder {
     this.#databaseInTime = false
   }
 
-  /** Refuses all waiting requests. No request is begun afterwards. */
+  /** Refuses all waiting requests. No request begins afterwards. */
   refuseAll(): void {
     for (const waiter of this.#queue) {
       this.#queue.delete(waiter)
@@ -188,7 +188,10 @@ export class LoadShedder {
     item.requester.refuse(this.#waitOf(owner, now))
   }
 
-  /** A place for each that was answered, and more while the thread is not fully busy and the database answers in time. */
+  /**
+   * Adds one place for each answered request, and more while the thread is not fully busy and the database answers in
+   * time.
+   */
   #addPlaces(answered: number): void {
     const hasTime = this.#busyShare < busyThread.share
     const more = hasTime && this.#databaseInTime ? batchSize : 0
@@ -236,12 +239,12 @@ export class LoadShedder {
     requester.begin()
   }
 
-  /** Since the last look, which is itself late when the thread is. */
+  /** Lateness of the current look, which is itself late when the thread is. */
   #latenessSince(now: number): number {
     return this.#lookedAt === null ? 0 : Math.max(0, now - this.#lookedAt - lookInterval)
   }
 
-  /** Above 1 the process does not keep up. */
+  /** Load relative to the limits. Above 1 the process does not keep up. */
   #pressure(now: number): number {
     const thread = Math.max(this.#threadLate, this.#latenessSince(now))
     const database = Math.max(
@@ -251,7 +254,10 @@ export class LoadShedder {
     return Math.max(thread / threadLateness, database / databaseLateness)
   }
 
-  /** True when a new request would exceed its wait limit. One late measurement is not enough: the oldest request must wait already. */
+  /**
+   * True when a new request would exceed its wait limit. One late measurement is not enough: the oldest request must
+   * have waited already.
+   */
   #isHopeless(owner: string, now: number): boolean {
     const { maxWait } = this.#limits
     const [first] = this.#queue
@@ -259,7 +265,7 @@ export class LoadShedder {
     return waited >= maxWait / 4 && this.#waitOf(owner, now) > maxWait
   }
 
-  /** Milliseconds that a new request of `owner` would wait: behind its own, and as many of each other owner. */
+  /** Expected wait of a new request of `owner` in milliseconds: behind its own, and as many of each other owner. */
   #waitOf(owner: string, now: number): number {
     const others = Math.max(1, this.#queue.owners)
     const ahead = Math.min(

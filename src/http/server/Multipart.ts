@@ -1,7 +1,7 @@
 /**
- * A multipart form read as it comes (RFC 7578): one part after the other, never more of it in memory than a few chunks. The
- * framework's own parser does not end when a body stops inside a file. `@fastify/busboy` drops a part that it cannot read and
- * goes on without a sign of it, where this one refuses the form, and it tells of the next parts before the last one is read.
+ * A streaming parser for multipart forms (RFC 7578). It reads one part after the other, with only a few chunks in
+ * memory. The framework's own parser does not end when a body stops inside a file. `@fastify/busboy` silently drops a
+ * part that it cannot read, where this one refuses the form, and it reports the next parts before the last one is read.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -12,22 +12,22 @@ import { ValidationError } from "../../domain/Errors.ts"
 
 export interface Part {
   readonly field: string
-  /** Null for a field that is no file. */
+  /** Null for a field that is not a file. */
   readonly fileName: string | null
-  /** As declared; empty when it was not. */
+  /** The declared type; empty when there is none. */
   readonly contentType: string
 }
 
-/** Longest head of one part, in bytes. */
+/** Maximum bytes of the headers of one part. */
 const headLimit = 16_384
-/** Most parts of one form. */
+/** Maximum parts of one form. */
 const partLimit = 64
 
 const malformed = () => new ValidationError({ message: "The body is not a well-formed multipart form." })
 
 const lineBreak = "\r\n"
 
-/** The delimiter that a `multipart/form-data` content type names; none for any other. */
+/** The boundary of a `multipart/form-data` content type; none for other types. */
 export const boundaryOf = (contentType: string): Option.Option<string> => {
   if (!/^multipart\/form-data\s*;/iu.test(contentType)) return Option.none()
   const [, quoted, plain] = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/iu.exec(contentType) ?? []
@@ -36,7 +36,7 @@ export const boundaryOf = (contentType: string): Option.Option<string> => {
 
 const parameter = (disposition: string, name: string): string | null => {
   const [, value] = new RegExp(`;\\s*${name}="((?:[^"\\\\]|\\\\.)*)"`, "iu").exec(disposition) ?? []
-  // What browsers write for the characters that would end the quotation.
+  // Browsers encode the characters that would end the quoted string.
   return value === undefined
     ? null
     : value
@@ -69,17 +69,17 @@ const partOf = (head: string): Option.Option<Part> => {
   return Option.some({ field, fileName, contentType: headers.get("content-type") ?? "" })
 }
 
-/** What has come and is not used up, and how to get more. */
+/** Buffered bytes, and the source of more. */
 class Source<E, R> {
   private held = Buffer.alloc(0)
   private readonly pull: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>
   constructor(pull: Effect.Effect<Chunk.Chunk<Uint8Array>, Option.Option<E>, R>) {
     this.pull = pull
-    // The first delimiter may stand at the very beginning.
+    // The first delimiter may be at the very beginning.
     this.held = Buffer.from(lineBreak)
   }
 
-  /** Waits for more; a body that ends here is malformed. */
+  /** Waits for more bytes. The form is malformed when the body ends here. */
   private readonly more: Effect.Effect<void, E | ValidationError, R> = Effect.suspend(() =>
     this.pull.pipe(
       Effect.mapError((ended) => Option.getOrElse(ended, malformed)),
@@ -89,7 +89,7 @@ class Source<E, R> {
     )
   )
 
-  /** Everything before `delimiter`, which is used up too; null once more than `limit` came without it. */
+  /** The bytes before `delimiter`, which is consumed; null when more than `limit` came without it. */
   upTo(delimiter: Buffer, limit: number): Effect.Effect<Buffer | null, E | ValidationError, R> {
     return Effect.suspend(() => {
       const at = this.held.indexOf(delimiter)
@@ -101,7 +101,7 @@ class Source<E, R> {
     })
   }
 
-  /** `count` bytes. */
+  /** The next `count` bytes. */
   take(count: number): Effect.Effect<Buffer, E | ValidationError, R> {
     return Effect.suspend(() => {
       if (this.held.length < count) return Effect.zipRight(this.more, this.take(count))
@@ -111,14 +111,14 @@ class Source<E, R> {
     })
   }
 
-  /** The bytes before `delimiter`, in pieces; the last piece consumes the delimiter. */
+  /** The bytes before `delimiter`, in pieces. The last piece consumes the delimiter. */
   content(delimiter: Buffer): Stream.Stream<Uint8Array, E | ValidationError, R> {
     let ended = false
     const piece: Effect.Effect<Uint8Array, Option.Option<E | ValidationError>, R> = Effect.suspend(() => {
       if (ended) return Effect.fail(Option.none())
       const at = this.held.indexOf(delimiter)
       ended = at >= 0
-      // The end of what is held may be the beginning of the delimiter.
+      // The end of the buffer may be the start of the delimiter.
       const length = ended ? at : Math.max(0, this.held.length - delimiter.length)
       const found = this.held.subarray(0, length)
       this.held = this.held.subarray(ended ? at + delimiter.length : length)
@@ -132,8 +132,8 @@ class Source<E, R> {
 }
 
 /**
- * Runs `each` on every part in turn, with its content; what `each` leaves unread is skipped. Fails when the form is
- * malformed or ends too early.
+ * Runs `each` on every part in turn, with its content. Content that `each` does not read is skipped. Fails when the
+ * form is malformed or incomplete.
  */
 export const forEachPart = <E, R, E2, R2>(
   body: Stream.Stream<Uint8Array, E, R>,
@@ -157,7 +157,7 @@ export const forEachPart = <E, R, E2, R2>(
       if (Option.isNone(part)) return yield* malformed()
       const content = source.content(delimiter)
       yield* each(part.value, content)
-      // Goes on where `each` stopped.
+      // Skips what `each` left unread.
       yield* Stream.runDrain(content)
     }
   })

@@ -1,8 +1,7 @@
 /**
- * Overload control between a server's socket and its routes. It bounds
- * connections, waiting requests and bodies, all of them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with
- * `retry-after` where a bound is reached or the server is going down. Health checks and webhooks do not wait behind other
- * requests: each kind has a bound of its own.
+ * Overload control between a server's socket and its routes. It bounds connections, waiting requests and bodies, all of
+ * them fairly between clients, and answers 503 `SERVICE_UNAVAILABLE` with `retry-after` where a bound is reached or the
+ * server is going down. Health checks and webhooks do not wait behind other requests: each kind has a bound of its own.
  */
 import { IncomingMessage, type Server, ServerResponse } from "node:http"
 import { Socket } from "node:net"
@@ -35,7 +34,10 @@ export class MaxWait extends Context.Reference<MaxWait>()("http/Overload/MaxWait
   defaultValue: (): Duration.Duration => Duration.seconds(30)
 }) {}
 
-/** Completes when the process begins to drain. Connections are no longer kept alive from then on. Never completes by default. */
+/**
+ * Completes when the process begins to drain. Connections are no longer kept alive from then on. Never completes by
+ * default.
+ */
 export class DrainBegins extends Context.Reference<DrainBegins>()("http/Overload/DrainBegins", {
   defaultValue: (): Effect.Effect<void> => Effect.never
 }) {}
@@ -49,13 +51,13 @@ const maxRetryAfter = 30
 /** Interval at which bodies and connections are checked while a request is open. */
 const sweepInterval = Duration.seconds(1)
 
-/** Requests that skip the queue, by path prefix, and how many of them may be unanswered. */
+/** Requests that skip the queue, by path prefix, and the maximum number that may be unanswered. */
 const makeKinds = () => [
   {
     prefixes: ["/healthz", "/readyz", "/metrics"],
     unanswered: new FairLimiter({ name: "http-health-requests", permits: 64, maxPermitsPerOwner: 16 })
   },
-  // A permit can be revoked while its body is incomplete: the owner with the most of them loses one first.
+  // A permit can be revoked while its body is incomplete; the owner with the most permits loses one first.
   {
     prefixes: ["/api/webhooks/"],
     unanswered: new FairLimiter({ name: "http-webhook-requests", permits: 1_024 })
@@ -77,7 +79,7 @@ const away = new ServiceUnavailable({ message: "The server is starting or stoppi
 
 const isOver = (response: ServerResponse) => response.headersSent || response.destroyed
 
-/** `error` for a client that may come again after `retryAfter` milliseconds. */
+/** The response with `error` for a client that may try again after `retryAfter` milliseconds. */
 const refusal = (request: IncomingMessage, now: number, error: ServiceUnavailable, retryAfter: number) => {
   const given = request.headers[RequestId.header]
   const requestId = RequestId.of(typeof given === "string" ? given : undefined, now)
@@ -95,7 +97,7 @@ interface Settings {
   readonly ownerOf: (request: IncomingMessage) => string
 }
 
-/** Begins, delays or refuses each request. */
+/** Begins, queues or refuses each request. */
 class Reception {
   readonly shedder: LoadShedder
   readonly #server: Server
@@ -124,7 +126,7 @@ class Reception {
     return Number(this.#clock.unsafeCurrentTimeNanos()) / 1e6
   }
 
-  /** Hands an event to the listeners of the server. */
+  /** Passes an event to the listeners of the server. */
   pass(event: ReadonlyArray<unknown>): unknown {
     return Reflect.apply(this.#emit, this.#server, event)
   }
@@ -135,7 +137,7 @@ class Reception {
     for (const [response, request] of this.open) if (!response.headersSent) closeAfter(request, response)
   }
 
-  /** Refuses every request from now on, waiting ones first. */
+  /** Refuses every request from now on, including waiting ones. */
   close(): void {
     this.drain()
     this.#closing = true
@@ -300,7 +302,7 @@ export interface Guard {
 /** The listener counts as quiet after `looks` intervals without a connection; `atMost` limits the wait. */
 const quiet = { every: "25 millis", looks: 4, atMost: "10 seconds" } as const
 
-/** Stands before `rawRequests` and every listener of `server`, until the scope closes. */
+/** Intercepts all requests of `server`, before `rawRequests` and every listener, until the scope closes. */
 export const guard = (
   server: Server,
   rawRequests: RawRequests["Type"]
@@ -364,7 +366,7 @@ export const guard = (
     return {
       close: Effect.zipRight(
         Effect.sync(() => reception.close()),
-        // A finalizer cannot be interrupted; this has to be.
+        // Finalizers are uninterruptible, but a time-out needs an interruptible effect.
         Effect.asVoid(Effect.timeoutOption(Effect.interruptible(isQuiet), quiet.atMost))
       )
     }

@@ -1,8 +1,8 @@
 /**
- * Routes that a Node server answers without the framework, for webhooks: they come in crowds, and of the CPU of one (0.86 ms)
- * the framework's request, router and codecs were a third (0.33 ms). Where there is no Node server, and for addresses
- * that are written in an unusual way, the router answers with the same route. Everything else is as for every other request:
- * id, log, span, metric, headers and envelope.
+ * Routes that a Node server answers without the framework, for webhooks. These arrive in bursts, and the framework's
+ * request, router and codecs took a third of their CPU time (0.33 of 0.86 ms). Without a Node server, and for unusually
+ * written addresses, the router answers with the same route. Everything else is as for every other request: id, log,
+ * span, metric, headers and envelope.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import * as PlatformHeaders from "@effect/platform/Headers"
@@ -32,15 +32,15 @@ export interface RawRequest {
   readonly body: Uint8Array
 }
 
-/** A route that takes POST. */
+/** A POST route. */
 export interface RawRoute {
   readonly path: PathInput
   readonly maxBodyBytes: number
-  /** The data of the answer. */
+  /** The data of the response. */
   readonly answer: (request: RawRequest) => Effect.Effect<object, CodedError>
   /**
-   * As `answer`, without a fiber: calls `done` once and returns true. False when that is not possible, and then nothing
-   * has been done. `now` is in milliseconds since 1970.
+   * Like `answer`, without a fiber: calls `done` once and returns true. Returns false, without any effect, when that is
+   * not possible. `now` is in milliseconds since 1970.
    */
   readonly answerAtOnce: (
     request: RawRequest,
@@ -56,12 +56,12 @@ export class RawRequests extends Context.Tag("http/server/RawRequests")<
   {
     /** Answers POST requests to `path`, until the scope closes. */
     readonly add: (path: string, handler: Handler) => Effect.Effect<void, never, Scope.Scope>
-    /** Answers the request and returns true, or leaves it alone and returns false. */
+    /** Answers the request and returns true, or returns false without any effect. */
     readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean
   }
 >() {}
 
-/** The routes of one server; none at first. */
+/** The routes of one server, empty at first. */
 export const make = (): RawRequests["Type"] => {
   const handlers = new Map<string, Handler>()
   return {
@@ -79,7 +79,7 @@ export const make = (): RawRequests["Type"] => {
   }
 }
 
-/** Answers with a response whose body is there as a whole. */
+/** Sends a response whose body is complete. */
 export const send = (
   response: ServerResponse,
   { body, headers, status }: HttpServerResponse.HttpServerResponse
@@ -91,7 +91,7 @@ export const send = (
 const success = (data: object, requestId: string) =>
   HttpServerResponse.unsafeJson({ data, meta: { requestId } })
 
-/** Answers `routes` on the Node server of the context. */
+/** Adds `routes` to the Node server of the context. */
 export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -131,7 +131,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
                 overHttps
               }),
               Effect.map((complete) => send(response, complete)),
-              // The answer is over, and no one may wait for it.
+              // The response has failed: the socket is closed, so that nobody waits for it.
               Effect.onError(() => Effect.sync(() => void response.destroy())),
               runFork
             )
@@ -149,7 +149,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
     })
   )
 
-/** Answers `routes` wherever there is a router. */
+/** Adds `routes` to the router, for other servers. */
 export const layerRouter = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R>) =>
   HttpApiBuilder.Router.use((router) =>
     Effect.flatMap(routes, (all) =>
@@ -160,7 +160,7 @@ export const layerRouter = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, ne
             path,
             Effect.gen(function* () {
               const request = yield* HttpServerRequest.HttpServerRequest
-              // The boundary knows what a body that cannot be read is answered with.
+              // The boundary answers for a body that cannot be read.
               const body = yield* Effect.orDie(request.arrayBuffer)
               const data = yield* answer({ headers: request.headers, body: new Uint8Array(body) })
               return success(data, yield* RequestId.RequestId)

@@ -1,7 +1,7 @@
 /**
- * How bodies of requests are read, by every route. All bodies that are in memory share one
- * budget, fairly between clients; a body that comes too slowly is given up; and what a client still sends after it was
- * answered is thrown away for a while, so that it can read the answer.
+ * Reads the bodies of all requests. Bodies in memory share one budget, fairly between clients. A body that arrives too
+ * slowly is given up. Bytes that a client sends after its response are discarded for a while, so that it can read the
+ * response.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { types } from "node:util"
@@ -15,17 +15,17 @@ import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { GrowingBuffer } from "./GrowingBuffer.ts"
 
 export interface BodyLimits {
-  /** Bytes of all bodies that are held in memory at the same time. */
+  /** Maximum bytes of all bodies in memory. */
   readonly maxBufferedBytes: number
-  /** Longest time that a body of any size may take, in milliseconds. */
+  /** Time that a body of any size may take, in milliseconds. */
   readonly graceMillis: number
-  /** So many bytes earn another second. */
+  /** Each such number of bytes allows another second. */
   readonly minBytesPerSecond: number
-  /** Milliseconds for which what still comes is thrown away, once the request has been answered. */
+  /** Time after the response for which further bytes are discarded, in milliseconds. */
   readonly lingerMillis: number
 }
 
-/** What every server goes by. */
+/** The limits of every server. */
 export class RequestBodyLimits extends Context.Reference<RequestBodyLimits>()("http/RequestBody/Limits", {
   defaultValue: (): BodyLimits => ({
     maxBufferedBytes: 128 * 1_048_576,
@@ -55,23 +55,23 @@ interface Reader {
   readonly giveUp: (why: "slow" | "revoked") => void
 }
 
-/** A request that a server has taken. */
+/** A request that a server has accepted. */
 interface Taken {
   readonly bodies: RequestBodies
   readonly owner: string
   readonly response: ServerResponse
-  /** The part of the memory budget that its body holds. */
+  /** The share of the memory budget that its body holds. */
   permit: Permit | null
   reader: Reader | null
-  /** Called once its body is there as a whole. */
+  /** Called once the whole body has arrived. */
   readonly onComplete: () => void
 }
 
 const taken = new WeakMap<IncomingMessage, Taken>()
 
 /**
- * Has the connection close after the answer. While the client still sends, it is closed for writing alone: closed for both,
- * the client's system would throw the answer away unread.
+ * Closes the connection after the response. While the client still sends, only the writing side is closed: a full close
+ * would make the client's system discard the response unread.
  */
 export const closeAfter = (request: IncomingMessage, response: ServerResponse): void => {
   response.shouldKeepAlive = false
@@ -85,7 +85,7 @@ export class RequestBodies {
   readonly memory: FairLimiter
   readonly #limits: BodyLimits
   readonly #readers = new Set<Reader>()
-  /** Requests that were answered before their bodies had come, and since when, in milliseconds. */
+  /** Requests that were answered before their bodies had arrived, with the milliseconds since then. */
   readonly #lingering = new Map<IncomingMessage, number>()
 
   constructor(limits: BodyLimits) {
@@ -94,8 +94,8 @@ export class RequestBodies {
   }
 
   /**
-   * From now on the body of `request` is read within the limits, on behalf of `owner`. Returns what has to be called when
-   * the request is begun; before that it is not read.
+   * Applies the limits to the body of `request`, for `owner`. Returns a function that must be called when the request
+   * begins; until then the body is not read.
    */
   take(
     request: IncomingMessage,
@@ -107,32 +107,32 @@ export class RequestBodies {
     return request.complete ? () => {} : joinPieces(request)
   }
 
-  /** Stops reading the body, if it is being read, with 503. */
+  /** Stops reading the body with 503, if it is being read. */
   revoke(request: IncomingMessage): void {
     taken.get(request)?.reader?.giveUp("revoked")
   }
 
-  /** The body is not needed any more. */
+  /** Frees the memory of the body. */
   release(request: IncomingMessage): void {
     taken.get(request)?.permit?.release()
   }
 
-  /** The request has been answered, or its client has gone. */
+  /** The request was answered, or its client has disconnected. */
   end(request: IncomingMessage): void {
     this.release(request)
     if (!request.complete && !request.socket.destroyed) this.#lingering.set(request, 0)
   }
 
-  /** True while {@link sweep} has to be called. */
+  /** True while {@link sweep} must be called. */
   get isBusy(): boolean {
     return this.#readers.size + this.#lingering.size > 0
   }
 
-  /** Gives up what has come too slowly. `elapsed`: milliseconds since the last call. */
+  /** Gives up bodies that arrive too slowly. `elapsed`: milliseconds since the last call. */
   sweep(elapsed: number): void {
     for (const reader of this.#readers) {
       const { bytesBefore, request } = reader
-      // What has come and is not read is not the client's delay.
+      // Bytes that have arrived but are not read yet are not the client's delay.
       if (request.complete || request.readableLength > 0) continue
       reader.waitedMillis += elapsed
       const earned = ((request.socket.bytesRead - bytesBefore) / this.#limits.minBytesPerSecond) * 1_000
@@ -157,7 +157,7 @@ export class RequestBodies {
   }
 }
 
-/** Tells the server of the request that its body is read from now on; what is returned tells that it is not any more. */
+/** Registers the reader of a body with the request's server. Returns a function that removes it. */
 const watch = (request: IncomingMessage, giveUp: Reader["giveUp"]): (() => void) => {
   const of = taken.get(request)
   if (of === undefined) return () => {}
@@ -170,15 +170,15 @@ const watch = (request: IncomingMessage, giveUp: Reader["giveUp"]): (() => void)
   }
 }
 
-/** Bytes of pieces that are joined before they are handed on. */
+/** Bytes of joined pieces after which they are passed on. */
 const maxJoined = 16_384
-/** Pieces of this size are handed on as they are. */
+/** Pieces of at least this size are passed on unjoined. */
 const minPiece = 1_024
 
 /**
- * Joins small pieces of the body before they are passed on. Node makes a buffer of its own of each chunk, which takes some 250
- * bytes even for a single one, and a client may send thousands of them in one packet: unread, they would take forty times the
- * memory of what was sent. What is returned has to be called when the request is begun.
+ * Joins small pieces of the body before they are passed on. Node allocates a buffer of about 250 bytes for each chunk,
+ * even for a single byte. A client may send thousands of them in one packet: unread, they would take forty times the
+ * memory of what was sent. The returned function must be called when the request begins.
  */
 const joinPieces = (request: IncomingMessage): (() => void) => {
   const { push } = request
@@ -200,7 +200,7 @@ const joinPieces = (request: IncomingMessage): (() => void) => {
       if (begun && pieces.length === 0 && piece.length >= minPiece) return pass(piece)
       pieces.add(piece)
       if (pieces.length >= maxJoined) return flush()
-      // After all that the packet brings.
+      // After all chunks of the packet.
       if (begun) scheduled ??= setImmediate(flush)
       return true
     }
@@ -212,8 +212,8 @@ const joinPieces = (request: IncomingMessage): (() => void) => {
 }
 
 /**
- * Calls `done` with the body of `request` as a whole, at most `maxBytes`, or with why it cannot be had. To be called once for
- * a request. What is returned stops the reading, and `done` is not called then.
+ * Calls `done` with the whole body of `request`, at most `maxBytes`, or with the reason why it is unavailable. Call
+ * once per request. The returned function stops reading; `done` is then not called.
  */
 export const collect = (
   request: IncomingMessage,
@@ -226,7 +226,7 @@ export const collect = (
   const stop = () => {
     unwatch()
     request.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
-    // The rest is discarded.
+    // Discards the rest.
     request.resume()
   }
   const fail = (error: BodyError) => {
@@ -250,7 +250,7 @@ export const collect = (
   }
   const onEnd = () => {
     stop()
-    // What is worked on is not taken back.
+    // A request that is being handled keeps its permit.
     of?.permit?.setInUse(true)
     of?.onComplete()
     done(Either.right(collected.bytes))
@@ -270,7 +270,9 @@ export const whole = (request: IncomingMessage, maxBytes: number): Effect.Effect
     return Effect.sync(stop)
   })
 
-/** The next bytes of `request`; fails with none at their end. `onWait` is told how to end the waiting. */
+/**
+ * The next bytes of `request`; fails with none at the end of the body. `onWait` receives a function that ends the wait.
+ */
 const next = (request: IncomingMessage, onWait: (fail: ((error: ValidationError) => void) | null) => void) =>
   Effect.async<Uint8Array, Option.Option<ValidationError>>((resume) => {
     const stop = () => {
@@ -296,7 +298,7 @@ const next = (request: IncomingMessage, onWait: (fail: ((error: ValidationError)
     return Effect.sync(stop)
   })
 
-/** The body as it comes, no faster than it is used. To be read once, and nothing else of the body. */
+/** The body as a stream with backpressure. Can be read once, and only this way. */
 export const stream = (
   request: IncomingMessage,
   maxBytes: number
@@ -315,7 +317,7 @@ export const stream = (
         (unwatch) =>
           Effect.sync(() => {
             unwatch()
-            // What is not read is thrown away.
+            // Discards what was not read.
             request.resume()
           })
       )
@@ -331,7 +333,7 @@ export const stream = (
     })
   )
 
-/** `bytes`, failing as soon as there are more than `maxBytes`. */
+/** `bytes`; fails as soon as there are more than `maxBytes`. */
 export const bounded = <E, R>(bytes: Stream.Stream<Uint8Array, E, R>, maxBytes: number) =>
   Stream.mapAccumEffect(bytes, 0, (before, chunk) => {
     const size = before + chunk.length

@@ -1,6 +1,6 @@
 /**
- * The context of one request, without the services of the process that routes have had since they were built. Each step that
- * adds a service copies all that there are; a request takes several such steps, and the process has more than a hundred.
+ * The context of one request, without the services of the process, which routes got when they were built. Adding a
+ * service copies the whole context. A request adds several services, and the process has more than a hundred.
  */
 import * as Etag from "@effect/platform/Etag"
 import * as FileSystem from "@effect/platform/FileSystem"
@@ -8,7 +8,7 @@ import * as HttpPlatform from "@effect/platform/HttpPlatform"
 import * as Path from "@effect/platform/Path"
 import * as Context from "effect/Context"
 
-/** `HttpRouter.DefaultServices`: what every route may ask for. */
+/** `HttpRouter.DefaultServices`: services that every route may use. */
 const defaultServices: ReadonlySet<string> = new Set([
   Etag.Generator.key,
   FileSystem.FileSystem.key,
@@ -16,7 +16,7 @@ const defaultServices: ReadonlySet<string> = new Set([
   Path.Path.key
 ])
 
-/** What a request has added to the services of the process, and the default services of routes. */
+/** The services that the request added to those of the process, and the default services of routes. */
 export const own =
   (ofProcess: Context.Context<never>) =>
   <R>(context: Context.Context<R>): Context.Context<R> => {

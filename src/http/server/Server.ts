@@ -1,4 +1,4 @@
-/** The API served: the boundary around the wired groups, and a listener that can be closed. */
+/** Serves the API: the boundary around all groups, and a listener that can be closed. */
 import { createServer, type Server } from "node:http"
 import type { Socket } from "node:net"
 import { performance } from "node:perf_hooks"
@@ -31,7 +31,7 @@ import * as VisitorTokensHandlers from "../public/chat/VisitorTokensHandlers.ts"
 import * as Metrics from "../system/Metrics.ts"
 import * as SystemHandlers from "../system/SystemHandlers.ts"
 
-/** The groups of `/v1` and the system routes; the other surfaces are wired beside them. */
+/** The groups of `/v1` and the system routes. The other surfaces are added separately. */
 export const publicGroups = Layer.mergeAll(
   AgentRunsHandlers.layer,
   ChatHandlers.layer,
@@ -46,12 +46,12 @@ export const publicGroups = Layer.mergeAll(
   SystemHandlers.layer
 )
 
-/** {@link publicGroups} for those who send a key. */
+/** {@link publicGroups} with key authentication. */
 export const publicHandlers = publicGroups.pipe(Layer.provide(KeyAuth.layer(Api)))
 
 /**
- * Serves `api`, which is `HttpApiBuilder.api(…)` with its handlers, on the server of the context. Does not start when an
- * endpoint does not declare who may call it.
+ * Serves `api`, an `HttpApiBuilder.api(…)` with its handlers, on the server of the context. Fails to start when an
+ * endpoint has no access rule.
  */
 export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
   HttpApiBuilder.serve().pipe(
@@ -62,18 +62,18 @@ export const serve = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>) =>
 
 export interface Listen {
   readonly host: string
-  /** 0 takes a free one; `HttpServer.address` says which. */
+  /** 0 selects a free port; `HttpServer.address` has it. */
   readonly port: number
-  /** Grace of open requests once the listener closes; then their connections are cut. */
+  /** Time for open requests after the listener closes. Then their connections are closed. */
   readonly grace: Duration.DurationInput
 }
 
-/** Grace for a connection without a request when the server closes. */
+/** Time for a connection without a request when the server closes. */
 const silentConnectionMillis = 500
 
 /**
- * Closes connections when the server closes: an idle one at once, a busy one after its answer, and the rest after `grace`.
- * Returns the effect that begins this.
+ * Closes connections when the server closes: an idle one at once, a busy one after its response, and the rest after
+ * `grace`. Returns the effect that starts this.
  */
 const closer = (server: Server, grace: Duration.DurationInput) =>
   Effect.gen(function* () {
@@ -85,8 +85,8 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
     })
     const closeIdle = Effect.sync(() => {
       server.closeIdleConnections()
-      // Browsers open connections in advance, and Node counts one without a request as not idle. The request of a new
-      // connection may not have been read yet.
+      // Browsers open connections in advance, and Node does not count a connection without a request as idle. The
+      // request of a new connection may not have been read yet.
       const now = performance.now()
       for (const [socket, since] of connections)
         if (socket.bytesRead === 0 && now - since > silentConnectionMillis) socket.destroy()
@@ -102,10 +102,10 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
     return begun.open
   })
 
-/** Connections that may wait to be accepted; the system's own limit may be lower. */
+/** Maximum connections that wait to be accepted; the system's own limit may be lower. */
 const backlog = 4_096
 
-/** A Node server with its time-outs set, and the platform services that serving needs. */
+/** A Node server with its time-outs, and the platform services for serving. */
 export const listen = ({ host, port, grace }: Listen) =>
   Layer.scopedContext(
     Effect.gen(function* () {
@@ -113,7 +113,7 @@ export const listen = ({ host, port, grace }: Listen) =>
         headersTimeout: Duration.toMillis("10 seconds"),
         requestTimeout: Duration.toMillis("5 minutes"),
         connectionsCheckingInterval: Duration.toMillis("2 seconds"),
-        // Longer than the usual load balancer's, so that it is not we who close a connection in use.
+        // Longer than that of usual load balancers, so that this side does not close a connection in use.
         keepAliveTimeout: Duration.toMillis("75 seconds")
       })
       const begin = yield* closer(server, grace)

@@ -1,6 +1,6 @@
 /**
- * One span a request, named by its route's pattern: what stands in an address, a header or a body stays out of it. The
- * caller's `traceparent` is gone on with. Where nothing is traced this costs one look.
+ * One span per request, named after its route's pattern. It contains nothing of addresses, headers or bodies. The
+ * caller's `traceparent` is continued. Without tracing this costs one lookup.
  */
 import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
 import type * as Headers from "@effect/platform/Headers"
@@ -10,12 +10,12 @@ import { globalValue } from "effect/GlobalValue"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 
-/** Part of the requests that is traced, from 0 to 1; a caller who sends `traceparent` has decided it. */
+/** Share of requests that are traced, from 0 to 1. A caller's `traceparent` overrides it. */
 export const sampling: FiberRef.FiberRef<number> = globalValue("spoke/http/Span/sampling", () =>
   FiberRef.unsafeMake(1)
 )
 
-/** Asked all the time, or open for hours. */
+/** Polled constantly, or open for hours. */
 const uninteresting = new Set(["/healthz", "/readyz", "/metrics", "/api/realtime"])
 
 export interface Request {
@@ -23,7 +23,7 @@ export interface Request {
   readonly headers: () => Headers.Headers
 }
 
-/** `pattern` is asked only for a request that is traced; null when no route has the address. */
+/** `pattern` is evaluated only for traced requests; null when no route matches. */
 export const around =
   <A>(
     { headers, method }: Request,

@@ -1,4 +1,4 @@
-/** A form with files that are taken in as they come: what is refused is said at once, the rest is skipped. */
+/** Reads a form with files as a stream. An error is reported at once, and the rest of the body is skipped. */
 import { IncomingMessage } from "node:http"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Duration from "effect/Duration"
@@ -14,32 +14,32 @@ import * as Multipart from "./Multipart.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { withSlot } from "./UploadSlots.ts"
 
-/** One file of the form, while it comes. */
+/** One file of the form, while it arrives. */
 export interface UploadedFile {
   readonly name: string
-  /** As declared; empty when it was not. */
+  /** The declared type; empty when there is none. */
   readonly contentType: string
   readonly content: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge>
 }
 
-/** What a form may hold. */
+/** Limits of a form. */
 export interface Limits {
-  /** Bytes of the whole body. */
+  /** Maximum bytes of the whole body. */
   readonly bytes: number
   readonly files: number
-  /** The field that its files have. */
+  /** Name of the field with files. */
   readonly field: string
 }
 
-/** Ten of the largest files, the fields, and what stands between them. */
+/** Ten files of maximum size, the fields, and the delimiters. */
 const attachments: Limits = {
   bytes: maxAttachments * largestAttachment + jsonLimit + MiB,
   files: maxAttachments,
   field: "files"
 }
-/** Notices a body that has stopped coming. */
+/** Time-out between two chunks of a body. */
 const idleTimeout = Duration.seconds(30)
-/** Shorter than what the listener gives a request as a whole. */
+/** Shorter than the listener's time-out for a whole request. */
 const uploadTimeout = Duration.minutes(4)
 
 const maxNameCharacters = 255
@@ -55,7 +55,7 @@ const tooSlow = () => new ValidationError({ message: "The upload took too long."
 
 const nameOf = (name: string) => sanitize(name.slice(-maxNameCharacters)) || "file"
 
-/** As it comes; what a host hands over instead of a connection is bounded alike. */
+/** The body as a stream. A body passed by a host, without a connection, has the same limit. */
 const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number): UploadedFile["content"] => {
   const { source } = request
   if (source instanceof IncomingMessage) return RequestBody.stream(source, maxBytes)
@@ -66,7 +66,7 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number):
   return RequestBody.bounded(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes)
 }
 
-/** The text of a field, of which `room` bytes may come. */
+/** The text of a field, at most `room` bytes. */
 const textOf = (field: string, content: UploadedFile["content"], room: number) =>
   content.pipe(
     Stream.runFoldEffect(new GrowingBuffer(room), (text, chunk) => {
@@ -79,8 +79,9 @@ const textOf = (field: string, content: UploadedFile["content"], room: number) =
   )
 
 /**
- * The fields of the form, the last value of each, and what `take` made of each of its files, in their order: by default at
- * most ten attachments; the body of the request must not have been read. The scope ends the reading, and is what `take` may hang on.
+ * The form's fields, the last value of each, and the results of `take` for its files, in order. By default at most ten
+ * attachments. The request's body must not have been read. The scope ends the reading and everything that `take`
+ * acquired.
  */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
@@ -102,7 +103,7 @@ export const read = <A, E, R>(
           fields[sanitize(field)] = text
           return
         }
-        // What a browser sends where no file was chosen.
+        // Browsers send an empty file when none was chosen.
         if (fileName === "") return
         if (field !== limits.field)
           return yield* invalid(field, `Expected files in the field ${limits.field}`)

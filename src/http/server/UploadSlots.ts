@@ -1,11 +1,11 @@
-/** Limit of forms with files that all routes read at the same time; the others wait with unread bodies. */
+/** Limits the forms with files that are read at the same time, over all routes. The others wait with unread bodies. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 
-/** An upload is held up by its client, for minutes where that is slow: a tenant has a quarter of the slots. */
+/** A slow client can hold an upload for minutes, so a tenant may have at most a quarter of the slots. */
 export class UploadSlots extends Context.Reference<UploadSlots>()("http/server/UploadSlots", {
   defaultValue: () =>
     new FairLimiter({
@@ -23,6 +23,6 @@ const busy = () =>
     details: { retryAfterSeconds: 5 }
   })
 
-/** Runs `upload` when the tenant may have a slot. */
+/** Runs `upload` once the tenant gets a slot. */
 export const withSlot = <A, E, R>(upload: Effect.Effect<A, E, R>) =>
   Effect.flatMap(UploadSlots, (slots) => withSharedPermit(slots, busy)(upload))

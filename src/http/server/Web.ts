@@ -1,4 +1,4 @@
-/** The API as a web-standard handler, for hosts that listen themselves. */
+/** The API as a web-standard handler, for hosts with their own listener. */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -16,14 +16,14 @@ import * as Docs from "../Docs.ts"
 import * as Metrics from "../system/Metrics.ts"
 import { gone, type WebBodies } from "./WebBodies.ts"
 
-/** Where a request comes from, as the host knows it: failed sign-ins are counted by it. */
+/** The client's address as the host knows it. Failed sign-ins are counted by it. */
 export class ClientAddress extends Context.Reference<ClientAddress>()("http/server/ClientAddress", {
   defaultValue: () => Option.none<string>()
 }) {}
 
 /**
- * `context` adds to what the application has. The signal of the request ends it, as a client's leaving does: before the answer
- * with status 499, afterwards with the signal's reason as the end of the body.
+ * `context` is added to the application's. Aborting the request's signal is like a disconnected client: before the
+ * response it ends with status 499, afterwards the body fails with the signal's reason.
  */
 type Handler = (request: Request, context?: Context.Context<never>) => Promise<Response>
 
@@ -32,7 +32,7 @@ class App extends Context.Tag("http/Web/App")<
   HttpApp.Default<never, HttpRouter.HttpRouter.DefaultServices>
 >() {}
 
-/** As the host says, where it says so. */
+/** Uses the address from the host, if there is one. */
 const addressed = <E, R>(app: HttpApp.Default<E, R>) =>
   Effect.flatMap(ClientAddress, (remoteAddress) =>
     Option.isNone(remoteAddress)
@@ -42,7 +42,7 @@ const addressed = <E, R>(app: HttpApp.Default<E, R>) =>
         )
   )
 
-/** `app` on fibers that are interrupted when the scope closes. */
+/** Runs `app` on fibers that are interrupted when the scope closes. */
 const ending = <E, R>(app: HttpApp.Default<E, R>) =>
   Effect.map(
     Effect.acquireRelease(
@@ -63,7 +63,7 @@ const ending = <E, R>(app: HttpApp.Default<E, R>) =>
 
 const left = () => new Response(null, { status: gone })
 
-/** `handler`, which answers at once a client that has left. */
+/** `handler`, but a request whose signal is aborted is answered at once. */
 const unlessGone =
   (handler: Handler, bodies: WebBodies): Handler =>
   (request, context) =>
@@ -78,7 +78,7 @@ const unlessGone =
         .finally(() => signal.removeEventListener("abort", leave))
     })
 
-/** Answers for `api`, which is `HttpApiBuilder.api(…)` with its handlers, until the scope closes. */
+/** Answers requests for `api`, an `HttpApiBuilder.api(…)` with its handlers, until the scope closes. */
 export const handler = <E, R>(api: Layer.Layer<HttpApi.Api, E, R>, bodies: WebBodies) =>
   Effect.gen(function* () {
     const built = yield* Layer.build(

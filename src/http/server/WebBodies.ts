@@ -1,6 +1,7 @@
 /**
- * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must end when
- * the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its reader cancels it.
+ * Bodies of web-standard responses while they are read. A host passes a request and gets a `Response`. The body must
+ * end when the request's signal aborts or the service closes. Effect's own conversion of a stream ends only when its
+ * reader cancels it.
  */
 import * as Effect from "effect/Effect"
 
@@ -67,7 +68,7 @@ class Body {
     while (this.#controller !== null && !this.#exhausted) await this.#take()
   }
 
-  /** The last piece has to be read before the stream ends, for until then it can be aborted. */
+  /** The last piece must be read before the stream ends, because the body can be aborted until then. */
   async #pull(): Promise<void> {
     if (!this.#exhausted) await this.#take()
     const controller = this.#controller
@@ -76,7 +77,7 @@ class Body {
     controller.close()
   }
 
-  /** One piece; callers that ask meanwhile wait for the same. */
+  /** The next piece. Concurrent callers share one read. */
   #take(): Promise<void> {
     this.#taking ??= this.#takeOne().finally(() => {
       this.#taking = null
@@ -97,7 +98,7 @@ class Body {
   }
 }
 
-/** An answer that came too late. What makes its body has begun when it has said something, and is then told that its reader has gone. */
+/** A response that came too late. Its producer starts with the first read and is then cancelled. */
 const discarded = (body: ReadableStream<Uint8Array>) => {
   const source = body.getReader()
   const end = () => source.cancel()
@@ -109,9 +110,12 @@ const discarded = (body: ReadableStream<Uint8Array>) => {
 }
 
 export interface WebBodies {
-  /** `response` to `request`, whose body ends with the reason of the request's signal once that is aborted. */
+  /** `response` to `request`. Its body fails with the reason of the request's signal when that is aborted. */
   readonly of: (request: Request, response: Response) => Response
-  /** Ends all: each keeps what had been said, to be read yet; one that does not come to its end fails with `reason`. */
+  /**
+   * Ends all bodies. Each is read to its end and kept for its reader; one that does not end in time fails with
+   * `reason`.
+   */
   readonly end: (reason: unknown) => Effect.Effect<void>
 }
 
@@ -119,7 +123,7 @@ export const make = (): WebBodies => {
   const open = new Set<Body>()
   return {
     of: (request, response) => {
-      // What has a length is in memory as a whole.
+      // A body with a length is complete in memory.
       if (response.body === null || response.headers.has("content-length")) return response
       if (request.signal.aborted) return discarded(response.body)
       const body = new Body(response.body, request, (taken) => open.delete(taken))

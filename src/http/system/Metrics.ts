@@ -1,4 +1,4 @@
-/** `/metrics`: what the process counts and measures, in Prometheus' text format. No envelope. */
+/** `/metrics`: the metrics of the process in Prometheus' text format, without envelope. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
@@ -52,10 +52,10 @@ const render = (
   return ["untyped", []]
 }
 
-/** The library's own of its fibers, which have neither the format's names nor a meaning for operators. */
+/** Metrics of the library's fibers. Their names do not fit the format, and operators do not need them. */
 const isOfFibers = (name: string) => name.startsWith("effect_fiber_")
 
-/** Metrics of one name stand together under one `TYPE`, as the format asks. */
+/** Metrics of one name are grouped under one `TYPE`, as the format requires. */
 export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
   const families = new Map<
     string,
@@ -82,7 +82,7 @@ const cpu = Metric.counter("process_cpu_seconds_total", {
   description: "User and system time of the process",
   incremental: true
 })
-/** What of it is counted already. */
+/** The part that is already counted. */
 let countedCpu = 0
 
 const measured = Effect.sync(() => {

@@ -1,6 +1,6 @@
 /**
- * How long requests take, by method, route and status. Labels are patterns of routes and never addresses, so that their
- * number is bounded by the program; a request costs one look at a map.
+ * Durations of requests by method, route and status. Labels are route patterns, never addresses, so their number is
+ * bounded. A request costs one map lookup.
  */
 import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 
@@ -15,7 +15,7 @@ const durations = new DurationHistogram<{
 
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 
-/** `route` is a pattern, null where no route has the address; `millis` is how long the answer took to begin. */
+/** `route` is a pattern, null when no route matches; `millis` is the time until the response began. */
 export const observe = (method: string, route: string | null, status: number, millis: number): void =>
   durations.observe(millis, {
     method: methods.has(method) ? method : "other",

@@ -1,4 +1,4 @@
-/** Whether the process is up, and whether it may be sent requests. */
+/** Liveness and readiness of the process. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

@@ -12,7 +12,7 @@ import {
 import { Open } from "../Auth.ts"
 import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
 
-/** The body is the bytes that the provider signed. Events of unknown types are accepted and ignored. */
+/** The body has the raw bytes that the provider signed. Events of unknown types are accepted and ignored. */
 const receive = HttpApiEndpoint.post("receive", "/api/webhooks/billing")
   .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))
   .addError(failure(InvalidSignature, ValidationError, PayloadTooLarge, NotConfigured, ServiceUnavailable))

@@ -3,12 +3,12 @@ import * as Effect from "effect/Effect"
 import { Billing } from "../../usecases/billing/Billing.ts"
 import { Api } from "../Api.ts"
 
-/** Events of the billing provider, under the neutral name of the signature's header or the provider's own. */
+/** Events of the billing provider. The signature is in the neutral header or the provider's own. */
 export const BillingHandlers = HttpApiBuilder.group(Api, "billing", (handlers) =>
   Effect.map(Billing, (billing) =>
     handlers.handleRaw("receive", ({ request }) =>
       request.arrayBuffer.pipe(
-        // The boundary knows what a body that cannot be read is answered with.
+        // The boundary answers for a body that cannot be read.
         Effect.orDie,
         Effect.flatMap((body) =>
           billing.receive(

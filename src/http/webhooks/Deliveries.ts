@@ -1,4 +1,4 @@
-/** Deliveries of providers whose accounts share an address: the body is the bytes that the provider signed. */
+/** Deliveries of providers whose accounts share an address. The body has the raw bytes that the provider signed. */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -24,8 +24,8 @@ const routes = Effect.map(WebhookIngress, (ingress): ReadonlyArray<RawRequests.R
   }))
 )
 
-/** On the Node server of the context. */
+/** Adds the routes to the Node server of the context. */
 export const layer = RawRequests.layer(routes)
 
-/** For every other server. */
+/** Adds the routes to the router, for other servers. */
 export const layerRouter = RawRequests.layerRouter(routes)

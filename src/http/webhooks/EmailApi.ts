@@ -7,7 +7,7 @@ import { PayloadTooLarge, ServiceUnavailable, ValidationError } from "../../doma
 import { Open } from "../Auth.ts"
 import { BodyLimit, failure, success, webhookLimit } from "../Envelope.ts"
 
-/** An array of events, each with what happened to one mail; those of unknown mails are taken and dropped. */
+/** An array of events, each about one e-mail. Events of unknown e-mails are accepted and ignored. */
 const receive = HttpApiEndpoint.post("receive", "/api/webhooks/email")
   .setPayload(EmailEvents)
   .addSuccess(success(Schema.Struct({ received: Schema.Literal(true) })))

@@ -3,7 +3,6 @@ import * as Effect from "effect/Effect"
 import { EmailDeliveries } from "../../usecases/accounts/EmailDeliveries.ts"
 import { Api } from "../Api.ts"
 
-/** Events of the e-mail provider. */
 export const EmailHandlers = HttpApiBuilder.group(Api, "emailEvents", (handlers) =>
   Effect.map(EmailDeliveries, (deliveries) =>
     handlers.handle("receive", ({ payload }) => deliveries.receive(payload))

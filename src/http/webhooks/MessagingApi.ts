@@ -1,6 +1,6 @@
 /**
- * How messaging providers find out that an address is ours, and what they deliver to single accounts. Deliveries to an address
- * that all accounts share are taken by `webhooks/Deliveries`.
+ * Verification requests of messaging providers, and deliveries to single accounts. `webhooks/Deliveries` takes
+ * deliveries to an address that all accounts share.
  */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -27,7 +27,7 @@ const Subscription = Schema.Struct({
   "hub.challenge": optional
 })
 
-/** The challenge itself is the body. */
+/** The response's body is the challenge. */
 const whatsappChallenge = HttpApiEndpoint.get("whatsappChallenge", "/api/webhooks/whatsapp")
   .setUrlParams(Subscription)
   .addSuccess(HttpApiSchema.Text())
@@ -38,8 +38,8 @@ const messengerChallenge = HttpApiEndpoint.get("messengerChallenge", "/api/webho
   .addError(failure(ValidationError, Forbidden, NotConfigured))
 
 /**
- * What a provider delivers to one account of a channel whose accounts have addresses of their own. The body is the bytes that
- * the provider sent; a body that asks for a challenge is answered with it as plain text.
+ * Deliveries to one account of a channel whose accounts have their own addresses. The body has the provider's raw
+ * bytes. A body that requests a challenge is answered with it as plain text.
  */
 const deliver = HttpApiEndpoint.post("deliver", "/api/webhooks/:channel/:account")
   .setPath(Schema.Struct({ channel: MessagingChannel, account: ExternalId }))

@@ -28,7 +28,7 @@ export const MessagingHandlers = HttpApiBuilder.group(Api, "messaging", (handler
       .handle("messengerChallenge", challenge)
       .handleRaw("deliver", ({ path: { account, channel }, request }) =>
         Effect.gen(function* () {
-          // The boundary knows what a body that cannot be read is answered with.
+          // The boundary answers for a body that cannot be read.
           const body = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
           const header = (name: string) => request.headers[name]
           const delivery = { header, body, now: yield* DateTime.now }

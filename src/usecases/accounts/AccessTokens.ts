@@ -1,4 +1,4 @@
-/** Access tokens of people: made, listed, revoked, and what each may do now. */
+/** Access tokens of people: create, list, revoke, authenticate. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -12,9 +12,9 @@ import { AccessTokenStore } from "../../store/accounts/AccessTokens.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { ahead, prefixLength } from "./Keys.ts"
 
-/** How every secret begins. */
+/** Prefix of every secret. */
 const secretPrefix = "spt_"
-/** Longer than any secret we make: not worth a query. */
+/** Longer than any secret that is issued: longer ones are refused without a query. */
 const maxSecretCharacters = 200
 
 const unauthorized = () =>
@@ -25,7 +25,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
     const credentials = yield* Credentials
     const store = yield* AccessTokenStore
 
-    /** A token of `user` and its secret, which cannot be read again. */
+    /** A new token of `user` with its secret, which is not shown again. */
     const create = Effect.fn("AccessTokens.create")(function* (
       user: SessionUser,
       { name, scopes, expiresAt }: CreateToken
@@ -49,13 +49,16 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
     /** All tokens of the tenant, newest first. */
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
 
-    /** For good; revoking again changes nothing. */
+    /** Revokes a token permanently. Revoking it again changes nothing. */
     const revoke = Effect.fn("AccessTokens.revoke")(function* (scope: TenantScope, id: TokenId) {
       if (!(yield* store.revoke(scope, id)))
         return yield* new NotFound({ message: "There is no such token." })
     })
 
-    /** For whom the token acts, as they are now, and its scopes; UNAUTHORIZED when it is none, or no longer. */
+    /**
+     * The user that the token acts for, with the current role, and its scopes. UNAUTHORIZED for an invalid, expired or
+     * revoked token.
+     */
     const authenticate = Effect.fn("AccessTokens.authenticate")(function* (secret: Redacted.Redacted) {
       const text = Redacted.value(secret)
       if (!text.startsWith(secretPrefix) || text.length > maxSecretCharacters) return yield* unauthorized()

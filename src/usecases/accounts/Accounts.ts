@@ -17,19 +17,19 @@ import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
 import { type PageRequest, TenantStore } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
-/** Lifetime of a session from the sign-in on. */
+/** Lifetime of a session. */
 export const sessionLasts = Duration.days(30)
 
-/** After `failures` failed sign-ins of an account from an address within `window`, further ones are refused. */
+/** After `failures` failed sign-ins to an account from one address within `window`, further ones are refused. */
 export const signInThrottle = { failures: 10, window: Duration.minutes(15) }
 
-/** Sign-ins of one account from one network that are worked on at a time: further ones wait, and cost nothing. */
+/** Maximum concurrent sign-ins to one account from one network; further ones wait. */
 const concurrentAttempts = 1
-/** Of all accounts and networks together. */
+/** Maximum concurrent and maximum waiting sign-ins of all accounts and networks together. */
 const maxAttempts = 4_096
 const maxWaitingAttempts = 1_024
 
-/** The first owner of a new tenant. */
+/** Owner of the hashing of a new tenant's password: the limit is shared between tenants, and there is none yet. */
 const operator = "operator"
 
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
@@ -55,7 +55,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       maxWaiting: maxWaitingAttempts
     })
 
-    /** To be called in a transaction. Hashing takes long, and a transaction keeps others waiting: it comes before. */
+    /** Runs in the caller's transaction. Hashing is slow and happens before it, so that the transaction stays short. */
     const insertTenant = ({ name, owner }: CreateTenant, passwordHash: string) =>
       Effect.gen(function* () {
         const tenantId = yield* newId.tenant
@@ -80,7 +80,10 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         return { tenant, owner: user.value }
       })
 
-    /** A tenant on plan `self-hosted` and its owner, both or neither; CONFLICT when the e-mail address is taken. */
+    /**
+     * Creates a tenant on plan `self-hosted` and its owner in one transaction. CONFLICT when the e-mail address is
+     * taken.
+     */
     const createTenant = Effect.fn("Accounts.createTenant")(function* (given: CreateTenant) {
       const passwordHash = yield* Effect.mapError(
         credentials.hashPassword(given.owner.password, operator),
@@ -92,7 +95,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       )
     })
 
-    /** {@link createTenant} while there is no user at all; of several processes that try at once one does it. */
+    /** {@link createTenant} when there is no user at all. Of several concurrent processes only one creates it. */
     const createFirst = Effect.fn("Accounts.createFirst")(function* (given: CreateTenant) {
       if (!(yield* users.none)) return false
       const passwordHash = yield* Effect.mapError(
@@ -111,7 +114,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     /** Newest first. */
     const listTenants = (page: PageRequest) => tenants.list(page)
 
-    /** Counts the failure. After the tenth one every attempt is told to wait, with the right password too. */
+    /** Counts the failure. After the tenth one every attempt is refused for a while, even with the right password. */
     const refuse = Effect.fn("Accounts.refuse")(function* (attempt: Attempt) {
       const wait = yield* sessions.fail(attempt, signInThrottle.window, signInThrottle.failures)
       if (Option.isSome(wait)) return yield* tooManyFailures(wait.value)
@@ -134,9 +137,9 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
       const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
-      // Answered as a wrong password, so that the answer does not confirm a right one.
+      // The same error as for a wrong password, so that it does not confirm a right one.
       if (!account.value.allowsPasswords) return yield* refuse(attempt)
-      // Guesses that ran beside this one may have used the attempts up.
+      // Concurrent attempts may have used up the limit meanwhile.
       yield* notThrottled(attempt)
       const token = Redacted.make(yield* credentials.token)
       const { id, tenantId, role } = account.value
@@ -155,9 +158,9 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     })
 
     /**
-     * Opens a session for the user with that password. `network` is where the request came from. An unknown e-mail address
-     * fails like a wrong password does, and takes the same work. Guesses at one account from one network are worked on one
-     * after another, so that those beyond the tenth cost no hash.
+     * Opens a session for the user with that password. `network` is where the request came from. An unknown e-mail
+     * address fails like a wrong password and takes the same work. Attempts on one account from one network run one at
+     * a time, so that those beyond the tenth need no hash.
      */
     const signIn = Effect.fn("Accounts.signIn")(function* (
       { email, password }: Login,
@@ -171,12 +174,12 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       )
     })
 
-    /** Ends the session, if it is one. */
+    /** Ends the session, if it exists. */
     const signOut = Effect.fn("Accounts.signOut")(function* (token: Redacted.Redacted) {
       yield* sessions.remove(yield* credentials.fingerprint(token))
     })
 
-    /** The user of the session; UNAUTHORIZED when there is none, or no longer. */
+    /** The user of the session. UNAUTHORIZED when the session does not exist or has ended. */
     const authenticate = Effect.fn("Accounts.authenticate")(function* (token: Redacted.Redacted) {
       const fingerprint = yield* credentials.fingerprint(token)
       const found = yield* sessions.findUser(fingerprint)

@@ -1,4 +1,4 @@
-/** The audit trail: what people and the operator change is written down before the change is shown. */
+/** The audit trail. Changes by people and the operator are recorded before their result is returned. */
 import * as Effect from "effect/Effect"
 import { type Actor, AuditLog } from "../../capabilities/AuditLog.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -6,7 +6,7 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 
-/** For whom a change is recorded. */
+/** The actor, request and tenant of a change. */
 export interface By {
   readonly tenantId: TenantId
   readonly actor: Actor
@@ -20,7 +20,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     /** Newest first. */
     const list = (scope: TenantScope, page: PageRequest) => log.list(scope.tenantId, page)
 
-    /** SERVICE_UNAVAILABLE when it could not be written down. */
+    /** SERVICE_UNAVAILABLE when the entry could not be written. */
     const record = Effect.fn("AuditTrail.record")(function* (by: By, action: string, target: string) {
       yield* log.record({ ...by, action, target }).pipe(
         Effect.tapErrorCause((cause) => Effect.logError("A change could not be audited", { action }, cause)),
@@ -34,8 +34,8 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
     })
 
     /**
-     * `change`, then its entry, then its outcome is shown. A client that leaves in between never leaves a change without its entry.
-     * A change that fails leaves none.
+     * Runs `change`, records it, and then returns its result. A disconnected client does not prevent the entry. A
+     * failed change is not recorded.
      */
     const change = <A, E, R>(
       by: By,

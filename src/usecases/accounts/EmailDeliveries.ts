@@ -1,4 +1,4 @@
-/** Delivery results of mails. */
+/** Delivery results of e-mails. */
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { deliveriesOf, type EmailEvents } from "../../domain/accounts/EmailLog.ts"
@@ -10,7 +10,7 @@ export class EmailDeliveries extends Effect.Service<EmailDeliveries>()("usecases
   effect: Effect.gen(function* () {
     const store = yield* EmailDeliveryStore
 
-    /** Moves the logs of the mails forward; SERVICE_UNAVAILABLE when nothing was written. */
+    /** Updates the delivery states of e-mails. SERVICE_UNAVAILABLE when nothing was stored. */
     const receive = Effect.fn("EmailDeliveries.receive")(function* (events: EmailEvents) {
       yield* store.apply(deliveriesOf(events)).pipe(
         Effect.timeout("15 seconds"),

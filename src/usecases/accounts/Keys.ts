@@ -1,4 +1,4 @@
-/** API keys: made, shown without their secret, changed, revoked. */
+/** API keys: create, list without secrets, change, revoke. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -16,7 +16,7 @@ import { AgentStore } from "../../store/agents/Agents.ts"
 import { ApiKeyStore, type KeyChanges, type NewKey } from "../../store/accounts/ApiKeys.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 
-/** How every secret begins. */
+/** Prefix of every secret. */
 const secretPrefix = "spk_"
 /** Characters of the secret that stay visible. */
 export const prefixLength = 12
@@ -24,7 +24,7 @@ export const prefixLength = 12
 const missing = () => new NotFound({ message: "There is no such key." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 
-/** VALIDATION_ERROR for an `expiresAt` that has passed. */
+/** VALIDATION_ERROR for an `expiresAt` in the past. */
 export const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
   if (expiresAt === null || expiresAt === undefined) return
   const now = yield* DateTime.now
@@ -36,7 +36,7 @@ export const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undef
   })
 })
 
-/** A key's scope stays as it was made; that of a widget is its owner's to change, for its name is never made anew. */
+/** The source scope of a key is fixed. That of a widget's key can change, because its public id stays the same. */
 type Changed = PatchKey & Pick<KeyChanges, "sourceScope">
 
 const changesOf = ({ allowedOrigins, ...given }: Changed): KeyChanges => ({
@@ -68,7 +68,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return { key: made.value, secret }
     })
 
-    /** The public name of a widget's key, which is not secret: it may only chat, and not under `/v1`. */
+    /** Creates the key of a widget. Its public id is not secret: the key can only chat, and not under `/v1`. */
     const createForWidget = Effect.fn("Keys.createForWidget")(function* (
       { agentId, tenantId }: AgentScope,
       key: Pick<NewKey, "name" | "allowedOrigins" | "sourceScope">
@@ -81,7 +81,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return { key: made.key, publicId: Redacted.value(made.secret) }
     })
 
-    /** A key of the agent and its secret, which cannot be read again. */
+    /** A new key of the agent with its secret, which is not shown again. */
     const create = Effect.fn("Keys.create")(function* (
       scope: TenantScope,
       agentId: AgentId,
@@ -99,7 +99,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       })
     })
 
-    /** A key of the whole organisation. */
+    /** A new key for the whole organisation. */
     const createOrg = Effect.fn("Keys.createOrg")(function* (
       scope: TenantScope,
       { name, permissions }: CreateOrgKey
@@ -113,7 +113,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
         rateLimit: null,
         sourceScope: null
       }
-      // Without an agent there is none to miss.
+      // Without an agent, NOT_FOUND is impossible.
       return yield* insert(scope, key).pipe(Effect.catchTag("NOT_FOUND", Effect.die))
     })
 
@@ -123,10 +123,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return yield* store.list(scope, agentId, page)
     })
 
-    /**
-     * CONFLICT for a revoked key, which nothing brings back, and when `expected`, the version that the change was made from,
-     * is no longer the newest.
-     */
+    /** CONFLICT for a revoked key, which stays revoked, and when `expected` is no longer the newest version. */
     const patch = Effect.fn("Keys.patch")(function* (
       scope: TenantScope,
       id: KeyId,
@@ -143,7 +140,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       return yield* new Conflict({ message: "The key is revoked for good. Make a new one." })
     })
 
-    /** For good, on this process at once; revoking again changes nothing. */
+    /** Revokes a key permanently, in this process at once. Revoking it again changes nothing. */
     const revoke = Effect.fn("Keys.revoke")(function* (scope: TenantScope, id: KeyId) {
       const revoked = yield* Effect.ensuring(store.revoke(scope, id), keyStore.invalidate({ keyId: id }))
       if (!revoked) return yield* missing()

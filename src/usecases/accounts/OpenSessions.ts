@@ -1,4 +1,7 @@
-/** Sessions that are open: people see and end their own, owners those of members. Ended at once, sockets within seconds. */
+/**
+ * Open sessions. People list and end their own, owners those of members. An ended session is refused at once; its
+ * sockets close within seconds.
+ */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
@@ -12,7 +15,7 @@ import { TeamStore } from "../../store/accounts/Team.ts"
 const noSession = () => new NotFound({ message: "There is no such session." })
 const noUser = () => new NotFound({ message: "There is no such user." })
 
-/** The fingerprint of the session that asks; null for an access token. */
+/** The fingerprint of the caller's session; null for an access token. */
 const ownOf = ({ session }: SessionUser) => (session === null ? null : Buffer.from(session, "base64url"))
 
 export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accounts/OpenSessions", {
@@ -24,7 +27,7 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
       if (Option.isNone(yield* team.find(scope, userId))) return yield* noUser()
     })
 
-    /** Those of a member, the last used first; at most a hundred. */
+    /** Sessions of a member, last used first, at most a hundred. */
     const list = Effect.fn("OpenSessions.list")(function* (by: SessionUser, userId: UserId) {
       yield* member(by, userId)
       return yield* store.list(by, userId, ownOf(by))
@@ -34,7 +37,7 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
       if (!(yield* store.end(by, userId, id))) return yield* noSession()
     })
 
-    /** All of a member but the one that asks; says how many. */
+    /** Ends all sessions of a member except the caller's. Returns their number. */
     const endOthers = Effect.fn("OpenSessions.endOthers")(function* (by: SessionUser, userId: UserId) {
       yield* member(by, userId)
       return yield* store.endOthers(by, userId, ownOf(by))

@@ -1,4 +1,4 @@
-/** Passkeys of the dashboard: added and removed by whom they belong to, and signed in with by whoever has them. */
+/** Passkeys of the dashboard: people add and remove their own, and sign in with them. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -29,23 +29,23 @@ import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import { sessionLasts, signInThrottle, tooManyFailures } from "./Accounts.ts"
 
-/** From the challenge to the answer of the authenticator. */
+/** Time from the challenge to the authenticator's answer. */
 export const challengeLasts = Duration.minutes(5)
 
-/** Of one person. */
+/** Maximum passkeys of one person. */
 const maxPasskeys = 20
 
-/** Sign-ins that are worked on at a time, those of one network, and those that may wait. */
+/** Maximum concurrent sign-ins, those of one network, and those that may wait. */
 const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
 
-/** Whose failures are counted: nobody says who they are before a passkey has been proven. */
+/** Account name for counting failures: before a passkey is proven the person is unknown. */
 const anybody = Email.make("passkeys@sign-in")
 
-/** What is kept in the browser, sealed, between the challenge and the answer. */
+/** The sealed state that the browser keeps between the challenge and the answer. */
 const Flow = Schema.parseJson(
   Schema.Struct({
     challenge: Schema.String,
-    /** Who adds a passkey, and in which session; null: somebody signs in. */
+    /** The user and session that add a passkey; null for a sign-in. */
     adding: Schema.NullOr(Schema.Struct({ userId: UserId, session: Schema.NullOr(Schema.String) })),
     until: Schema.Number
   })
@@ -83,7 +83,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
     const team = yield* TeamStore
     const limiter = new FairLimiter({ name: "passkey-sign-ins", ...limits })
 
-    /** A challenge, and what the browser keeps of it. */
+    /** A challenge, and the sealed state for the browser. */
     const begun = Effect.fn("Passkeys.begun")(function* (adding: Flow["adding"]) {
       const challenge = yield* credentials.token
       const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(challengeLasts)
@@ -91,7 +91,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return { challenge, flow: Redacted.make(yield* box.seal("passkey-flow", text)) }
     })
 
-    /** What was begun in this browser; none when it is over, or was answered before, rightly or wrongly. */
+    /** The state that this browser began with. None when it has expired or was answered before, successfully or not. */
     const taken = Effect.fn("Passkeys.taken")(function* (sealed: Option.Option<Redacted.Redacted>) {
       const text = Option.isNone(sealed)
         ? Option.none()
@@ -106,12 +106,12 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return first ? flow : Option.none<Flow>()
     })
 
-    /** Those of the signed-in person, the oldest first. */
+    /** Passkeys of the signed-in person, oldest first. */
     const list = Effect.fn("Passkeys.list")(function* (by: SessionUser) {
       return (yield* store.list(by, by.userId)).map(({ credentialId: _, ...passkey }) => passkey)
     })
 
-    /** What the browser is asked for, so that the person gets another passkey. */
+    /** The options for the browser to create another passkey. */
     const beginAdding = Effect.fn("Passkeys.beginAdding")(function* (by: SessionUser, { rpId }: PasskeySite) {
       const own = yield* store.list(by, by.userId)
       if (own.length >= maxPasskeys) return yield* tooMany()
@@ -133,7 +133,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return { options, flow }
     })
 
-    /** Keeps what the browser answered {@link beginAdding} with, in the same browser and session. */
+    /** Stores the browser's answer to {@link beginAdding}. Must come from the same browser and session. */
     const add = Effect.fn("Passkeys.add")(function* (
       by: SessionUser,
       sealed: Option.Option<Redacted.Redacted>,
@@ -151,7 +151,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       )
       const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
       const addition = Effect.gen(function* () {
-        // Whoever is removed or gets another password meanwhile keeps none.
+        // Locked, so that a person who is removed or gets another password meanwhile adds no passkey.
         yield* team.lockOwners(by)
         const own = yield* store.list(by, by.userId)
         if (own.length >= maxPasskeys) return yield* tooMany()
@@ -170,7 +170,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       if (!(yield* store.remove(by, by.userId, id))) return yield* missing()
     })
 
-    /** What any browser is asked for: it says nothing of who has a passkey. */
+    /** The options for any browser to sign in. They do not reveal who has a passkey. */
     const beginSignIn = Effect.fn("Passkeys.beginSignIn")(function* ({ rpId }: PasskeySite) {
       const { challenge, flow } = yield* begun(null)
       const options: typeof RequestOptions.Type = {
@@ -182,7 +182,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return { options, flow }
     })
 
-    /** Why a sign-in is refused goes to the log alone. */
+    /** The reason of a refused sign-in is only logged. */
     const refused = (reason: string) =>
       Effect.zipRight(
         Effect.logWarning("A sign-in with a passkey was refused", { reason }),
@@ -211,7 +211,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       const token = Redacted.make(yield* credentials.token)
       const fingerprint = yield* credentials.fingerprint(token)
       const entry = Effect.gen(function* () {
-        // Whoever is removed or gets another password meanwhile is not let in.
+        // Locked, so that a person who is removed or gets another password meanwhile does not sign in.
         yield* team.lockOwners(passkey)
         if (!(yield* store.use(passkey, passkey.id, state))) return yield* refused("removed, or copied")
         const isIn = yield* sessions.insert({
@@ -229,7 +229,10 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       return { user: User.make({ id: userId, tenantId, email: passkey.email, role: passkey.role }), token }
     })
 
-    /** Opens a session for whose passkey answered {@link beginSignIn}, in the same browser. Failures of a network are counted as those of passwords are. */
+    /**
+     * Opens a session for the person whose passkey answered {@link beginSignIn}, in the same browser. Failures of a
+     * network are counted like those of passwords.
+     */
     const signIn = Effect.fn("Passkeys.signIn")(function* (
       sealed: Option.Option<Redacted.Redacted>,
       credential: SignedCredential,

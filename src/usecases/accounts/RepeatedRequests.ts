@@ -1,6 +1,6 @@
 /**
- * Requests of programs that come again under the same Idempotency-Key: the second one gets the first one's answer, and
- * nothing is done twice. Where it is not known how the first one ended, the second one is refused.
+ * API requests repeated with the same Idempotency-Key. A repeat gets the first response, and nothing is done twice.
+ * When the outcome of the first one is unknown, the repeat is refused.
  */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import { Conflict } from "../../domain/Errors.ts"
 import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
 import { ManageAnswerStore } from "../../store/accounts/ManageAnswers.ts"
 
-/** What was answered. */
+/** The stored response. */
 const StoredAnswer = Schema.parseJson(
   Schema.Struct({ status: Schema.Int, contentType: Schema.String, body: Schema.String })
 )
@@ -27,7 +27,7 @@ const unknown = () =>
       "The first request with this Idempotency-Key has not ended, or it is not known how. Look what it did before you send another."
   })
 
-/** Tells requests apart. */
+/** Hash that identifies a request. */
 export const hashOf = (...parts: ReadonlyArray<string>): Uint8Array =>
   createHash("sha256").update(JSON.stringify(parts)).digest()
 
@@ -38,7 +38,7 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
       const store = yield* ManageAnswerStore
       const box = yield* SecretBox
 
-      /** The answer to the earlier request; none for the first one. */
+      /** The response to the earlier request; none for the first one. */
       const begin = Effect.fn("RepeatedRequests.begin")(function* (request: RepeatableRequest) {
         const known = yield* store.claim(request)
         if (Option.isNone(known)) return Option.none<StoredAnswer>()
@@ -49,13 +49,13 @@ export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
         return Option.some(yield* Effect.orDie(Schema.decode(StoredAnswer)(opened.value)))
       })
 
-      /** Keeps the answer; one that refused the request, and so changed nothing, leaves the key free. */
+      /** Stores the response. A response that refused the request, which changed nothing, leaves the key unused. */
       const end = Effect.fn("RepeatedRequests.end")(function* (
         request: RepeatableRequest,
         answer: StoredAnswer
       ) {
         if (answer.status >= 400 && answer.status < 500) return yield* store.release(request)
-        // Whether it took effect is not known.
+        // The outcome is unknown.
         if (answer.status >= 500) return
         yield* store.keep(request, yield* box.seal("stored-answer", JSON.stringify(answer)))
       })

@@ -3,14 +3,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { RetentionStore } from "../../store/accounts/Retention.ts"
 
-/** Batches of one round; a tenant with much to remove has one of them, and the next after all others that wait. */
+/** Batches of one sweep. Tenants take turns: each has one batch before the next tenant. */
 const batches = 50
 
 export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases/accounts/Retention", {
   effect: Effect.gen(function* () {
     const store = yield* RetentionStore
 
-    /** False when no tenant was due. */
+    /** Runs one batch. False when no tenant was due. */
     const one = Effect.gen(function* () {
       const claimed = yield* store.claim
       if (Option.isNone(claimed)) return false
@@ -18,7 +18,7 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       return true
     })
 
-    /** True when tenants still wait. */
+    /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
       for (let done = 0; done < batches; done++) if (!(yield* one)) return false
       return true

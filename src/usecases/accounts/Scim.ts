@@ -1,4 +1,7 @@
-/** People and groups of a tenant as its provider provisions them. Owners are neither made nor unmade here, and the last one stays active. */
+/**
+ * People and groups of a tenant, provisioned by its identity provider. Provisioning neither makes nor demotes owners,
+ * and the last owner stays active.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -25,7 +28,7 @@ import { SingleSignOnStore } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
-/** Of whom neither a group nor the connection gives a role. */
+/** The role of people to whom neither a group nor the connection gives one. */
 const leastRole: Role = "viewer"
 
 const decodeEmail = Schema.decodeUnknownOption(Email)
@@ -57,7 +60,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
     const team = yield* TeamStore
     const users = yield* UserStore
 
-    /** One change of the team at a time; `change` is told how many owners there are that are active. */
+    /** Runs changes of one team one at a time. `change` receives the number of active owners. */
     const changing = <A, E>(
       scope: TenantScope,
       change: (owners: number, connection: Connection) => Effect.Effect<A, E>
@@ -106,7 +109,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         })
       ).pipe(Effect.withSpan("Scim.createPerson"))
 
-    /** What is left out stays. Whoever is switched off is out at once, with all that let them in. */
+    /** Omitted fields stay. A deactivated person is signed out at once, and all their credentials end. */
     const changePerson = (scope: TenantScope, id: string, changes: PersonChanges) =>
       changing(scope, (owners) =>
         Effect.gen(function* () {
@@ -134,7 +137,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         })
       ).pipe(Effect.withSpan("Scim.removePerson"))
 
-    /** Gives each the role that their groups give now, where groups give roles at all. Owners stay owners. */
+    /** Gives each person the role that their groups give, when groups are mapped to roles. Owners stay owners. */
     const giveRoles = Effect.fn("Scim.giveRoles")(function* (
       scope: TenantScope,
       connection: Connection,
@@ -167,7 +170,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
       return found.value
     })
 
-    /** Who comes into the group and who leaves it. */
+    /** Adds and removes members of the group. */
     const changeMembers = Effect.fn("Scim.changeMembers")(function* (
       scope: TenantScope,
       id: string,
@@ -193,7 +196,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         })
       ).pipe(Effect.withSpan("Scim.createGroup"))
 
-    /** What is left out stays. */
+    /** Omitted fields stay. */
     const changeGroup = (scope: TenantScope, id: string, changes: GroupChanges) =>
       changing(scope, (_, connection) =>
         Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** The token that a provider provisions with: one a tenant, shown once, and how often it may be used. */
+/** The token for provisioning: one per tenant, shown once, rate limited. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -11,10 +11,10 @@ import { ScimTokenStore } from "../../store/accounts/ScimTokens.ts"
 import { prefixLength } from "./Keys.ts"
 
 const secretPrefix = "sps_"
-/** Longer than any secret we make: not worth a query. */
+/** Longer than any secret that is issued: longer ones are refused without a query. */
 const maxSecretCharacters = 200
 
-/** Providers send some twenty-five requests a second at most. */
+/** Providers send at most about twenty-five requests per second. */
 const limit = { requests: 3_000, window: 60 }
 
 const unauthorized = () =>
@@ -30,12 +30,12 @@ export class ScimAccess extends Effect.Service<ScimAccess>()("usecases/accounts/
     const limiter = yield* RateLimiter
     const store = yield* ScimTokenStore
 
-    /** Null without one. */
+    /** Null when there is none. */
     const find = Effect.fn("ScimAccess.find")(function* (scope: TenantScope) {
       return Option.getOrNull(yield* store.find(scope))
     })
 
-    /** Its secret cannot be read again; the one before is void at once. */
+    /** Creates the token. Its secret is not shown again; the previous token is revoked at once. */
     const create = Effect.fn("ScimAccess.create")(function* (scope: TenantScope) {
       const text = `${secretPrefix}${yield* credentials.token}`
       const secret = Redacted.make(text)
@@ -51,14 +51,14 @@ export class ScimAccess extends Effect.Service<ScimAccess>()("usecases/accounts/
       if (!(yield* store.remove(scope))) return yield* new NotFound({ message: "There is no such token." })
     })
 
-    /** Whose token it is; counts the request. */
+    /** The tenant of the token. Counts the request against the rate limit. */
     const authenticate = Effect.fn("ScimAccess.authenticate")(function* (secret: Redacted.Redacted) {
       const text = Redacted.value(secret)
       if (!text.startsWith(secretPrefix) || text.length > maxSecretCharacters) return yield* unauthorized()
       const found = yield* store.tenantOf(yield* credentials.fingerprint(secret))
       if (Option.isNone(found)) return yield* unauthorized()
       const { tenantId } = found.value
-      // A request is worth more than its being counted.
+      // When the counter is unavailable the request is allowed.
       const counted = yield* limiter
         .take(`scim:${tenantId}`, limit)
         .pipe(Effect.timeout("500 millis"), Effect.option)

@@ -1,4 +1,4 @@
-/** Sign-in at a tenant's identity provider, and the user that it leads to. */
+/** Sign-in through a tenant's identity provider, and the user that it leads to. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -34,13 +34,13 @@ import { UserStore } from "../../store/accounts/Users.ts"
 import { sessionLasts } from "./Accounts.ts"
 import { AuditTrail } from "./AuditTrail.ts"
 
-/** From the begin of a sign-in to its end. */
+/** Time from the start of a sign-in to its end. */
 export const flowLasts = Duration.minutes(10)
 
-/** Sign-ins that are worked on at a time, those of one network, and those that may wait. */
+/** Maximum concurrent sign-ins, those of one network, and those that may wait. */
 const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
 
-/** What is kept in the browser, sealed, between the begin and the end. */
+/** The sealed state that the browser keeps during the sign-in. */
 const Flow = Schema.parseJson(
   Schema.Struct({
     tenantId: TenantId,
@@ -56,13 +56,13 @@ const encodeFlow = Schema.encode(Flow)
 const decodeFlow = Schema.decodeOption(Flow)
 const decodeEmail = Schema.decodeUnknownOption(Email)
 
-/** The sign-in failed. `problem` is shown to the person; the log has more. */
+/** The sign-in failed. `problem` is shown to the person; the log has the details. */
 export class SignOnRefused extends Schema.TaggedError<SignOnRefused>()("SignOnRefused", {
   problem: SignOnProblem
 }) {}
 const refused = (problem: SignOnProblem) => new SignOnRefused({ problem })
 
-/** The request that a browser comes back with. */
+/** The request with which a browser returns from the provider. */
 interface Arrival {
   readonly requestId: string
   readonly origin: typeof SessionOrigin.Type
@@ -131,8 +131,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     })
 
     /**
-     * The provider's sign-in page for that address, and what the browser keeps until it comes back. It says whether the
-     * domain has single sign-on, and nothing of the person.
+     * The provider's sign-in page for that address, and the sealed state for the browser. The result shows whether the
+     * domain has single sign-on, and nothing about the person.
      */
     const begin = Effect.fn("SignOn.begin")(function* (email: Email, redirectUri: string, network: string) {
       return yield* begun(email, redirectUri).pipe(
@@ -141,7 +141,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       )
     })
 
-    /** A first sign-in: a member of the tenant by the address, or a new one. */
+    /** A first sign-in: links a member of the tenant by e-mail address, or creates one. */
     const first = Effect.fn("SignOn.first")(function* (
       scope: TenantScope,
       connection: StoredConnection,
@@ -158,7 +158,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const identity = { issuer: connection.issuer, subject: claims.subject }
       const known = yield* users.findByEmail(email.value)
       if (Option.isSome(known)) {
-        // The address belongs to another user here, or to a user who is linked to another subject.
+        // The address belongs to a user of another tenant, or to one linked to another subject.
         const { id, role, tenantId } = known.value
         if (tenantId !== scope.tenantId || !(yield* connections.link(scope, id, identity))) {
           return yield* refused("account")
@@ -182,7 +182,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       return { user: made.value, action: "user.create" as const }
     })
 
-    /** The role that the groups give now. The last owner stays one. */
+    /** The role that the groups give. The last owner stays an owner. */
     const roleFor = (
       connection: StoredConnection,
       groups: Parameters<typeof signedInRoleOf>[1],
@@ -194,7 +194,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       return signedInRoleOf(connection, groups)
     }
 
-    /** The user who signs in, with the role that the provider's groups give. One change of the team at a time. */
+    /** The user who signs in, with the role that the provider's groups give. Changes of one team run one at a time. */
     const person = (scope: TenantScope, connection: StoredConnection, claims: IdentityClaims) =>
       Effect.gen(function* () {
         const owners = yield* team.lockOwners(scope)
@@ -203,7 +203,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         const { action, user } = Option.isSome(found)
           ? { user: found.value, action: null }
           : yield* first(scope, connection, claims)
-        // Somebody who was just linked may have been provisioned with groups before.
+        // A person who was just linked may have been provisioned with groups before.
         const now = Option.isSome(found) ? found : yield* connections.person(scope, identity)
         if (Option.isNone(now) || !now.value.active) return yield* refused("account")
         const groups = { signed: claims.groups, provisioned: now.value.groups }
@@ -263,7 +263,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
       const scope = { tenantId }
       const connection = yield* connections.find(scope)
       const isOver = until < (yield* Clock.currentTimeMillis) || answer.state !== state
-      // What was begun with another provider does not end with this one.
+      // A sign-in started with another provider cannot end with this one.
       if (
         isOver ||
         Option.isNone(connection) ||
@@ -282,8 +282,8 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     })
 
     /**
-     * Ends what {@link begin} began: a session for who comes back, in the same browser. Fails with SignOnRefused, which the
-     * page that is returned to explains.
+     * Ends a sign-in that {@link begin} started in the same browser, and opens a session. Fails with SignOnRefused,
+     * which the returned page explains.
      */
     const finish = Effect.fn("SignOn.finish")(function* (
       sealed: Redacted.Redacted | null,

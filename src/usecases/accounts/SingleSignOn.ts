@@ -27,12 +27,15 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
     const store = yield* SingleSignOnStore
     const box = yield* SecretBox
 
-    /** Null without one. */
+    /** Null when there is none. */
     const find = Effect.fn("SingleSignOn.find")(function* (scope: TenantScope) {
       return Option.match(yield* store.find(scope), { onNone: () => null, onSome: shown })
     })
 
-    /** CONFLICT when passwords are switched off before an owner has signed in at the provider. A secret that is kept goes to no other issuer than the one that it was given for. */
+    /**
+     * CONFLICT when passwords are switched off before an owner has signed in through the provider. A stored secret is
+     * only used with the issuer that it was given for.
+     */
     const put = Effect.fn("SingleSignOn.put")(function* (
       scope: TenantScope,
       { clientSecret, ...given }: PutConnection
@@ -49,12 +52,12 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       return shown(made.value)
     })
 
-    /** With the sessions that it opened. */
+    /** Removes the connection, and ends the sessions that it opened. */
     const remove = Effect.fn("SingleSignOn.remove")(function* (scope: TenantScope) {
       if (!(yield* store.remove(scope))) return yield* missing()
     })
 
-    /** The operator's word on a domain that the tenant claims. CONFLICT when it is another tenant's. */
+    /** The operator confirms a domain that the tenant claims. CONFLICT when it belongs to another tenant. */
     const confirm = Effect.fn("SingleSignOn.confirm")(function* (
       scope: TenantScope,
       domain: Domain,

@@ -1,4 +1,4 @@
-/** The people of a tenant: invited, promoted, demoted, removed. */
+/** The people of a tenant: invite, change roles, remove. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import { TeamStore } from "../../store/accounts/Team.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
-/** How long an invitation is good for. */
+/** Lifetime of an invitation. */
 const invitationLasts = Duration.days(7)
 
 const missing = () => new NotFound({ message: "There is no such user." })
@@ -29,7 +29,7 @@ const switchedOff = () =>
 const noPasswords = () =>
   new Conflict({ message: "This team signs in by single sign-on. There is no password to choose." })
 
-/** Owners alone make owners and change them. */
+/** Only owners may make or change owners. */
 const mayTouch = (role: Role, ...touched: ReadonlyArray<Role>) =>
   touched.every((each) => manages(role, each))
     ? Effect.void
@@ -74,8 +74,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     })
 
     /**
-     * Begins a change of the team: from here to the end of the transaction no other one begins. Fails when `by` may
-     * not do it to `touched`, as the roles are now: they may have changed since the request came.
+     * Begins a change of the team. Other changes wait until the end of the transaction. Fails when `by` may not change
+     * `touched` by the current roles, which may have changed since the request came.
      */
     const begin = Effect.fn("Team.begin")(function* (by: SessionUser, ...touched: ReadonlyArray<Role>) {
       const owners = yield* store.lockOwners(by)
@@ -88,7 +88,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return { owners, role }
     })
 
-    /** Without a password there is an invitation to choose one, or none where the team signs in elsewhere; with it, it is good while `by` manages the user. */
+    /**
+     * Creates a user. Without a password there is an invitation to choose one, unless the team signs in elsewhere. A
+     * given password is valid while `by` manages the user.
+     */
     const create = Effect.fn("Team.create")(function* (
       by: SessionUser,
       { email, role, password }: CreateUser
@@ -124,7 +127,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return yield* atomically(addition)
     })
 
-    /** A fresh invitation; the one before is void. The password stays good until another is chosen. */
+    /** A new invitation; the previous one is void. The password stays valid until another is chosen. */
     const invite = Effect.fn("Team.invite")(function* (by: SessionUser, id: UserId) {
       const { token, fingerprint } = yield* freshToken
       const renewal = Effect.gen(function* () {
@@ -147,8 +150,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     })
 
     /**
-     * CONFLICT for the last owner. A demoted user has to sign in again. Invitations and passwords that others hold
-     * through a role which they no longer have, or which is now below the user's, are void.
+     * Changes a user's role. CONFLICT for the last owner. A demoted user has to sign in again. Invitations and
+     * passwords are revoked when their author no longer has a role that may give them.
      */
     const patch = Effect.fn("Team.patch")(function* (by: SessionUser, id: UserId, { role }: PatchUser) {
       const change = Effect.gen(function* () {
@@ -165,7 +168,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       return yield* atomically(change)
     })
 
-    /** Ends the user's sessions too, and what they gave to others. CONFLICT for the last owner. */
+    /**
+     * Removes the user with their sessions, and revokes the invitations and passwords that they gave. CONFLICT for the
+     * last owner.
+     */
     const remove = Effect.fn("Team.remove")(function* (by: SessionUser, id: UserId) {
       const removal = Effect.gen(function* () {
         const { owners, role } = yield* begin(by)
@@ -178,10 +184,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       yield* atomically(removal)
     })
 
-    /** Sets the password of the invited user, once, and ends the sessions that were open. */
+    /** Sets the password of the invited user, once, and ends that user's open sessions. */
     const choosePassword = Effect.fn("Team.choosePassword")(function* ({ token, password }: ChoosePassword) {
       const fingerprint = yield* credentials.fingerprint(token)
-      // Before the hashing, which costs.
+      // Checked before hashing, which is slow.
       const found = yield* store.invited(fingerprint)
       if (Option.isNone(found)) return yield* notInvited()
       const user = found.value
@@ -195,8 +201,8 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
     })
 
     /**
-     * The operator's way in for an owner whom the provider keeps out: passwords open sessions again, and the invitation lets the
-     * owner choose one.
+     * Lets the operator restore access for an owner whom the provider refuses: password sign-in is switched on again,
+     * and the invitation lets the owner choose a password.
      */
     const recover = Effect.fn("Team.recover")(function* (scope: TenantScope, email: Email) {
       const { token, fingerprint } = yield* freshToken

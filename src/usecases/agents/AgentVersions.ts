@@ -1,4 +1,4 @@
-/** The versions of an agent: what it was after each change, and which of them turns use. */
+/** The versions of an agent: its settings after each change, and which version turns use. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -21,7 +21,7 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
     const store = yield* AgentVersionStore
     const agents = yield* AgentStore
 
-    /** Newest first, from below `before`. */
+    /** Versions below `before`, newest first. */
     const list = Effect.fn("AgentVersions.list")(function* (
       scope: TenantScope,
       id: AgentId,
@@ -31,7 +31,7 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       return yield* store.list(scope, id, page)
     })
 
-    /** With its settings, and what differs from the version before it: nothing for the first. */
+    /** A version with its settings and its changes from the previous version; no changes for the first one. */
     const get = Effect.fn("AgentVersions.get")(function* (scope: TenantScope, id: AgentId, version: number) {
       const [found, previous] = yield* store.withPrevious(scope, id, version)
       if (found === undefined) return yield* missing()
@@ -44,8 +44,8 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       Option.match(found, { onNone: missing, onSome: Effect.succeed<A> })
 
     /**
-     * Turns that begin from now on use the version, be it newer or older than what was published. CONFLICT when it does not
-     * reach what the agent asks for, unless `force`.
+     * Publishes a version, newer or older than the current one. New turns use it. CONFLICT when it fails the agent's
+     * thresholds, unless `force`.
      */
     const publish = Effect.fn("AgentVersions.publish")(function* (
       scope: TenantScope,
@@ -57,7 +57,7 @@ export class AgentVersions extends Effect.Service<AgentVersions>()("usecases/age
       return yield* known(yield* store.publish(scope, id, version))
     })
 
-    /** A share of the conversations for another version than the published one, as {@link publish}. */
+    /** Sends a share of the conversations to a version that is not published. Checked like {@link publish}. */
     const split = Effect.fn("AgentVersions.split")(function* (
       scope: TenantScope,
       id: AgentId,

@@ -18,7 +18,7 @@ import { PublishGate } from "./PublishGate.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
-/** What an agent begins with and what `null` in a change goes back to. */
+/** Defaults of a new agent. `null` in a change restores them. */
 const retrievalDefaults = { topK: 6, minScore: null } as const
 const groundingDefaults = {
   mode: "strict",
@@ -48,7 +48,7 @@ const unavailable = () =>
     message: "The removal of the agent's files cannot be queued now. Try again later."
   })
 
-/** An agent that was just made from what was said of it. */
+/** Settings of a new agent: defaults, overridden by the given ones. */
 export const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
@@ -56,7 +56,7 @@ export const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentS
   ...grounding
 })
 
-/** Of `retrieval` and `grounding` only what was sent changes; null resets all of it. */
+/** Changes in `retrieval` and `grounding` are merged field by field; null resets the whole object. */
 const changesOf = ({
   grounding,
   retrieval,
@@ -74,7 +74,10 @@ const changesOf = ({
   ...(grounding === null ? groundingDefaults : grounding)
 })
 
-/** A name that means nothing in this process would be left out of every turn. `path` is that of the names in the request. */
+/**
+ * Fails with VALIDATION_ERROR for a tool name that no source in this process provides: every turn would leave it out.
+ * `path` is the path of the names in the request.
+ */
 export const toolsKnown = (
   sources: ReadonlyArray<ToolSource>,
   names: ReadonlyArray<string>,
@@ -106,7 +109,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const sources = yield* ToolSources
     const checkTools = (names: ReadonlyArray<string>) => toolsKnown(sources, names, ["tools"])
 
-    /** `author` is null for what the service makes itself. */
+    /** `author` is null for an agent that the service creates itself. */
     const create = Effect.fn("Agents.create")(function* (
       scope: TenantScope,
       agent: CreateAgent,
@@ -136,9 +139,9 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     })
 
     /**
-     * Makes a version and publishes it, unless `publish` is false. CONFLICT when `expected`, the version that the change was
-     * made from, is no longer the newest, or `from` is published no longer, and when the settings do not reach what the agent
-     * asks of what is published, unless `force`. A change that names no setting makes no version.
+     * Makes a version and publishes it, unless `publish` is false. CONFLICT when `expected` is no longer the newest
+     * version, when `from` is no longer published, or, unless `force`, when the settings fail the agent's thresholds. A
+     * change without settings makes no version.
      */
     const patch = Effect.fn("Agents.patch")(function* (
       scope: TenantScope,
@@ -182,11 +185,12 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     )
 
     /**
-     * Removes the agent with all that is its own; its keys stop working at once. The removal of the files of its sources and
-     * conversations is queued in the same transaction: SERVICE_UNAVAILABLE when that cannot be, and nothing has changed.
+     * Removes the agent with everything that belongs to it; its keys stop working at once. The removal of the files of
+     * its sources and conversations is queued in the same transaction. SERVICE_UNAVAILABLE when that is not possible;
+     * nothing is changed then.
      */
     const remove = (scope: TenantScope, id: AgentId) =>
-      // Also when the request is given up: a removed agent's key must not stay remembered.
+      // Also when the request is interrupted: a removed agent's key must not stay cached.
       Effect.ensuring(removeAll(scope, id), keyStore.invalidate({ agentId: id })).pipe(
         Effect.withSpan("Agents.remove", { attributes: { agentId: id } })
       )

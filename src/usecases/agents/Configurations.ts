@@ -1,4 +1,4 @@
-/** Agents as a file: read, compared with what there is, and made so in one transaction. */
+/** Agents as a configuration file: export, comparison with the stored agents, and application in one transaction. */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
@@ -24,7 +24,7 @@ import { ConfiguredParts } from "./ConfiguredParts.ts"
 import { changedFields, ofAgent, type Said, saidOf, written } from "./ConfiguredSettings.ts"
 import { failingAt, invalidAt, type PartError, type PartStep, type Place, type TakePart } from "./PartStep.ts"
 
-/** Agents that are read at a time. */
+/** Agents read per page. */
 const pageSize = 100
 /** Channels of one file whose providers are asked at a time. */
 const maxAsked = 8
@@ -65,14 +65,14 @@ const meanings = {
     "Its keys, sources, channels and conversations go with it. Who talks with it now gets no further reply."
 } as const
 
-/** A planned change, with what it is made from. */
+/** A planned change, with the state that it is based on. */
 interface Step extends AgentChange {
   readonly said: Said
   readonly version: number | null
-  /** The version that answers now; null where there is none. */
+  /** The published version; null for a new agent. */
   readonly published: number | null
   readonly parts: ReadonlyArray<PartStep>
-  /** Its settings stay as they are: there is no version to be made. */
+  /** True when only parts change: no version is made. */
   readonly partsOnly: boolean
 }
 
@@ -121,7 +121,7 @@ const removalOf = ({ id, name, publishedVersion: published, version }: Agent): S
   partsOnly: false
 })
 
-/** The agents of the tenant by name; CONFLICT when a name stands for two. */
+/** The tenant's agents by name. CONFLICT when two agents have the same name. */
 const named = (agents: ReadonlyArray<Agent>) => {
   const byName = new Map<string, Agent>()
   for (const agent of agents) {
@@ -131,7 +131,7 @@ const named = (agents: ReadonlyArray<Agent>) => {
   return Effect.succeed<ReadonlyMap<string, Agent>>(byName)
 }
 
-/** What is asked of the agents that a file names, and of those that it does not. */
+/** The request for the agents that a file names, and for those that it does not. */
 type Wanted = Pick<ApplyRequest, "config" | "prune" | "destroy">
 
 type PartsOf = (
@@ -155,7 +155,7 @@ const stepsOf = Effect.fn(function* (
   const steps: Array<Step> = []
   for (const [name, said] of Object.entries(config.agents)) {
     const before = said.renamedFrom
-    // Once it has been renamed, the file says so and there is nothing left to do.
+    // After the agent was renamed, `renamedFrom` has no effect.
     const found = there.get(name) ?? (before === undefined ? undefined : there.get(before))
     if (
       found !== undefined &&
@@ -203,8 +203,8 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       Effect.map(parts.fingerprint(scope), (fingerprint) => revisionOf(found, fingerprint))
 
     /**
-     * The file of what there is; only the settings of agents when `agentsOnly`. CONFLICT when a name stands
-     * for two, or when there is more than a file may hold.
+     * The configuration file of the stored agents; only their settings when `agentsOnly`. CONFLICT when two agents have
+     * the same name, or when there is more than a file may hold.
      */
     const read = Effect.fn("Configurations.read")(function* (scope: TenantScope, agentsOnly = false) {
       const found = yield* all(scope)
@@ -231,7 +231,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       )
     })
 
-    /** The changes that an apply would make. */
+    /** The changes that {@link apply} would make. */
     const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: Wanted) {
       const found = yield* all(scope)
       const made: Plan = {
@@ -258,7 +258,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       const retrieval = { topK, minScore }
       const grounding = { mode, unsupported, contextTokens, maxSearches }
       const change = { ...settings, retrieval, grounding }
-      // Whether it may be published is asked when its cases are as the file says.
+      // The publish gate is checked later, after the test cases have been applied.
       return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }
 
@@ -330,9 +330,9 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     })
 
     /**
-     * Makes the agents as the file says, all of it or, with any failure, nothing. CONFLICT while another one is applied, and
-     * when the agents are no longer those of `revision`. `by` is the author of the versions it makes. Providers are asked for
-     * new channels before the transaction begins: it is refused when anything has changed meanwhile.
+     * Applies the file completely; on any failure nothing is changed. CONFLICT while another file is being applied, and
+     * when the agents are no longer those of `revision`. `by` is the author of the new versions. Providers are called
+     * for new channels before the transaction begins; the transaction is refused when anything has changed meanwhile.
      */
     const apply = Effect.fn("Configurations.apply")(function* (
       by: By,
@@ -358,7 +358,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       }).pipe(
         sql.withTransaction,
         Effect.catchTags({ SqlError: Effect.die, NOT_FOUND: () => outdatedPlan() }),
-        // Also of agents that are gone: no key of theirs may stay remembered.
+        // Includes keys of removed agents, so that none stays cached.
         Effect.ensuring(keyStore.invalidate(scope))
       )
     })

@@ -1,6 +1,6 @@
 /**
- * The channels that a file configures for an agent: their differences, and how they are applied. The provider is asked for the
- * account before the transaction; within it, what was proven is stored.
+ * The channels in an agent's configuration file: their differences and how these are applied. The provider is asked for
+ * the account before the transaction; the transaction stores the confirmed account.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -16,7 +16,7 @@ import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
 import { type PartStep, partStep, type Place } from "./PartStep.ts"
 
-/** Of one agent, by the channel: its accounts, oldest first. */
+/** The channel connections of one agent, oldest first. */
 export type ChannelParts = ReadonlyArray<StoredChannel>
 
 type Said = Readonly<Record<string, ConfiguredChannel>>
@@ -49,7 +49,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           return (agentId: AgentId): ChannelParts => byAgent.get(agentId) ?? []
         })
 
-      /** By the channel alone where the provider tells the account and there is one. */
+      /** The channel's name alone, when its provider determines the account and there is only one connection. */
       const nameOf = ({ channel, externalId }: StoredChannel, all: ChannelParts) =>
         adapters.named(channel)?.form.account === null &&
         all.filter((one) => one.channel === channel).length === 1
@@ -64,7 +64,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         }
       }
 
-      /** As a file says them: without secrets. */
+      /** The channels in file form, without secrets. */
       const written = (all: ChannelParts): Said =>
         Object.fromEntries(
           all
@@ -72,7 +72,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
             .toSorted(([one], [other]) => (one < other ? -1 : 1))
         )
 
-      /** The stored configuration that a name stands for; undefined for one that is to be made. */
+      /** The stored connection with this name; undefined when it is new. */
       const found = (name: string, all: ChannelParts) => {
         const account = accountOfName(name)
         const named = all.filter(
@@ -133,7 +133,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         const isOther = canonical(before) !== canonical({ settings, active })
         if (!isOther && !otherSecrets) return undefined
         const after = { settings, active, ...(otherSecrets ? { hiddenValues: "changed" } : {}) }
-        // An empty setting is taken away.
+        // An empty value removes a setting.
         const gone = Object.keys(before.settings).filter((setting) => !Object.hasOwn(settings, setting))
         const changes = {
           ...(accessToken === undefined ? {} : { accessToken }),
@@ -158,7 +158,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           channels.remove({ tenantId }, row.id)
         )
 
-      /** None when the file says nothing of channels. */
+      /** The planned changes; none when the file has no `channels`. */
       const steps = Effect.fn("ConfiguredChannels.steps")(function* (
         all: ChannelParts,
         said: Said | undefined

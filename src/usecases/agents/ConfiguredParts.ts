@@ -1,4 +1,7 @@
-/** What a file configures for an agent beside its settings: how it differs from what there is, and how it is applied. */
+/**
+ * The parts of an agent in a configuration file, other than its settings: how they differ from the stored ones, and how
+ * they are applied.
+ */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -26,14 +29,14 @@ import { Sources } from "../knowledge/Sources.ts"
 import { Tools, withoutValues } from "./Tools.ts"
 import { Widgets } from "./Widgets.ts"
 
-/** Characters of all sources and tools that one file may hold. */
+/** Maximum characters of all sources and tools that one file may hold. */
 const maxPartsLength = 8_000_000
 
-/** Of one agent, by name. */
+/** The parts of one agent, by name. */
 interface Parts {
   readonly sources: ReadonlyMap<string, SourcePart>
   readonly tools: ReadonlyMap<string, ToolPart>
-  /** Oldest first, without those that were made from turns: they go with the person who asked. */
+  /** Oldest first. Cases made from turns are left out: they contain text of end users. */
   readonly cases: ReadonlyArray<TestCase>
   readonly widget: AgentWidget | undefined
   readonly channels: ChannelParts
@@ -51,7 +54,7 @@ const tooMany = () =>
     message: `There are more sources, tools, channels and test cases than one file may hold (${maxParts} sources, tools and channels, ${maxPartsLength} characters). Ask for the agents alone.`
   })
 
-/** The database does not keep the order of fields. */
+/** Key order is ignored, because the database does not keep it. */
 const same = (one: unknown, other: unknown) => canonical(one) === canonical(other)
 
 const decodeSource = Schema.decodeUnknownEither(ConfiguredSource)
@@ -80,14 +83,14 @@ const noParts: Parts = {
   channels: []
 }
 
-/** How many of each: the same case may stand there several times. */
+/** Number of each text: the same case may occur several times. */
 const counted = (texts: ReadonlyArray<string>): ReadonlyMap<string, number> => {
   const counts = new Map<string, number>()
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1)
   return counts
 }
 
-/** Those of `all` that are beyond what `other` has of the same. */
+/** The items of `all` that exceed the equal items of `other`. */
 const beyond = <A>(all: ReadonlyArray<A>, textOf: (one: A) => string, other: ReadonlyArray<string>) => {
   const left = new Map(counted(other))
   return all.filter((one) => {
@@ -109,7 +112,10 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     const widgets = yield* Widgets
     const channels = yield* ConfiguredChannels
 
-    /** Those of every agent; CONFLICT when they are too many for a file or when a name stands for two. */
+    /**
+     * Loads the parts of every agent. CONFLICT when they are too large for a file, or when two parts have the same
+     * name.
+     */
     const load = Effect.fn("ConfiguredParts.load")(function* (scope: TenantScope) {
       const { bytes, count } = yield* store.size(scope)
       if (count > maxParts || bytes > maxPartsLength) return yield* tooMany()
@@ -141,7 +147,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       })
     })
 
-    /** As a file says them; nothing of an agent without any. */
+    /** The parts in file form; empty for an agent without parts. */
     const written = (parts: Parts): Said => {
       const { cases, sources, tools } = parts
       const widget = writtenWidget(parts.widget)
@@ -225,7 +231,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const otherSecret = yield* isOtherSecret(before?.secret ?? null, after.auth?.secret)
       if (before !== undefined && !otherSecret && same(before.definition, definition)) return undefined
       const shown = shownTool(after)
-      // Their values are hidden, and it is they that differ.
+      // When only hidden values differ, the shown values are equal.
       const isHidden = same(was, shown)
       const change = { before: was, after: isHidden ? { ...shown, hiddenValues: "changed" } : shown }
       const take = (agent: AgentScope) =>
@@ -240,7 +246,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       return partStep(place, change, take)
     })
 
-    /** One step for all: they have no names. Those that are as they were keep their ids. */
+    /** Test cases have no names, so all of them are one step. Unchanged ones keep their ids. */
     const caseSteps = (
       before: ReadonlyArray<TestCase>,
       after: ReadonlyArray<TestCaseFields>
@@ -258,7 +264,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       return [partStep(["cases"], change, take)]
     }
 
-    /** Changes of the parts that the file names; parts of the other kind stay as they are. */
+    /** Changes of the kinds of parts that the file names. Other kinds are not changed. */
     const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: Said) {
       const made: Array<PartStep | undefined> = []
       if (said.sources !== undefined) {

@@ -1,4 +1,4 @@
-/** The settings of an agent as a file says them, and how they differ from those that it has. */
+/** The settings of an agent in a configuration file, and how they differ from the stored ones. */
 import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentConfiguration, FieldChange } from "../../domain/agents/Configuration.ts"
 import { canonical, differing } from "../../domain/Json.ts"
@@ -16,7 +16,7 @@ export const saidOf = ({
   ...said
 }: AgentConfiguration): Said => said
 
-/** What a file says of an agent, field by field, with what it leaves out. */
+/** The settings of a file field by field, with defaults for those that it leaves out. */
 const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
   const {
     contextTokens,
@@ -69,7 +69,7 @@ export const changedFields = (before: Said, after: Said): ReadonlyArray<FieldCha
   )
 }
 
-/** As a file says it: without what is as in an agent that was just made. */
+/** The settings in file form, without those that equal the defaults. */
 export const written = (agent: Agent): AgentConfiguration => {
   const {
     greeting,

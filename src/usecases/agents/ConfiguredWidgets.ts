@@ -1,4 +1,4 @@
-/** The widget that a file configures for an agent. */
+/** The widget in an agent's configuration file. */
 import * as Effect from "effect/Effect"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
 import { canonical, differing } from "../../domain/Json.ts"
@@ -6,17 +6,17 @@ import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { type PartStep, partStep } from "./PartStep.ts"
 import type { Widgets } from "./Widgets.ts"
 
-/** As a widget that was just made. */
+/** Settings of a new widget. */
 const usual = { ...defaultLook, allowedOrigins: [], sourceScope: openScope } satisfies PatchWidget
 
-/** As a file says it, without what is as usual; undefined without a widget that answers. */
+/** The widget in file form, without defaults; undefined when there is no active widget. */
 export const writtenWidget = (widget: AgentWidget | undefined): PatchWidget | undefined => {
   if (widget === undefined || widget.publicId === null) return undefined
   const { allowedOrigins, look, sourceScope } = widget
   return differing<PatchWidget>({ ...look, allowedOrigins, sourceScope }, usual)
 }
 
-/** None when the file says nothing of a widget, or what it is already. */
+/** The planned changes; none when the file has no widget or the same one. */
 export const widgetSteps = (
   widgets: Pick<Widgets, "patch">,
   widget: AgentWidget | undefined,

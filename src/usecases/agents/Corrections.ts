@@ -1,6 +1,6 @@
 /**
- * Corrections of what went wrong. A draft is a curated answer that nobody is given: a preview replays past questions with it, and
- * only approving it makes it a curated answer of the agent, together with a test case.
+ * Corrections of wrong answers. A draft is a curated answer that is not used yet. A preview replays past questions with
+ * it. Approving it makes it a curated answer of the agent, together with a test case.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -35,14 +35,14 @@ import { Experiments } from "./Experiments.ts"
 import * as ModelAnswer from "./ModelAnswer.ts"
 import { TestCases } from "./TestCases.ts"
 
-/** Drafts of one agent at most. */
+/** Maximum drafts of one agent. */
 const maxDrafts = 500
-/** The newest turns among which a preview looks for questions that are alike, and how alike they have to be. */
+/** Turns that a preview searches for similar questions (the newest), and the minimum similarity. */
 const maxPast = 2_000
 const minAlikeness = 0.3
 const maxQuestionLength = 500
 const maxAnswerLength = 4_000
-/** Passages that a draft of the model is made from. */
+/** Maximum passages for a draft that the model writes. */
 const maxPassages = 6
 const sourceName = "Corrections"
 
@@ -75,7 +75,7 @@ const notPreviewed = () =>
 
 const cut = (text: string, length: number): string => text.trim().slice(0, length).trimEnd().toWellFormed()
 
-/** How alike two questions are, by the share of their telling words. */
+/** Similarity of two questions from 0 to 1: the Dice coefficient of their search terms. */
 const alike = (wanted: ReadonlySet<string>, asked: string): number => {
   const found = new Set(Tokenizer.terms(asked))
   const common = [...found].filter((term) => wanted.has(term)).length
@@ -124,7 +124,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       return yield* store.page(scope, page)
     })
 
-    /** What the language model makes of the sources; nothing without one, or where they do not tell. */
+    /** The language model's answer from the sources. None without a model, or when the sources do not contain one. */
     const byModel = Effect.fn("Corrections.byModel")(function* (
       scope: AgentScope,
       model: string | null,
@@ -148,7 +148,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     ) =>
       group === undefined ? Effect.succeed(runIds) : insights.turnsOf(tenant, { agentId, from, to }, group)
 
-    /** What was asked in the turns that there are, with what customers said of the replies and the team answered. */
+    /** The questions of existing turns, with the customers' feedback and the team's answers. */
     const askedIn = (scope: AgentScope, runIds: ReadonlyArray<RunId>) =>
       Effect.map(
         Effect.forEach(runIds, (runId) =>
@@ -161,8 +161,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       )
 
     /**
-     * A draft of what the team answered in one of the turns, else of the model where there is one, else without an answer. An
-     * agent that masks data gets none of the model.
+     * Creates a draft with the given answer, else with the team's answer in one of the turns, else with the model's
+     * answer, else without one. For an agent with masking the model is not called.
      */
     const create = Effect.fn("Corrections.create")(function* (
       tenant: TenantScope,
@@ -199,7 +199,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         id,
         question,
         author,
-        // What somebody wrote themselves is nobody else's.
+        // A question that a team member wrote does not come from a turn.
         runId: request.question === undefined ? first.runId : null,
         runIds: asked.map(({ runId }) => runId)
       }
@@ -207,7 +207,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       return yield* Effect.orDie(get(tenant, id))
     })
 
-    /** CONFLICT once it is approved. */
+    /** CONFLICT when the draft is already approved. */
     const update = Effect.fn("Corrections.update")(
       function* (tenant: TenantScope, id: CorrectionId, patch: PatchCorrection) {
         const held = yield* store.hold(tenant, id)
@@ -224,7 +224,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       Effect.catchTag("SqlError", Effect.die)
     )
 
-    /** The turns that it was made from, then those of the newest whose questions are most alike. */
+    /** The turns that the draft was made from, then the newest turns with the most similar questions. */
     const questionsOf = Effect.fn("Corrections.questionsOf")(function* (
       scope: AgentScope,
       { question, runIds }: Correction,
@@ -241,7 +241,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         .map(({ id }) => id)
     })
 
-    /** The turns that {@link preview} replays; CONFLICT where there is nothing to preview. */
+    /** The turns that {@link preview} replays. CONFLICT when the draft is approved or has no answer. */
     const toReplay = Effect.fn("Corrections.toReplay")(function* (
       tenant: TenantScope,
       id: CorrectionId,
@@ -256,7 +256,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       return { correction, runIds }
     })
 
-    /** An experiment that replays `runIds` with the draft beside the answers that are live. */
+    /** Starts an experiment that replays `runIds` with the draft in addition to the live answers. */
     const preview = Effect.fn("Corrections.preview")(function* (
       tenant: TenantScope,
       { correction, runIds }: { readonly correction: Correction; readonly runIds: ReadonlyArray<RunId> },
@@ -268,7 +268,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       return yield* get(tenant, id)
     })
 
-    /** Adds the answer to the source that has the approved ones; to a new one where there is none, or it is full. */
+    /** Adds the answer to the source of approved answers. Creates that source when there is none or it is full. */
     const publish = Effect.fn("Corrections.publish")(function* (scope: AgentScope, pair: QaPair) {
       const known = yield* store.sourceOf(scope)
       const config = Option.isNone(known)
@@ -290,8 +290,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     })
 
     /**
-     * Makes it a curated answer of the agent, with a test case that expects it to be cited. CONFLICT when nobody has seen what it
-     * would change, unless forced.
+     * Makes the draft a curated answer of the agent, with a test case that expects it to be cited. CONFLICT without a
+     * finished preview, unless `force`.
      */
     const approve = Effect.fn("Corrections.approve")(
       function* (tenant: TenantScope, id: CorrectionId, { force }: { readonly force: boolean }) {
@@ -311,7 +311,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       Effect.catchTag("SqlError", Effect.die)
     )
 
-    /** What is approved stays a curated answer. */
+    /** The curated answer of an approved draft stays. */
     const remove = Effect.fn("Corrections.remove")(function* (scope: TenantScope, id: CorrectionId) {
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })

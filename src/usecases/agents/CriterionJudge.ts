@@ -1,11 +1,11 @@
-/** A language model as judge of a reply, by the criterion of a test case. */
+/** A language model that judges a reply by the criterion of a test case. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import { unjudged, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
 import * as ModelAnswer from "./ModelAnswer.ts"
 
-/** UTF-16 units of a reply that are shown, and of a reason that are kept. */
+/** Maximum UTF-16 units of a reply that the model is shown, and of a reason that is kept. */
 const maxReplyLength = 20_000
 const maxReasonLength = 500
 
@@ -26,7 +26,7 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
   effect: Effect.gen(function* () {
     const runtime = yield* ModelRuntime
 
-    /** Never fails: a reply that could not be judged says why. */
+    /** Never fails. The verdict of a reply that could not be judged has the reason. */
     const verdict = Effect.fn("CriterionJudge.verdict")(function* (
       criterion: string,
       question: string,

@@ -1,6 +1,7 @@
 /**
- * Asks the questions of experiments, by jobs of the queue `experiments`. Each answer is stored before the next question, so that
- * a job that is repeated goes on where it stopped. What answers is a replay, which can reach nothing outside.
+ * Runs the questions of experiments, as jobs of the queue `experiments`. Each answer is stored before the next
+ * question, so that a repeated job resumes where it stopped. Questions are answered by replays, which have no effects
+ * outside.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,7 +20,7 @@ import { CriterionJudge } from "./CriterionJudge.ts"
 
 const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId })
 
-/** Questions of one experiment that are asked at a time: the model is that which customers wait for. */
+/** Maximum concurrent questions of one experiment: they use the same model as customers. */
 const together = 2
 type Replayed = ReplayedRun & { readonly latency: number }
 
@@ -41,7 +42,7 @@ const tokensOf = ({ inputTokens, outputTokens, verdict }: ExperimentOutcome): nu
 
 const changed = "The reply or what it cites is another one."
 
-/** A stored turn passes when it is answered as it was. */
+/** A replayed turn passes when its outcome is the same as before. */
 const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome => {
   const { before, outcome, reason } = replayed
   const problems = outcome === "same" ? [] : [reason ?? changed]
@@ -76,7 +77,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       )
     }
 
-    /** Handler of queue `experiments`. One that has ended, or is gone, is left alone. */
+    /** Handler of queue `experiments`. Does nothing for an experiment that has ended or is gone. */
     const process = Effect.fn("ExperimentWork.process")(function* (job: QueueJob) {
       const { experimentId: id, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       const scope = { tenantId }
@@ -109,7 +110,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       yield* store.end(scope, id, "complete")
     })
 
-    /** The last worker has died. */
+    /** The worker of the last attempt has died. */
     const abandoned = Effect.fn("ExperimentWork.abandoned")(function* (job: QueueJob) {
       const { experimentId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       yield* store.end({ tenantId }, experimentId, "failed", "The processes that asked it have stopped.")

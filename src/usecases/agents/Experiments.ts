@@ -1,4 +1,4 @@
-/** Experiments: started by people and programs, asked by `ExperimentWork`, compared with each other. */
+/** Experiments: started by people and programs, run by `ExperimentWork`, compared with each other. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -26,7 +26,7 @@ import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { initial } from "./Agents.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
 
-/** Characters of a question that stand in for those of a message without any. */
+/** Question of a message without text. */
 const withoutWords = "…"
 const maxQuestionLength = 32_000
 
@@ -48,7 +48,10 @@ const unavailable = () =>
 
 const hasEnded = ({ status }: Experiment) => status !== "queued" && status !== "running"
 
-/** Of experiments of one kind alone: a turn is compared with what it was, a case with what is expected. */
+/**
+ * Questions of one experiment. All are of one kind: a turn is compared with its earlier outcome, a case with its
+ * expectations.
+ */
 interface Questions {
   readonly casesHash: string | null
   readonly questions: ReadonlyArray<NewQuestion>
@@ -79,7 +82,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         ? versionOf(scope, version ?? publishedVersion)
         : Effect.succeed({ version: null, settings: initial({ name, ...settings }) })
 
-    /** Those of a file take the place of all that were not made from turns, which stand in no file. */
+    /** Given cases replace all stored cases but those made from turns, because a file does not contain these. */
     const ofCases = Effect.fn("Experiments.ofCases")(function* (
       scope: AgentScope,
       given: ReadonlyArray<TestCaseFields> | undefined
@@ -143,9 +146,9 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     })
 
     /**
-     * Stores and queues it, behind that of the version that it is compared with, where one is named. CONFLICT when the tenant
-     * has too many that wait or run. `author` is null for what the service starts itself. `curated` is an answer that is tried
-     * beside those that are live.
+     * Stores and queues an experiment, after the one of its baseline version, if one is named. CONFLICT when the tenant
+     * has too many waiting or running. `author` is null when the service starts it. `curated` is an answer that is
+     * tried in addition to the live ones.
      */
     const start = Effect.fn("Experiments.start")(
       function* (
@@ -190,7 +193,9 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
       return yield* store.page({ tenantId, agentId }, page)
     })
 
-    /** With its figures so far; compared with its baseline once both have ended. */
+    /**
+     * Returns the experiment with its figures so far. The comparison with the baseline is there once both have ended.
+     */
     const report = Effect.fn("Experiments.report")(function* (scope: TenantScope, id: ExperimentId) {
       const experiment = yield* get(scope, id)
       const measured = reportOf(yield* store.measured(scope, id))

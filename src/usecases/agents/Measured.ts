@@ -14,15 +14,15 @@ import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 
 const hashed = (value: unknown): string => createHash("sha256").update(canonical(value)).digest("hex")
 
-/** Of what a reply depends on: agents that differ in name and greeting alone answer the same. */
+/** Hash of the settings that a reply depends on. Agents that differ only in name and greeting have the same one. */
 export const settingsHash = ({ greeting: _, name: __, ...settings }: AgentSettings): string =>
   hashed(settings)
 
-/** Of what is expected of them, in whatever order they stand. */
+/** Hash of what the cases expect, independent of their order. */
 export const casesHash = (cases: ReadonlyArray<TestCaseFields>): string =>
   hashed(cases.map(({ note: _, ...expected }) => canonical(expected)).toSorted())
 
-/** A stored case as files and requests have it. */
+/** A stored case in the form of files and requests. */
 export const fieldsOf = ({
   criterion,
   expectFacts,
@@ -48,7 +48,7 @@ export const reportOf = (
 ): Report =>
   summarize(measured.map(({ position, question, result }) => ({ ...result, line: position + 1, question })))
 
-/** `regression` is what publishes and plans go by. */
+/** Publishing and plans use `regression`. */
 export const comparisonOf = (before: Report, after: Report): Comparison => {
   const comparison = compare(before, after)
   return { ...comparison, regression: passesLess(comparison) }

@@ -1,4 +1,4 @@
-/** One question to the language model that is not a turn: answered by a JSON object, in time or not at all. */
+/** One question to the language model outside of a turn. The answer is a JSON object; a time-out is an error. */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -10,22 +10,22 @@ import type { ModelPart, ModelRuntimeService } from "../../capabilities/ModelRun
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as StructuredReply from "../chat/StructuredReply.ts"
 
-/** For the whole answer. */
+/** Time-out of the whole answer. */
 const timeout = Duration.seconds(30)
-/** UTF-16 units of an answer that are read. */
+/** Maximum UTF-16 units of an answer that are read. */
 const maxAnswerLength = 65_536
 
 export interface Used {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Billionths of a US dollar; null where the price is not known. */
+  /** Billionths of a US dollar; null when the price is unknown. */
   readonly costNano: number | null
 }
 
 const nothing = { text: "", inputTokens: 0, outputTokens: 0, costNano: null }
 type Reply = Used & { readonly text: string }
 
-/** Why there is no answer, in words without anything of the provider, and what was used all the same. */
+/** Why there is no answer, without text from the provider, and the tokens used. */
 export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly reason: string
   readonly used: Used
@@ -42,8 +42,8 @@ const gathered = (reply: Reply, part: ModelPart): Reply => {
 }
 
 /**
- * What the model answers to `data`, which it is told to take for data alone: an object that fits `schema`, which `parameters` is
- * as JSON Schema. Fails without a language model.
+ * Asks the model about `data`, which the prompt marks as data only. Returns an object that fits `schema`; `parameters`
+ * is that schema as JSON Schema. Fails without a language model.
  */
 export const ask = Effect.fn("ModelAnswer.ask")(function* <A, I>(
   runtime: ModelRuntimeService,

@@ -1,4 +1,4 @@
-/** A planned change of one part of an agent, as a file of agents says it. */
+/** A planned change of one part of an agent in a configuration file. */
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { FieldChange } from "../../domain/agents/Configuration.ts"
@@ -23,7 +23,7 @@ export type PartError =
   | ArtifactDeleteConflict
   | ArtifactDeleteUnavailable
 
-/** Makes the change, within the caller's transaction. */
+/** Makes the change in the caller's transaction. */
 export type TakePart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
 /** Names of fields, from the outermost inwards. */
@@ -63,7 +63,7 @@ export interface PartStep {
   /** Where the file configures it, within its agent. Errors of the step name fields within it. */
   readonly place: Place
   readonly change: FieldChange
-  /** Before the transaction: whatever has to be asked of others. `by` is who the change is made for. */
+  /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
   readonly prepare: (by: By) => Effect.Effect<TakePart, PartError>
 }
 

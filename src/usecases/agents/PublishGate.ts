@@ -98,8 +98,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * CONFLICT when `settings` miss the agent's thresholds: `details.failing` has the questions of the failing cases. An
-     * agent without a threshold or without cases has no gate.
+     * CONFLICT when `settings` miss the agent's thresholds: `details.failing` has the questions of the failing cases.
+     * An agent without a threshold or without cases has no gate.
      */
     const check = Effect.fn("PublishGate.check")(function* <E>(
       { tenantId }: TenantScope,
@@ -114,8 +114,8 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     })
 
     /**
-     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, where that
-     * is no longer the published one.
+     * {@link check} of a stored version. `publishedBefore` is the version that it replaces, when that is no longer the
+     * published one.
      */
     const checkVersion = (
       scope: TenantScope,

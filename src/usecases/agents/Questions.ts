@@ -1,10 +1,11 @@
 /**
- * Questions that an agent's own content answers, made from its headings without a model: always the same ones for the same
- * content. Those of English and German content are sentences; those of other languages are the headings themselves.
+ * Suggested questions that an agent's content answers. They are made from its headings without a model, so the same
+ * content always gives the same ones. For English and German content they are sentences; for other languages, the
+ * headings themselves.
  */
 import type { Heading } from "../../store/agents/Starts.ts"
 
-/** How many are suggested. */
+/** Number of suggestions. */
 const count = 3
 const minCharacters = 4
 const maxCharacters = 100
@@ -14,13 +15,13 @@ type Language = "en" | "de" | "other"
 const german = /(?:^|\s)(?:der|die|das|und|ist|nicht|sie|wir|ein|eine|mit|für|von|auf|werden)(?=[\s,.])/giu
 
 const languageOf = ({ beginning, english, heading }: Heading): Language => {
-  // Short texts of other languages count as English in the index.
+  // The index treats short texts of other languages as English.
   const text = `${heading} ${beginning}`
   if ((text.match(german)?.length ?? 0) >= 3) return "de"
   return english ? "en" : "other"
 }
 
-/** The innermost heading without numbering, marks and what ends it. */
+/** The innermost heading without numbering, marks and final punctuation. */
 const shown = (heading: string): string =>
   (heading.split(" > ").at(-1) ?? "")
     .replace(/[*_`#[\]]/gu, "")
@@ -29,7 +30,7 @@ const shown = (heading: string): string =>
     .replace(/(?<![\s:.!])[\s:.!]+$/u, "")
     .trim()
 
-/** What stands on every site and says nothing of this one. */
+/** Headings that most sites have ("Home", "Contact"). They say nothing about this site. */
 const boilerplate =
   /^(?:home|start|menu|navigation|contents?|table of contents|overview|introduction|summary|imprint|legal notice|terms.*|privacy.*|cookies?.*|footer|links?|more|see also|search|untitled|index|readme|impressum|datenschutz.*|agb|inhalt|inhaltsverzeichnis|übersicht|einleitung|startseite|suche|mehr|welcome.*|willkommen.*)$/iu
 
@@ -40,17 +41,17 @@ const isUsable = (text: string) =>
   !/https?:|\/\/|[{}<>=|\\]|\.\w{2,4}$/u.test(text) &&
   /\p{L}{3}/u.test(text)
 
-/** Verbs that a heading of instructions begins with. */
+/** Verbs at the start of an instruction's heading. */
 const instructionVerbs =
   /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
 
 const uncapitalized = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
 
 const lowered = (text: string) =>
-  // Names keep their capitals.
+  // Names stay capitalized.
   /^\p{Lu}\p{Lu}|\s\p{Lu}/u.test(text) ? text : uncapitalized(text)
 
-/** How well a heading makes a question, 0 best, and the question. */
+/** A question and the rank of its heading; 0 is best. */
 interface Candidate {
   readonly rank: 0 | 1 | 2
   readonly question: string
@@ -68,7 +69,7 @@ const ofGerman = (text: string): Candidate => {
   if (/^(?:wie|so)\s\p{Ll}/iu.test(text)) {
     return { rank: 1, question: /^wie\s/iu.test(text) ? `${text}?` : `Wie geht das: ${text}?` }
   }
-  // Instructions end in the verb: "Einen Termin buchen".
+  // German instructions end in the verb: "Einen Termin buchen".
   if (/\s\p{Ll}+(?:en|eln|ern)$/u.test(text))
     return { rank: 1, question: `Wie kann ich ${lowerArticle(text)}?` }
   return { rank: 2, question: `Was muss ich über „${text}“ wissen?` }
@@ -86,7 +87,10 @@ const ofHeading = (heading: Heading): Candidate | null => {
   return language === "en" ? ofEnglish(text) : ofGerman(text)
 }
 
-/** At most three: headings that ask first, then those that tell how, then what there is. One of each page as long as there are enough. */
+/**
+ * At most three questions: first headings that are questions, then instructions, then topics. One per page while there
+ * are enough pages.
+ */
 export const questionsOf = (headings: ReadonlyArray<Heading>): ReadonlyArray<string> => {
   const found = headings.flatMap((heading) => {
     const candidate = ofHeading(heading)

@@ -1,4 +1,4 @@
-/** The guided start of a tenant: derived from what exists. */
+/** The setup checklist of a tenant, derived from what exists. */
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Start } from "../../domain/agents/Start.ts"
@@ -15,7 +15,7 @@ export class Starts extends Effect.Service<Starts>()("usecases/agents/Starts", {
     const store = yield* StartStore
     const scopes = yield* SourceScopes
 
-    /** Of the agent that is named, else of the newest that is not the sample. */
+    /** The state for the named agent, else for the newest agent that is not the sample. */
     const get = Effect.fn("Starts.get")(function* (scope: TenantScope, agentId: AgentId | undefined) {
       const rows = yield* store.find(scope, agentId ?? null)
       const sample = rows.find(({ isSample }) => isSample)

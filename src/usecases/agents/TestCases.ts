@@ -1,4 +1,4 @@
-/** Test cases of an agent: written, read from files, or made from what was asked. */
+/** Test cases of an agent: written by hand, imported from files, or made from turns. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -27,7 +27,7 @@ const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
 const full = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
 
-/** Cited documents by their addresses, and those without one by the names of their sources. */
+/** Addresses of cited documents, and source names of those without an address. */
 const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> => [
   ...new Set(
     citations
@@ -55,13 +55,13 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       return yield* store.page(yield* known(scope, agentId), page)
     })
 
-    /** All of them, as a file that `spoke eval` and an import read. */
+    /** All cases, in the file format that `spoke eval` and the import read. */
     const exported = Effect.fn("TestCases.exported")(function* (scope: TenantScope, agentId: AgentId) {
       const { rows } = yield* list(scope, agentId, { limit: maxTestCases })
       return written(rows.map(fieldsOf))
     })
 
-    /** All or none of them. */
+    /** Stores all cases, or none when the agent would have too many. */
     const added = Effect.fn("TestCases.added")(function* (
       scope: TenantScope,
       agentId: AgentId,
@@ -71,7 +71,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     ) {
       const agent = yield* known(scope, agentId)
       const ids = yield* Effect.forEach(cases, () => newTestCaseId)
-      // Those of one millisecond are in no order.
+      // Ids of the same millisecond are not ordered.
       const inOrder = ids.toSorted()
       const rows = cases.flatMap((fields, place) => {
         const id = inOrder[place]
@@ -81,7 +81,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       return made.length === cases.length ? made : yield* full()
     })
 
-    /** Those of a file, all or none of them. */
+    /** Adds the cases of a file: all, or none when the agent would have too many. */
     const add = (scope: TenantScope, agentId: AgentId, fields: ReadonlyArray<TestCaseFields>) =>
       added(scope, agentId, fields, "file")
 
@@ -93,7 +93,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     const create = (scope: TenantScope, agentId: AgentId, fields: TestCaseFields) =>
       Effect.flatMap(added(scope, agentId, [fields], "written"), single)
 
-    /** Every case of the file, or none: VALIDATION_ERROR names the line that is no case. */
+    /** Imports all cases of the file or none. VALIDATION_ERROR names the first invalid line. */
     const importFile = Effect.fn("TestCases.importFile")(function* (
       scope: TenantScope,
       agentId: AgentId,
@@ -110,8 +110,8 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     })
 
     /**
-     * A case of what was asked in a turn, with the sources that its reply cites. The sources of a reply that the customer found
-     * not helpful are not expected; the customer's comment, or the answer of a team member, is the note.
+     * Makes a case from a turn's question, with the sources that its reply cites. When the customer rated the reply as
+     * not helpful, its sources are not expected. The customer's comment or a team member's answer becomes the note.
      */
     const fromRun = Effect.fn("TestCases.fromRun")(function* (
       scope: TenantScope,
@@ -136,7 +136,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
       return yield* Effect.flatMap(added(scope, agentId, [fields], origin, runId), single)
     })
 
-    /** Replaces all but where the case came from. */
+    /** Replaces all fields but the origin. */
     const update = (scope: TenantScope, id: TestCaseId, fields: TestCaseFields) =>
       Effect.flatMap(
         store.update(scope, id, fields),

@@ -1,4 +1,4 @@
-/** The tools of an agent, as the dashboard sets them up. */
+/** The tools of an agent, as configured in the dashboard. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -45,7 +45,7 @@ const hide = (values: Readonly<Record<string, string>>) =>
 
 const withoutQuery = (url: string): string => url.replace(/\?.*$/su, "")
 
-/** Headers and queries of a tool may hold a secret: their names are shown, never their values. */
+/** Headers and query parameters of a tool may hold secrets: names are shown, values never. */
 export const withoutValues = <A extends Pick<ToolDefinition, "http" | "mcp">>({ http, mcp, ...tool }: A) => {
   if (http === undefined) {
     return { ...tool, ...(mcp === undefined ? {} : { mcp: { url: withoutQuery(mcp.url) } }) }
@@ -60,7 +60,7 @@ const originOf = ({ http, mcp }: ToolDefinition) => {
   return origin.toLowerCase()
 }
 
-/** `http` and `mcp` exclude each other: to send one replaces the other. */
+/** `http` and `mcp` exclude each other: sending one removes the other. */
 const changed = (
   { http, mcp, ...stays }: ToolDefinition,
   { name: _, auth, ...given }: PatchTool
@@ -90,7 +90,10 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       return { tenantId: scope.tenantId, agentId }
     })
 
-    /** The agent's tools, oldest first. A caller without permission to change them does not see what they send. */
+    /**
+     * The agent's tools, oldest first. A caller without permission to change them gets no values of headers and query
+     * parameters.
+     */
     const list = Effect.fn("Tools.list")(function* (
       user: SessionUser,
       agentId: AgentId,
@@ -124,7 +127,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       return Option.isNone(found) ? yield* missing() : found.value
     })
 
-    /** `before` as `change` makes it. A stored secret stays while its kind and the server it goes to stay. */
+    /** Applies `change` to `before`. A stored secret is kept while its kind and its server stay the same. */
     const merged = Effect.fn("Tools.merged")(function* (before: StoredTool, change: PatchTool) {
       const definition = changed(before.definition, change)
       const fresh = yield* sealed(change.auth)
@@ -139,8 +142,8 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     })
 
     /**
-     * CONFLICT when `expected`, the version that the change was made from, is no longer the newest. A change that names no
-     * version is made from the newest one.
+     * CONFLICT when `expected` is no longer the newest version. Without `expected` the change is applied to the newest
+     * version.
      */
     const patch = (
       scope: TenantScope,
@@ -154,7 +157,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         const updated = yield* store.update(scope, yield* merged(before, change))
         if (Option.isSome(updated)) return shown(updated.value)
         const { version } = yield* own(scope, id)
-        // Another change came between.
+        // A concurrent change came first.
         return version === before.version ? yield* taken() : yield* patch(scope, id, change, expected)
       }).pipe(Effect.withSpan("Tools.patch"))
 

@@ -1,4 +1,4 @@
-/** The widgets of agents: set up in the dashboard, shown on pages. */
+/** The widgets of agents: configured in the dashboard, shown on pages. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,13 +15,10 @@ import { AgentWidgetStore, type StoredWidget } from "../../store/agents/Widgets.
 import { Keys } from "../accounts/Keys.ts"
 import { SourceScopes } from "../knowledge/SourceScopes.ts"
 
-/** The widget's key in the list of keys. */
+/** Name of the widget's key in the list of keys. */
 const keyName = "Widget"
 
-/**
- * A widget before its first change. Whoever opens a page is nobody in particular: labels that say who may read a source keep it
- * from them.
- */
+/** A widget before its first change. Page visitors are anonymous, so sources with access labels are excluded. */
 const unset: AgentWidget = {
   publicId: null,
   allowedOrigins: [],
@@ -55,7 +52,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
         Effect.withSpan("Widgets.stored")
       )
 
-    /** Those of a tenant that were ever changed, by agent. */
+    /** The tenant's widgets that were ever changed, by agent. */
     const ofTenant = (scope: TenantScope) =>
       Effect.map(
         store.ofTenant(scope),
@@ -92,7 +89,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
           yield* store.put(scope, { publicId, keyId, look })
           return { widget: yield* stored(scope), keyId }
         }
-        // The first one, or one whose key was revoked: its public name is spent.
+        // The first key, or one after a revoked key: a public id is not used again.
         const allowedOrigins =
           origins ??
           Option.getOrElse(
@@ -115,7 +112,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       Effect.catchTag("SqlError", Effect.die)
     )
 
-    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    /** CONFLICT when `expected` is no longer the newest version. */
     const patch = Effect.fn("Widgets.patch")(function* (
       tenant: TenantScope,
       agentId: AgentId,
@@ -123,7 +120,7 @@ export class Widgets extends Effect.Service<Widgets>()("usecases/agents/Widgets"
       expected: number | null = null
     ) {
       const scope = yield* scopes.ofAgent(tenant, agentId)
-      // Within the transaction other requests may have read the key as it was.
+      // During the transaction, other requests may have cached the old key.
       const { widget } = yield* Effect.tap(change(scope, given, expected), ({ keyId }) =>
         keyStore.invalidate({ keyId })
       )

@@ -1,4 +1,4 @@
-/** Changes by the billing provider's events. */
+/** Applies events of the billing provider. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,18 +18,18 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { BillingEventStore } from "../../store/billing/BillingEvents.ts"
 import { SubscriptionStore } from "../../store/billing/Subscriptions.ts"
 
-/** The plan table of the configuration, and which plan is left when nothing is paid for. */
+/** The configured plans, and the plan of tenants without a paid one. */
 export class PlanTable extends Context.Tag("usecases/PlanTable")<
   PlanTable,
   { readonly plans: Plans; readonly defaultPlan: string }
 >() {}
 
-/** How long the database may take; the provider gives up soon after, and sends the event again. */
+/** Time-out of the database. The provider's own time-out is a little longer; it then sends the event again. */
 const databaseTimeout = "15 seconds"
 
 const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
-/** True when the event is one of those that decide now, or they come to another end: an older one changes nothing. */
+/** True when the new event changes the result. An event older than the deciding ones changes nothing. */
 const changed = (before: Option.Option<Standing>, after: Standing) =>
   Option.match(before, {
     onNone: () => true,
@@ -56,7 +56,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       yield* subscriptions.put(scope, Subscription.make({ plan, status, period, entitlements }))
     })
 
-    /** Writes what `event` has changed for one of the tenants that it concerns. */
+    /** Applies `event` to one of the tenants that it concerns. */
     const follow = Effect.fn("Billing.follow")(function* (scope: TenantScope, event: BillingEvent) {
       const all = yield* events.of(scope)
       if (event.fact._tag === "Purchase" || event.fact._tag === "Refund") {
@@ -69,7 +69,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       }
     })
 
-    /** Why the event can mean nothing here, whenever it comes; it is not claimed, so that it can be sent again. */
+    /** Why the event cannot apply here, or null. It is not stored, so that it can be sent again. */
     const objection = Effect.fn("Billing.objection")(function* ({ fact, tenantId }: BillingEvent) {
       if (tenantId !== null && !(yield* events.exists({ tenantId }))) return "its tenant does not exist"
       return fact._tag === "Subscription" && !fact.ended && !plans.has(fact.plan ?? "")
@@ -77,7 +77,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
         : null
     })
 
-    /** The tenants that have changed; none for a repeat. */
+    /** The tenants that have changed; none for a repeated event. */
     const apply = (event: BillingEvent) =>
       sql.withTransaction(
         Effect.gen(function* () {
@@ -94,8 +94,8 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       )
 
     /**
-     * Takes a webhook's raw body. INVALID_SIGNATURE, NOT_CONFIGURED, or SERVICE_UNAVAILABLE when nothing of it was
-     * applied; what means nothing here is taken, and changes nothing.
+     * Applies a webhook's raw body. Fails with INVALID_SIGNATURE, NOT_CONFIGURED, or SERVICE_UNAVAILABLE when nothing
+     * was applied. Events without a meaning here are accepted and ignored.
      */
     const receive = Effect.fn("Billing.receive")(function* (body: Uint8Array, signature: string | undefined) {
       const event = yield* provider.read(body, signature)

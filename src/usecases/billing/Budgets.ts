@@ -1,4 +1,4 @@
-/** What models may cost a tenant, its agents and its keys. */
+/** Cost limits for models, per tenant, agent and key. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -26,7 +26,7 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
       return Option.isNone(found) ? yield* missing() : found.value
     })
 
-    /** It counts what turns cost from now on. */
+    /** Creates a budget. It counts the cost of later turns. */
     const create = Effect.fn("Budgets.create")(function* (scope: TenantScope, given: CreateBudget) {
       if (!(yield* store.isKnown(scope, given))) return yield* unknown()
       const id = yield* newBudgetId
@@ -36,7 +36,7 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
       return yield* find(scope, id)
     })
 
-    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    /** CONFLICT when `expected` is no longer the newest version. */
     const patch = Effect.fn("Budgets.patch")(function* (
       scope: TenantScope,
       id: BudgetId,

@@ -1,7 +1,7 @@
 /**
- * How often API keys may be used: each as its own limit says, else as the server's; without either there is
- * nothing to count. A key that is bound to origins stands in web pages, where one stranger could use up what all the others
- * need: its limit holds for each caller's address by itself.
+ * Rate limits of API keys: the key's own limit, else the server's; without either nothing is counted. A key that is
+ * bound to origins is used by web pages, where one visitor could use up the limit of all others: its limit applies per
+ * client address.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -12,26 +12,26 @@ import { RateLimiter, RateLimiterError, type Taken } from "../../capabilities/Ra
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
-/** The limit of keys that have none of their own. */
+/** The limit of keys without their own. */
 export class RateLimitSettings extends Context.Tag("usecases/RateLimitSettings")<
   RateLimitSettings,
   { readonly rateLimit: RateLimit | null }
 >() {}
 
-/** How a limited key stands, this request included. */
+/** The state of a limited key, including this request. */
 export interface Allowance {
   readonly granted: boolean
   readonly limit: RateLimit
   readonly remaining: number
-  /** Seconds, rounded up, until the first of the used requests is given back. */
+  /** Seconds, rounded up, until the first used request is given back. */
   readonly reset: number
 }
 
-/** Longest wait for the counts; a request is worth more than its being counted. */
+/** Time-out of the counter. The request is allowed when it is unavailable. */
 const countTimeout = "500 millis"
-/** Refusals that are remembered, so that a flood of refused requests causes no round trips. */
+/** Maximum remembered refusals. They are answered without a round trip to the counter. */
 const capacity = 10_000
-/** Milliseconds between two lines about counts that cannot be reached. */
+/** Minimum milliseconds between two log lines about an unavailable counter. */
 const quiet = 10_000
 
 const failures = Metric.counter("spoke_rate_limiter_failures_total", {
@@ -46,10 +46,10 @@ const refusals = Metric.counter("spoke_rate_limited_total", {
 export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/RateLimits", {
   effect: Effect.gen(function* () {
     const limiter = yield* RateLimiter
-    // Told from the start: a rate cannot be made of a counter that appears with its first count.
+    // Registered with 0: a rate needs a counter that exists before its first increment.
     for (const counter of [failures, refusals]) counter.unsafeUpdate(0, [])
     const settings = yield* RateLimitSettings
-    /** Until when each is refused without asking the limiter. */
+    /** By key, the time until which requests are refused without asking the limiter. */
     const refused = new Map<string, number>()
     let told = Number.NEGATIVE_INFINITY
 
@@ -86,7 +86,10 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       reset: Math.ceil(reset / 1_000)
     })
 
-    /** Counts one request of `key` by the caller at `address`; null when it is not limited, or cannot be counted. */
+    /**
+     * Counts one request of `key` by the client at `address`. Null when the key is not limited or the counter is
+     * unavailable.
+     */
     const take = CheapSpans.fn("RateLimits.take")(function* (key: LiveKey, address: string) {
       const limit = limitOf(key)
       if (limit === null) return null

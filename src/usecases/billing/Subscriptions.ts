@@ -12,7 +12,7 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/bil
     const store = yield* SubscriptionStore
     const keyStore = yield* KeyStore
 
-    /** Replaces the tenant's subscription, which is active until the billing provider says otherwise. */
+    /** Replaces the tenant's subscription. It is active until the billing provider changes it. */
     const put = Effect.fn("Subscriptions.put")(function* (
       scope: TenantScope,
       { plan, period, entitlements }: PutSubscription
@@ -26,7 +26,7 @@ export class Subscriptions extends Effect.Service<Subscriptions>()("usecases/bil
       return stored.value
     })
 
-    /** The tenant's subscription and credits: turns that are used after those of the period. */
+    /** The tenant's subscription and its credits, which are used after the turns of the period. */
     const get = Effect.fn("Subscriptions.get")(function* (scope: TenantScope) {
       const found = yield* store.find(scope)
       if (Option.isNone(found)) return yield* new NotFound({ message: "There is no such tenant." })

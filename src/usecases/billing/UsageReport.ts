@@ -15,7 +15,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
     const store = yield* UsageStore
     const budgetStore = yield* BudgetStore
 
-    /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never another's numbers. */
+    /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never another agent's figures. */
     const ofAgent = Effect.fn("UsageReport.ofAgent")(function* (scope: AgentScope) {
       const found = yield* store.ofAgent(scope)
       if (Option.isSome(found)) return found.value
@@ -23,7 +23,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       return yield* lost()
     })
 
-    /** The tenant's totals, the budgets, each model's and each agent's part, and the days. */
+    /** Usage of the tenant: totals, budgets, and figures by model, agent and day. */
     const ofTenant = Effect.fn("UsageReport.ofTenant")(function* (scope: TenantScope) {
       const found = yield* store.ofTenant(scope)
       if (Option.isNone(found)) return yield* lost()

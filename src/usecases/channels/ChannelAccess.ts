@@ -37,7 +37,7 @@ export const accessOf = (
     return { externalId, profile, accessToken: Redacted.make(token), secrets: others }
   })
 
-/** As it is stored. */
+/** The credentials in stored, sealed form. */
 export const sealed = (box: Box, { accessToken, externalId, profile, secrets }: ChannelAccess) =>
   Effect.gen(function* () {
     const some = Object.keys(secrets).length > 0

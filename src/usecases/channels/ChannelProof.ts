@@ -1,6 +1,7 @@
 /**
- * Proof of ownership of a provider's account: the provider accepts the configuration's token for it. Checked before an account becomes active. An
- * account that another tenant has goes to the tenant that proves it, when the provider refuses the other's token.
+ * Proof of ownership of a provider's account: the provider accepts the configured token for it. Checked before an
+ * account becomes active. An account of another tenant is moved to the tenant that proves it, when the provider refuses
+ * the other tenant's token.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -35,7 +36,7 @@ const invalid = (path: string, message: string) =>
 const failed = (path: string) => (error: ChannelError) =>
   isRefusal(error) ? invalid(path, error.message) : unasked()
 
-/** Where the provider delivers to. */
+/** The address to which the provider sends deliveries. */
 export const webhookUrlOf = (
   appUrl: string,
   adapter: ChannelAdapter | null,
@@ -51,14 +52,17 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
     const box = yield* SecretBox
     const { appUrl } = yield* ChannelSettings
 
-    /** The provider's data of the account. VALIDATION_ERROR when it refuses the token, SERVICE_UNAVAILABLE without an answer. */
+    /**
+     * The provider's data of the account. VALIDATION_ERROR when it refuses the token, SERVICE_UNAVAILABLE when it does
+     * not answer.
+     */
     const prove = (adapter: ChannelAdapter, access: ChannelAccess) =>
       Effect.withSpan(Effect.mapError(adapter.prove(access), failed("accessToken")), "ChannelProof.prove")
 
-    /** True when the provider refuses what another tenant has for the account. */
+    /** True when the provider refuses another tenant's token for the account. */
     const isLost = (adapter: ChannelAdapter, row: StoredChannel) =>
       Effect.gen(function* () {
-        // A token that cannot be opened here proves nothing against its tenant.
+        // A token that cannot be decrypted here says nothing about its tenant.
         const access = yield* Effect.mapError(accessOf(box, row), unasked)
         return yield* adapter.prove(access).pipe(
           Effect.as(false),
@@ -67,8 +71,8 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
       })
 
     /**
-     * The configuration of another tenant that has to give way to `mine`, the configuration with that id; none when the
-     * account is free. CONFLICT when it stays where it is.
+     * The configuration of another tenant that the configuration `mine` replaces; none when the account is free.
+     * CONFLICT when it cannot be replaced.
      */
     const rival = Effect.fn("ChannelProof.rival")(function* (
       adapter: ChannelAdapter,
@@ -84,7 +88,7 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
       return Option.none<StoredChannel>()
     })
 
-    /** Has the provider deliver to this service. */
+    /** Registers this service's address at the provider, where it allows that. */
     const connect = Effect.fn("ChannelProof.connect")(function* (
       adapter: ChannelAdapter,
       access: ChannelAccess,

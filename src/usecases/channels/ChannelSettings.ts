@@ -5,19 +5,22 @@ import type * as Redacted from "effect/Redacted"
 export class ChannelSettings extends Context.Tag("usecases/channels/ChannelSettings")<
   ChannelSettings,
   {
-    /** `CHANNEL_VERIFY_TOKEN`: what a provider repeats when it subscribes. Null: no provider can subscribe. */
+    /** `CHANNEL_VERIFY_TOKEN`: the token that a provider sends when it subscribes. Null: subscriptions are refused. */
     readonly verifyToken: Redacted.Redacted | null
-    /** `CHANNEL_APP_SECRET`: what WhatsApp and Messenger sign deliveries with. Null: none is accepted. */
+    /**
+     * `CHANNEL_APP_SECRET`: the secret of WhatsApp's and Messenger's signatures. Null: all their deliveries are
+     * refused.
+     */
     readonly appSecret: Redacted.Redacted | null
-    /** `CHANNEL_APP_ID`: our app at the provider; an echo that names it repeats a message of ours. Null: unknown. */
+    /** `CHANNEL_APP_ID`: our app at the provider. An echo with this id is a message of ours. Null: unknown. */
     readonly appId: string | null
-    /** `GRAPH_API_URL`: where replies of WhatsApp and Messenger go. */
+    /** `GRAPH_API_URL`: address for replies on WhatsApp and Messenger. */
     readonly graphUrl: string
-    /** `TELEGRAM_API_URL`: where bots speak to Telegram. */
+    /** `TELEGRAM_API_URL`: address of the Telegram Bot API. */
     readonly telegramUrl: string
-    /** `SLACK_API_URL`: where apps speak to Slack. */
+    /** `SLACK_API_URL`: address of the Slack Web API. */
     readonly slackUrl: string
-    /** `APP_URL`: where providers deliver to. */
+    /** `APP_URL`: address to which providers send deliveries. */
     readonly appUrl: string
   }
 >() {}

@@ -1,4 +1,4 @@
-/** The accounts at messaging providers that an agent answers for, as the dashboard sets them up. */
+/** The accounts at messaging providers that an agent answers for, as configured in the dashboard. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -43,7 +43,7 @@ const fixed = () =>
 const unaudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 
-/** Those of a profile that a person has set. */
+/** The settings in a profile that a person has entered. */
 export const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAccess["profile"]) =>
   Object.fromEntries(
     (adapter?.form.settings ?? []).flatMap(({ name }) => {
@@ -52,7 +52,7 @@ export const settingsOf = (adapter: ChannelAdapter | null, profile: ChannelAcces
     })
   )
 
-/** Fails for settings that the channel does not ask for, for those that are missing, and for values that it does not know. */
+/** Fails for settings that the channel does not have, missing ones, and invalid values. */
 const checkedSettings = ({ form: { settings = [] } }: ChannelAdapter, given: ChannelAccess["profile"]) =>
   Effect.gen(function* () {
     const unknown = Object.keys(given).find((name) => !settings.some((one) => one.name === name))
@@ -65,7 +65,7 @@ const checkedSettings = ({ form: { settings = [] } }: ChannelAdapter, given: Cha
     }
   })
 
-/** Fails for secrets that the channel does not ask for, and for those that are missing. */
+/** Fails for secrets that the channel does not have, and for missing ones. */
 const checked = ({ form }: ChannelAdapter, secrets: ChannelAccess["secrets"]) =>
   Effect.gen(function* () {
     const names = form.secrets.map(({ name }) => name)
@@ -109,7 +109,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         : Effect.succeed(adapter)
     }
 
-    /** The agent's, oldest first. */
+    /** The agent's channels, oldest first. */
     const list = Effect.fn("Channels.list")(function* (
       scope: TenantScope,
       agentId: AgentId,
@@ -119,7 +119,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { rows: rows.map(shown), next }
     })
 
-    /** Before an account becomes active, or is spoken for by something else: proven, free, and delivered to this service. */
+    /**
+     * Proves an account, checks that no other configuration keeps it, and registers this service's address. Required
+     * before an account becomes active or its credentials change.
+     */
     const proven = Effect.fn("Channels.proven")(function* (
       adapter: ChannelAdapter,
       scope: TenantScope,
@@ -132,7 +135,9 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return { account, rival }
     })
 
-    /** In one transaction with the end of another tenant's configuration, if there is one, and with what is recorded of it. */
+    /**
+     * Runs the change in one transaction with the end of another tenant's configuration, if any, and the audit entries.
+     */
     const claimed = (
       { actor, requestId, tenantId }: By,
       id: ChannelId,
@@ -160,8 +165,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     /**
-     * A configuration that was checked and proven, to be stored for an agent; the provider is asked here, and not within the
-     * transaction that stores it. `by` is who an account is claimed for, if another tenant has it.
+     * Checks and proves a new configuration, and returns the effect that stores it. The provider is called here,
+     * outside the transaction. `by` is who claims an account from another tenant.
      */
     const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
       by: By,
@@ -202,7 +207,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       return yield* take(agent)
     })
 
-    /** With what the provider has told of the account. */
+    /** The credentials with the provider's data of the account. */
     const spoken = (
       adapter: ChannelAdapter,
       access: ChannelAccess,
@@ -213,7 +218,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       profile: { ...profile, ...settingsOf(adapter, access.profile) }
     })
 
-    /** The credentials and settings of the configuration after the change. */
+    /** The credentials and settings after the change. */
     const changedAccess = (
       row: StoredChannel,
       { accessToken, externalId, secrets = {}, settings = {} }: PatchChannel
@@ -234,7 +239,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         return access
       })
 
-    /** The row to be stored, and the configuration that it replaces. */
+    /** The row to store, and the configuration that it replaces. */
     const planned = Effect.fn("Channels.planned")(function* (
       by: By,
       row: StoredChannel,
@@ -267,8 +272,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     })
 
     /**
-     * A change that was checked and proven; the effect that it returns stores it. CONFLICT, too, when `expected`, the version that
-     * the change was made from, is no longer the newest.
+     * Checks and proves a change, and returns the effect that stores it. CONFLICT also when `expected` is no longer the
+     * newest version.
      */
     const preparePatch = Effect.fn("Channels.preparePatch")(function* (
       by: By,

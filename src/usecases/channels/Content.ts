@@ -1,14 +1,14 @@
-/** A channel's message as the text that is stored, shown and put to the model. */
+/** The text of a channel message, as it is stored, displayed and sent to the model. */
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
 
-/** Characters that are kept: as many as one message of the API may have. */
+/** Maximum characters that are kept: the same limit as for one API message. */
 const maxCharacters = 32_000
 
 const named = ({ fileName, kind }: InboundMedia): string =>
   fileName === undefined || fileName.trim() === "" ? `[${kind}]` : `[${kind}: ${fileName.trim()}]`
 
-/** What was written; files that came with it stand in brackets where nothing else says that there are any. */
+/** The written text. Files are named in brackets where no text mentions them. */
 export const of = ({ kind, media, text }: InboundMessage): string => {
   const written = text.trim()
   if (written !== "") return written.slice(0, maxCharacters).toWellFormed()
@@ -18,7 +18,7 @@ export const of = ({ kind, media, text }: InboundMessage): string => {
     : files.slice(0, maxCharacters).toWellFormed()
 }
 
-/** What stands for files that are sent without a word. */
+/** Text in place of files that were sent without any. */
 export const ofFiles = (files: ReadonlyArray<Pick<StoredAttachment, "mimeType" | "name">>): string =>
   files
     .map(({ mimeType, name }) =>

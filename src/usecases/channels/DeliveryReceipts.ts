@@ -1,4 +1,4 @@
-/** Outgoing messages of channels, as incoming events refer to them. */
+/** Interface for events that refer to outgoing channel messages. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Channel.ts"
@@ -6,7 +6,7 @@ import type { DeliveryStatus, InboundMessage } from "../../domain/channels/Chann
 export class DeliveryReceipts extends Context.Tag("usecases/channels/DeliveryReceipts")<
   DeliveryReceipts,
   {
-    /** True when `echo` repeats a message that this service has sent. */
+    /** True when `echo` repeats a message that this service sent. */
     readonly ours: (echo: InboundMessage) => Effect.Effect<boolean>
     /** Records the delivery state of a message; a state never goes back. */
     readonly delivered: (status: DeliveryStatus) => Effect.Effect<void>

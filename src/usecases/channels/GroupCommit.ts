@@ -1,6 +1,6 @@
 /**
- * Deliveries that arrive while a transaction is under way share the next one: at 64 connections the database commits
- * once for all of them. Each is answered after its commit, and one that cannot be stored fails alone.
+ * Group commit: deliveries that arrive during a transaction share the next one. At 64 connections the database commits
+ * once for all of them. Each delivery is answered after its commit, and one that cannot be stored fails alone.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -13,11 +13,11 @@ import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { FairQueue } from "../../concurrency/FairQueue.ts"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
 
-/** Most deliveries of one transaction. */
+/** Maximum deliveries of one transaction. */
 const maxBatchSize = 128
 /**
- * Deliveries that may wait, and their bytes together. Further ones are answered 503. Accounts are served round-robin; one account
- * may hold half of the bytes.
+ * Maximum waiting deliveries, and maximum bytes of them together. Further ones are answered 503. Accounts are served
+ * round-robin; one account may hold half of the bytes.
  */
 const maxWaiting = 1_024
 const maxBytes = 64 * 1_048_576
@@ -25,15 +25,15 @@ const maxBytes = 64 * 1_048_576
 const batchDelay = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */
 const transactionTimeout = Duration.seconds(20)
-/** Deliveries have paused after this many milliseconds without one. */
+/** Milliseconds without a delivery that count as a pause. */
 const quietAfterMs = 5
-/** Poll interval and longest wait of background work for such a gap, in milliseconds. */
+/** Poll interval and longest wait of background work for such a pause, in milliseconds. */
 const quietPollMs = 20
 const maxQuietWaitMs = 200
 
 type Accept = (arrivals: ReadonlyArray<Arrival>) => Effect.Effect<ReadonlyArray<boolean>, unknown>
 
-/** For each arrival, whether it was new. */
+/** For each arrival, whether it is new. */
 export type Outcome = Exit.Exit<ReadonlyArray<boolean>, ServiceUnavailable>
 
 interface Waiting {
@@ -48,7 +48,9 @@ const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queu
 const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>
   Cause.isDie(cause) || Predicate.isTagged(Cause.squash(cause), "InboundEventRefused")
 
-/** Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new. */
+/**
+ * Runs until the scope closes. `accept` stores all of its arrivals or none, and returns for each whether it was new.
+ */
 export const make = (accept: Accept) =>
   Effect.gen(function* () {
     const waiting = new FairQueue<Waiting>(maxWaiting)
@@ -182,7 +184,7 @@ export const make = (accept: Accept) =>
         const wait = Math.min(first ? quietAfterMs : quietPollMs, until - now)
         return Effect.zipRight(Effect.sleep(Duration.millis(wait)), waitForPause(until, false))
       })
-    /** Waits for a gap between deliveries, 200 milliseconds at most, so that background work does not delay them. */
+    /** Waits for a pause between deliveries, at most 200 milliseconds, so that background work does not delay them. */
     const quietPeriod = Effect.suspend(() =>
       waitForPause(clock.unsafeCurrentTimeMillis() + maxQuietWaitMs, true)
     )

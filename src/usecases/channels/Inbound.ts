@@ -1,6 +1,7 @@
 /**
- * Processes the events of a channel, one job per event. A message is stored in its contact's conversation with one transaction.
- * Then the agent answers, unless a human has the conversation. Every step is idempotent: nothing is stored or answered twice.
+ * Processes channel events, one job per event. A message is stored in its contact's conversation in one transaction.
+ * Then the agent answers, unless a human has the conversation. Every step is idempotent: nothing is stored or answered
+ * twice.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
@@ -35,11 +36,11 @@ import { InboundFiles } from "./InboundFiles.ts"
 import { ChannelSender } from "./ChannelSender.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
-/** A message that is older than this by the provider's clock is stored and put before a human. The agent does not answer it. */
+/** A message older than this by the provider's clock is stored and left to a human. The agent does not answer it. */
 const maxReplyAge = Duration.minutes(15)
-/** An unanswered message of this age has lost its job: all attempts of the job are over by then. */
+/** An unanswered message of this age has no job any more: all attempts have ended by then. */
 const forgottenAfter = Duration.minutes(7)
-/** Number and interval of checks whether another turn of the conversation has ended. */
+/** Maximum checks, and their interval, for the end of another turn of the conversation. */
 const maxTurnPolls = 240
 const turnPollInterval = Duration.millis(500)
 const shutdownDelay = Duration.seconds(5)
@@ -99,7 +100,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return yield* fatal(reason)
     })
 
-    /** True when the sender has been answered as often as the channel allows. Without counts nobody is turned away. */
+    /** True when the sender has reached the channel's limit of answers. False when the counter is unavailable. */
     const isOverLimit = ({ accountId, channel, kind, sender }: InboundMessage) => {
       const limit = adapters.named(channel)?.senderLimit
       if (limit === undefined || sender === undefined || kind === "echo") return Effect.succeed(false)
@@ -111,7 +112,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       )
     }
 
-    /** Why the agent does not answer the message, or null. */
+    /** The reason why the agent does not answer the message, or null. */
     const silence = Effect.fn("Inbound.silence")(function* (
       event: InboundMessage,
       { state }: OpenConversation,
@@ -125,7 +126,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       return late && Duration.greaterThan(age, maxReplyAge) ? "stale" : null
     })
 
-    /** A member of the team wrote it outside Spoke. Humans answer the conversation from now on. */
+    /** A team member wrote it outside Spoke: humans answer the conversation from now on. */
     const takenOver = (route: Route, { id }: OpenConversation) =>
       states.change(route, id, {
         from: ["AI_ACTIVE", "HUMAN_REQUESTED", "HUMAN_ACTIVE"],
@@ -169,8 +170,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /**
-     * Stores the contact, the conversation and the message with one transaction, and marks the event as stored. Of several events
-     * that are processed at the same time, the last one finds no other waiting and answers for all.
+     * Stores contact, conversation and message in one transaction, and marks the event as processed. Of several
+     * concurrent events the last one finds no other waiting, and answers for all.
      */
     const store = Effect.fn("Inbound.store")(function* (
       id: InboundEventId,
@@ -219,7 +220,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
                 tenantId,
                 conversationId,
                 messageId: id,
-                // The notice of the hand-over is sent even when the human answers first.
+                // The hand-over notice is sent even when a human answers first.
                 author: handedOff ? "system" : "agent",
                 epoch,
                 text: content
@@ -231,7 +232,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       }
     })
 
-    /** Has the agent answer what waits in the conversation; says why it did not, or null. */
+    /** Runs the turn that answers the waiting messages. Returns the reason why there is no answer, or null. */
     const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: Place) {
       const outcome = yield* turn(place)
       const forHuman = (reason: string, unanswered: string, told: boolean) =>
@@ -269,7 +270,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const { conversationId, outcome } = yield* store(id, route, event)
       if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.withoutFiles(id)
-      // Several messages in a row get one answer, with the last of them.
+      // Consecutive messages get one answer, by the job of the last one.
       if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route
       const place: Place = { tenantId, agentId, conversationId, channel: event.channel }
@@ -287,7 +288,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* inbox.processed(id, null)
     })
 
-    /** Handles a job of `channel-inbound`. Fatal where another attempt cannot help; an operator's retry may, later. */
+    /** Handles a job of `channel-inbound`. Fatal when another attempt cannot help; an operator may retry it later. */
     const process = Effect.fn("Inbound.process")(function* (job: QueueJob) {
       const payload = yield* decode(job.payload).pipe(
         Effect.mapError(() => fatal("The job names no event and no conversation."))
@@ -295,7 +296,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* "inboxId" in payload ? event(job, payload.inboxId) : answer(job, payload)
     }, Effect.asVoid)
 
-    /** The worker of the last attempt died: what it had stored is found by {@link sweep}. */
+    /** The worker of the last attempt died. {@link sweep} finds what it had stored. */
     const abandoned = Effect.fn("Inbound.abandoned")(function* (job: QueueJob) {
       const payload = yield* Effect.option(decode(job.payload))
       if (Option.isSome(payload) && "inboxId" in payload.value) {
@@ -304,8 +305,8 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /**
-     * Finds what was stored and not answered because its job has died, and has it answered; what has become too old for that
-     * gets a human. True when there may be more.
+     * Finds stored messages without an answer whose job died. Fresh ones are queued again; for older ones a human is
+     * requested.
      */
     const sweep = Effect.gen(function* () {
       const now = yield* DateTime.now

@@ -1,6 +1,6 @@
 /**
- * Files that come with a channel's message: fetched once the message is stored, by the
- * provider's id or by address, and attached to it. A file that cannot be had leaves the message as it is.
+ * Files of channel messages. They are fetched once the message is stored, by the provider's id or by address, and
+ * attached to it. A file that cannot be fetched leaves the message as it is.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -36,16 +36,16 @@ import { ChannelStore } from "../../store/channels/Channels.ts"
 import { accessOf } from "./ChannelAccess.ts"
 import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
 
-/** All files of one message have to be there by then: the answer waits for them. */
+/** Time-out for all files of one message: the answer waits for them. */
 const filesTimeout = Duration.seconds(60)
 const fileTimeout = Duration.seconds(30)
-/** Messages whose files are fetched at a time: each holds one file in memory. */
+/** Maximum messages whose files are fetched at once: each holds one file in memory. */
 const concurrentMessages = { permits: 8, maxPermitsPerOwner: 4, maxWaiting: 1_024 } as const
 const maxNameCharacters = 200
 
 const passing = Schedule.exponential("500 millis").pipe(Schedule.intersect(Schedule.recurs(2)))
 
-/** What may be said of a file whose bytes tell nothing: no picture, and nothing that a browser would run. */
+/** Types that are accepted without recognizable bytes: no images, and nothing that a browser would execute. */
 const declared = /^(?:video|audio|application)\/[a-z0-9][a-z0-9.+-]{0,100}$/
 const unknown = "application/octet-stream"
 
@@ -71,7 +71,7 @@ const fromOutside = ({ message, reason }: OutboundHttpError) =>
     retryable: reason === "TimedOut" || reason === "Unreachable" || reason === "Unresolved"
   })
 
-/** The type that the bytes tell counts; only where they tell none the sender's word does. */
+/** The type by the file's bytes. The sender's type is used only when the bytes show none. */
 const typed = (bytes: Uint8Array, said: string | undefined) =>
   Effect.gen(function* () {
     const told = typeOf(bytes.subarray(0, signatureLength))
@@ -112,7 +112,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       return account
     })
 
-    /** The address of a file must not lead into this network. */
+    /** Refuses an address inside this network. */
     const guarded = (url: string, headers: Readonly<Record<string, string>>) =>
       Effect.gen(function* () {
         const request = { url, headers, maxBytes: largestAttachment, timeout: fileTimeout }
@@ -125,7 +125,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         })
       })
 
-    /** Notes whether the account's provider has answered `call`. */
+    /** Records in the channel's health whether its provider answered `call`. */
     const noted = <A>(route: Route, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
         onFailure: () => health.failed(route, route.channelId),
@@ -176,7 +176,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         return taken
       })
 
-    /** Attached in one transaction, from which on the conversation is what keeps them. */
+    /** Attaches the files in one transaction. From then on the conversation refers to them. */
     const settle = (
       route: Route,
       conversationId: ConversationId,
@@ -220,7 +220,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     }
 
     /**
-     * Fetches the files of a stored message and attaches them to it, unless it has some. True when it has got any; never
+     * Fetches the files of a stored message and attaches them, unless it has some. True when any was attached. Never
      * fails.
      */
     const attach = Effect.fn("InboundFiles.attach")(function* (

@@ -1,8 +1,8 @@
 /**
- * What goes out through messaging channels: written with the message, sent by a job of
- * queue `channel-outbound`, part by part. A part is sent once; only when the provider's answer was lost it is sent a second
- * time, and marked so. What the agent wrote is not sent once a human answers.
- * What has to hold is in docs/design/channels.md.
+ * Outgoing channel messages. They are queued with the message and sent by a job of queue `channel-outbound`, part by
+ * part. A part is sent once; only when the provider's answer was lost it is sent a second time, and marked so. An
+ * agent's reply is not sent once a human answers.
+ * The invariants are in docs/design/channels.md.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -46,7 +46,7 @@ import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
 const decode = Schema.decodeUnknown(Schema.Struct({ tenantId: TenantId, messageId: MessageId }))
 
-/** For so long an outbound id is sent once. */
+/** Time for which an outbound id is sent only once. */
 const keyLasts = Duration.days(7)
 
 const workerDied = "The worker died."
@@ -60,20 +60,20 @@ const unclaimed = () =>
     retryable: true
   })
 
-/** Files that are in memory at a time, on their way to the provider. */
+/** Maximum files in memory that are being sent. */
 const concurrentFiles = { permits: 4, maxPermitsPerOwner: 2, maxWaiting: 1_024 } as const
 
-/** The text and then the files; a text that fits stands beside a file that is alone. */
+/** The text and then the files. A single file with a text short enough becomes one part with a caption. */
 const partsOf = (
   adapter: ChannelAdapter | null,
   author: Post["author"],
   text: string,
   attachments: ReadonlyArray<StoredAttachment>
 ): ReadonlyArray<{ readonly body: string; readonly media?: StoredAttachment }> => {
-  // Its job tells the team that the channel is not there any more.
+  // The job of this part reports that the channel no longer exists.
   if (adapter === null) return [{ body: text }]
   const { maxCaptionLength, maxTextLength, shown } = adapter
-  // What a human typed stands as it is.
+  // Text of a human is sent unchanged.
   const texts = split(author === "human" ? text : shown(text), maxTextLength)
   const [first = "", ...more] = texts
   const [media, ...others] = attachments
@@ -85,7 +85,7 @@ const partsOf = (
 const carriedBy = ({ carries }: ChannelAdapter, { mimeType }: StoredAttachment): CarriedFile | undefined =>
   Object.entries(carries).find(([type]) => type === mimeType)?.[1]
 
-/** Nothing of the message has been sent; a file of it may have been uploaded. */
+/** No part was sent, although a file may have been uploaded. */
 const unsent = ({ message, retryable }: ChannelError) =>
   new ChannelError({ reason: "Refused", message, retryable })
 
@@ -135,14 +135,14 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         failures: to.failures
       }))
 
-    /** Notes whether the account's provider has taken `call`. */
+    /** Records in the channel's health whether its provider answered `call`. */
     const noted = <A>(to: Recipient, call: Effect.Effect<A, ChannelError>) =>
       Effect.tapBoth(call, {
         onFailure: () => health.failed(to, to.channelId),
         onSuccess: () => (to.failures > 0 ? health.worked(to, to.channelId) : Effect.void)
       })
 
-    /** Joins the transaction of the caller; nothing for a conversation without a channel. */
+    /** Queues the message in the caller's transaction. Does nothing for a conversation without a channel. */
     const post = Effect.fn("Outbound.post")(function* ({ attachments = [], text, ...message }: Post) {
       const found = yield* outbox.correspondent(message, message.conversationId)
       if (Option.isNone(found)) return
@@ -155,7 +155,10 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       yield* Effect.orDie(queue.enqueue("channel-outbound", { tenantId, messageId }, { serialKey }))
     })
 
-    /** The file of a part that may be sent, at the provider where it takes files beforehand: none is visible by that. */
+    /**
+     * The file of a part. It is uploaded first where the provider requires it; uploading does not show it to the
+     * customer.
+     */
     const fileOf = Effect.fn("Outbound.fileOf")(function* (
       adapter: ChannelAdapter,
       to: Recipient,
@@ -174,7 +177,10 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       return ready
     }, Effect.mapError(unsent))
 
-    /** The key is checked before every call. Held by another call, it leaves only the one repeat that is marked as such. */
+    /**
+     * Claims the dedupe key before every call. When another call has the key, only the one repeat that is marked as
+     * such is sent.
+     */
     const once = Effect.fn("Outbound.once")(function* (
       adapter: ChannelAdapter,
       to: Recipient,
@@ -190,13 +196,13 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       )
     })
 
-    /** The key goes first: without it the part counts as one whose answer was lost. */
+    /** Releases the key first: otherwise the part would count as one whose answer was lost. */
     const takenBack = (to: Recipient, part: OutboxPart, reason: string) =>
       Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.refused(to, part.id, reason))
 
     /**
-     * From the claim to the stored answer nothing gets in between: a call that was begun is waited for, its time-out being
-     * the limit, so that only a process that dies leaves its outcome unknown.
+     * Sends one part. Interruption waits until the started call has ended or timed out and its answer is stored, so
+     * that only the death of the process leaves an unknown outcome.
      */
     const send = Effect.fn("Outbound.send")(function* (
       adapter: ChannelAdapter,
@@ -219,7 +225,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       )
     }, Effect.uninterruptible)
 
-    /** A file stays in memory until its message is sent: their number is limited. */
+    /** A file stays in memory until it is sent, so the number of files is limited. */
     const sendPart = (adapter: ChannelAdapter, to: Recipient, part: OutboxPart) => {
       const { media, state } = part
       if (media === null || (state !== "pending" && state !== "sending")) return send(adapter, to, part, null)
@@ -246,7 +252,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }
     })
 
-    /** Handles a permanent refusal of the provider: a human has to reach the customer in another way. */
+    /** After a permanent refusal a human has to reach the customer in another way. */
     const handOver = Effect.fn("Outbound.handOver")(function* (
       scope: TenantScope,
       conversationId: ConversationId,
@@ -275,7 +281,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       yield* feed.changed(conversationId, null)
     })
 
-    /** Handles a job of `channel-outbound`: the parts of one message in order, as far as they are not settled. */
+    /** Handles a job of `channel-outbound`: sends the unsettled parts of one message in order. */
     const process = Effect.fn("Outbound.process")(function* (job: QueueJob) {
       const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
       if (job.attempt === 1) yield* outbox.reopen(scope, messageId)
@@ -299,7 +305,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied, false)
     })
 
-    /** Shows the contact that their message was read and an answer is being written; best effort. */
+    /** Shows the contact that their message was read and an answer is being written. Errors are only logged. */
     const seen = Effect.fn("Outbound.seen")(function* (scope: TenantScope, conversationId: ConversationId) {
       const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active || found.value.lastMessageId === null) return
@@ -312,13 +318,13 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       )
     })
 
-    /** True when `echo` repeats a message that this service has sent: its app, its metadata or its id says so. */
+    /** True when `echo` repeats a message that this service sent, by its app, metadata or id. */
     const ours = (echo: InboundMessage) =>
       appId !== null && echo.origin?.appId === appId
         ? Effect.succeed(true)
         : Effect.withSpan(outbox.ours(echo), "Outbound.ours")
 
-    /** Notes how far a message has come; only forward. */
+    /** Records the delivery state of a message; a state never goes back. */
     const delivered = (status: DeliveryStatus) =>
       Effect.withSpan(outbox.delivered(status), "Outbound.delivered")
 
@@ -326,7 +332,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
   })
 }) {}
 
-/** What those who write messages, and those who take deliveries, see of it. */
+/** The interfaces for code that writes messages and code that receives deliveries. */
 export const layerPorts: Layer.Layer<ChannelSender | DeliveryReceipts, never, Outbound> = Layer.merge(
   Layer.effect(
     ChannelSender,

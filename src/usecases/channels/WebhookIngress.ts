@@ -1,6 +1,6 @@
 /**
- * What messaging providers deliver: verified on its bytes, then parsed, then queued
- * durably, then answered.
+ * Deliveries of messaging providers. The signature is verified on the raw bytes; then the body is parsed, queued
+ * durably, and answered.
  */
 import { createHash, timingSafeEqual } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ import { ChannelSettings } from "./ChannelSettings.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 
-/** What a provider sends to find out whether an address is ours; any of them may be missing. */
+/** The verification request of a provider; any field may be missing. */
 export interface Challenge {
   readonly mode: string | undefined
   readonly verifyToken: string | undefined
@@ -45,7 +45,7 @@ const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
 const mismatch = () =>
   new Forbidden({ message: "The subscription's mode or verify token is not the right one." })
-/** One answer for an unknown account and for a wrong signature. */
+/** The same error for an unknown account and for a wrong signature. */
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const missing = () => new NotFound({ message: "There is no such channel." })
 const unreadable = () =>
@@ -74,7 +74,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const sent = yield* DeliveryReceipts
     const { add: accept, quietPeriod } = yield* GroupCommit.make(inbox.accept)
 
-    /** The text to answer a subscription with. */
+    /** Checks a subscription request and returns its challenge. */
     const challenge = Effect.fn("WebhookIngress.challenge")(function* (given: Challenge) {
       if (settings.verifyToken === null) return yield* unverifiable()
       const expected = digest(Redacted.value(settings.verifyToken))
@@ -88,7 +88,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     const isOurs = ({ event }: Arrival) =>
       event._tag === "Message" && event.kind === "echo" ? sent.ours(event) : Effect.succeed(false)
 
-    /** Before anything is marked as seen: what fails here is delivered again, and repeats change nothing. */
+    /** Before the events are stored: a delivery that fails here is sent again, and repeats change nothing. */
     const note = (statuses: ReadonlyArray<DeliveryStatus>) =>
       Effect.forEach(statuses, sent.delivered, { discard: true })
 
@@ -123,7 +123,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       return countsOf(ours, fresh)
     })
 
-    /** For an adapter whose accounts share an address. */
+    /** Takes a delivery for an adapter whose accounts share an address. */
     const deliver = Effect.fn("WebhookIngress.deliver")(function* (
       adapter: ChannelAdapter,
       request: ChannelRequest
@@ -132,14 +132,17 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       return yield* accepted(adapter.name, adapter.normalize(body, request.now, null), request.body.length)
     })
 
-    /** The credentials of the account's one active configuration. */
+    /** The credentials of the account's only active configuration. */
     const access = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
       const [found, ...others] = yield* channels.byAccount(channel, account)
       if (found === undefined || others.length > 0) return yield* unsigned()
       return yield* Effect.mapError(accessOf(box, found), unsigned)
     })
 
-    /** For one account of an adapter whose accounts have addresses of their own: the challenge to answer, or what was queued. */
+    /**
+     * Takes a delivery for one account of an adapter whose accounts have their own addresses. Returns the challenge to
+     * answer, or the counts of what was queued.
+     */
     const deliverTo = Effect.fn("WebhookIngress.deliverTo")(function* (
       channel: string,
       account: string,
@@ -156,8 +159,8 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     })
 
     /**
-     * As `deliver`, without a fiber for each: calls `done`, and returns true. False when the delivery needs more than to
-     * be queued, and nothing has been done.
+     * Like `deliver`, without a fiber per delivery: calls `done` and returns true. Returns false, without any effect,
+     * when the delivery needs more than queueing.
      */
     const take = (
       adapter: ChannelAdapter,
@@ -184,7 +187,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
       /** Adapters whose accounts share an address. */
       shared: adapters.all.filter(({ webhook }) => webhook === "app"),
       take,
-      /** Background work waits for this before it begins: a short wait while deliveries are being accepted. */
+      /** Background work waits for this before it begins: a short pause in deliveries. */
       quietPeriod
     } as const
   })

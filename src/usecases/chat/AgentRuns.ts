@@ -1,4 +1,7 @@
-/** Runs after they have begun: read with an audit entry, followed by a client that lost its stream, stopped. */
+/**
+ * Stored and running runs: reads a trace with an audit entry, follows a run after its client lost the stream, stops a
+ * run.
+ */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,14 +20,14 @@ import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
 import type { Replay } from "./Replay.ts"
 
-/** How long a stop is waited for; the run's status then says whether it has ended. */
+/** Longest time that a stop request waits for the run to end. The run's status then says whether it has ended. */
 const stopTimeout = Duration.seconds(3)
-/** How often a run of another process is looked at. */
+/** Interval at which a run of another process is read. */
 const polling = Duration.millis(250)
 
 const absent = () => new NotFound({ message: "The run does not exist for this agent." })
 
-/** The last of these comes right after the reply's text; what came earlier stands before it. */
+/** The last such event comes right after the reply's text. Earlier ones come before the text. */
 const follows = ({ type }: RunEvent) => type === "model.completed"
 
 const asPart = (event: RunEvent): TurnPart => ({ _tag: "RunEvent", event })
@@ -60,7 +63,7 @@ const partsOf = ({
   ]
 }
 
-/** The stream of a settled run, told again from what is stored. */
+/** The stream of a settled run, rebuilt from what is stored. */
 const retold = (outcome: Outcome): RunningTurn["parts"] => {
   if (outcome.status === "complete") return Stream.fromIterable(partsOf(outcome))
   const code = outcome.events.findLast(({ type }) => type === "run.failed")?.payload?.["code"]
@@ -69,7 +72,7 @@ const retold = (outcome: Outcome): RunningTurn["parts"] => {
   return Stream.concat(Stream.fromIterable(outcome.events.map(asPart)), Stream.fail(failure))
 }
 
-/** `parts` without what a reader has had: so many characters of text, and so many parts beside it. */
+/** `parts` without what the reader already has: `text` characters of text, and `others` parts of other kinds. */
 const without = (parts: RunningTurn["parts"], had: { text: number; others: number }): RunningTurn["parts"] =>
   Stream.filterMap(parts, (part) => {
     if (part._tag !== "TextDelta") return had.others-- > 0 ? Option.none() : Option.some(part)
@@ -78,7 +81,7 @@ const without = (parts: RunningTurn["parts"], had: { text: number; others: numbe
     return delta === "" ? Option.none() : Option.some({ ...part, delta })
   })
 
-/** `replay` to its end, and `rest` from where it stopped when it could not keep the whole turn. */
+/** The parts of `replay`. Where the replay could not keep the whole turn, the remaining parts come from `rest`. */
 const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["parts"] =>
   Stream.suspend(() => {
     const had = { text: 0, others: 0 }
@@ -94,7 +97,7 @@ const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["par
     )
   })
 
-/** The outcome as it is once it is no longer `running`. */
+/** Polls until the outcome is no longer `running`, and returns it. */
 const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
   Effect.flatMap(look, (outcome) =>
     outcome.status === "running"
@@ -108,7 +111,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     const live = yield* RunningTurns
     const audit = yield* AuditLog
 
-    /** One page of the trace, after an audit entry says who reads it; without the entry nothing is shown. */
+    /** Returns one page of the trace. The audit entry is written first; nothing is returned when that fails. */
     const read = Effect.fn("AgentRuns.read")(function* (
       key: AgentKey,
       id: RunId,
@@ -145,7 +148,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
         Option.match({ onNone: () => Effect.fail(absent()), onSome: (outcome) => Effect.succeed(outcome) })
       )
 
-    /** Waits at most {@link stopTimeout} until the run, wherever it runs, has ended. */
+    /** Waits at most {@link stopTimeout} until the run has ended, in this process or another one. */
     const ended = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         live.find(scope, id),
@@ -156,8 +159,8 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       ).pipe(Effect.timeoutOption(stopTimeout))
 
     /**
-     * Ends a running turn: what was said so far becomes the reply; a turn that had said nothing fails. A settled run
-     * stays as it is. The status is `running` only when the run's process takes longer than we wait.
+     * Stops a running turn. The text so far becomes the reply; a turn without any text fails. A settled run stays as it
+     * is. Returns the status, which is `running` only when the run's process takes longer than {@link stopTimeout}.
      */
     const stop = Effect.fn("AgentRuns.stop")(function* (scope: ReadScope, id: RunId) {
       const before: RunStatus = yield* statusOf(scope, id)
@@ -167,16 +170,16 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       return { id, status: yield* statusOf(scope, id) }
     })
 
-    /** Nothing until the run is settled, then all of it: for a run that another process runs. */
+    /** The whole stream at once when the run is settled. Used for a run of another process. */
     const onceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
       settled(outcomeOf(scope, id)).pipe(
-        // An agent that is deleted meanwhile takes its runs with it.
+        // Deleting an agent deletes its runs.
         Effect.mapError(turnFailed),
         Effect.map(retold),
         Stream.unwrap
       )
 
-    /** The stream of a run from its start to its end, whether the run is under way or settled. */
+    /** The stream of a run from its start to its end. The run may be under way or settled. */
     const follow = Effect.fn("AgentRuns.follow")(function* (scope: ReadScope, id: RunId) {
       const running = yield* live.find(scope, id)
       const outcome = yield* outcomeOf(scope, id)
@@ -189,11 +192,11 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       return turn
     })
 
-    /** The stream of the chat's turn that is under way; none where nothing runs, or there is no such chat. */
+    /** The stream of the chat's running turn; none when no turn runs or the chat does not exist. */
     const followChat = Effect.fn("AgentRuns.followChat")(function* (scope: ReadScope, id: ChatId) {
       const running = yield* store.runningOf(scope, id)
       if (Option.isNone(running)) return Option.none<RunningTurn>()
-      // An agent that is deleted meanwhile takes its runs with it.
+      // Deleting an agent deletes its runs.
       return yield* Effect.option(follow(scope, running.value))
     })
 

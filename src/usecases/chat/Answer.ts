@@ -34,14 +34,14 @@ import { unlessCancelled } from "./TurnCancellation.ts"
 export interface Answer {
   readonly reply: string
   readonly citations: ReadonlyArray<Citation>
-  /** 0 for a reply that was cut short: the provider did not say. */
+  /** 0 for a reply that was stopped: the provider reported no count. */
   readonly inputTokens: number
   readonly outputTokens: number
   /** Label of the run's last event. */
   readonly label: "Run completed" | "Stopped"
 }
 
-/** What answering needs of the outside. */
+/** The services that answering uses. */
 export interface TurnServices {
   readonly search: Context.Tag.Service<typeof VectorSearch>
   readonly texts: PassageStore
@@ -51,10 +51,10 @@ export interface TurnServices {
   readonly tools: Pick<ChatTools, "forTurn">
 }
 
-/** Sources take at most this share of what fits the model: the rest is for the conversation and the reply. */
+/** Largest share of the context window that sources may take. The rest is for the conversation and the reply. */
 const sourcesShare = 0.25
 
-/** What is found for `query` and was not shown `before`, within `tokens`; the search stands in the trace. */
+/** Searches for `query` and returns the passages not in `before`, within `tokens`. Records the search in the trace. */
 const searched = CheapSpans.fn("Answer.searched")(function* (
   { embedder, runtime, search, texts }: TurnServices,
   turn: Turn,
@@ -104,11 +104,11 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
   return passages.map((passage) => ({ ...passage, curated: written.has(passage.chunk.id) }))
 })
 
-/** Tokens of sources that a turn may show. */
+/** Token budget for the sources of one turn. */
 const budgetOf = ({ runtime }: TurnServices, { admission }: Turn): number =>
   Math.min(admission.contextTokens, runtime.contextWindow * sourcesShare)
 
-/** The turn's tools, and the search of sources where the agent allows it; all searches together show as much as the first may. */
+/** The turn's tools, with the search tool where the agent allows it. All searches together share one token budget. */
 const withSearches = (
   services: TurnServices,
   turn: Turn,
@@ -120,7 +120,7 @@ const withSearches = (
   if (!admission.hasSources || admission.maxSearches === 0 || services.runtime.readsPassages) return tools
   let shown = passages
   const share = budgetOf(services, turn) / admission.maxSearches
-  // One after the other: each goes on with the numbers of the one before.
+  // Searches run one at a time, because each continues the numbering of the one before.
   const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
   return SearchTool.added(turn, tools, (query) =>
     Effect.suspend(() => searched(services, turn, query, share, shown)).pipe(
@@ -136,11 +136,11 @@ const withSearches = (
   )
 }
 
-/** Nothing is said about sources to an agent that has none. */
+/** Null for an agent without sources: its prompt then has no rules about sources. */
 const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passage>) =>
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
-/** The model's reply, or as much of it as there was when the turn was stopped. */
+/** The model's reply, or the text so far when the turn was stopped. */
 const write = CheapSpans.fn("Answer.write")(function* (
   { runtime }: TurnServices,
   turn: Turn,
@@ -184,7 +184,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
       responseSchema: schema ?? undefined
     },
     {
-      // An object is told once it is known to fit.
+      // An object is emitted only after it was validated.
       onDelta: (delta) => (schema === null ? tell(telling.say(delta)) : Effect.void),
       onReasoning: mayShowReasoning(turn) ? (delta) => tell([{ _tag: "ReasoningDelta", delta }]) : null
     },
@@ -215,13 +215,13 @@ const write = CheapSpans.fn("Answer.write")(function* (
   return { ...written, text: telling.text }
 }, Effect.scoped)
 
-/** What the checker finds of a reply; a model that it asks is a cost of the turn. */
+/** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
 const checked = ({ checker }: TurnServices, turn: Turn, reply: string, citations: ReadonlyArray<Citation>) =>
   Effect.tap(Grounding.checked(MaskedTurn.checker(turn, checker), reply, citations), ({ bills }) =>
     Effect.sync(() => turn.bills.push(...bills))
   )
 
-/** What is said in the place of a reply that the sources do not support; a human is asked where one can be. */
+/** The text that replaces an unsupported reply. Requests a human where one can answer. */
 const instead = (turn: Turn): string => {
   const { admission, request } = turn
   if (admission.unsupported !== "handoff" || !HandoffTool.isOffered(turn)) return refusalFor(request.message)
@@ -229,12 +229,12 @@ const instead = (turn: Turn): string => {
   return sentenceFor(request.message)
 }
 
-/** Characters of a reply that was not sent which the trace keeps. */
+/** Maximum characters of a withheld reply that the trace keeps. */
 const maxWithheldLength = 8_000
 
 /**
- * The reply as it is sent, with its citations. Where the agent's policy may replace it, `held` is all of it: nothing of a
- * reply that is withheld has been told.
+ * Finishes a text reply and returns it with its citations. Where the agent's policy may replace the reply, `held` is
+ * all of it and nothing has been emitted yet.
  */
 const settled = CheapSpans.fn("Answer.settled")(function* (
   services: TurnServices,
@@ -254,13 +254,13 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
     ...grounding,
     text,
     citations: isReplaced ? [] : grounding.citations,
-    /** Citations that the text did not tell of. */
+    /** Citations that were not emitted with the text. */
     untold: [],
     payload: isReplaced ? { ...grounding.payload, withheld } : grounding.payload
   }
 })
 
-/** The model's reply as an object that fits `schema`, with what its texts cite. */
+/** Validates the model's reply against `schema` and returns the object with the citations of its texts. */
 const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   services: TurnServices,
   turn: Turn,
@@ -292,7 +292,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   if (grounding.isUnsupported && turn.admission.unsupported !== "annotate") {
     return yield* failed("not supported by its sources", "The sources do not support what the model replied.")
   }
-  // Places are those of the marked texts, which are not sent.
+  // The positions refer to the text with marks, which is not sent.
   const citations = grounding.citations.map(({ end: _, start: __, ...citation }): Citation => citation)
   const retelling = new Citations.Telling(citations, "kept")
   yield* Effect.forEach([...retelling.say(reply), ...retelling.end()], (part) => emit(turn, part), {
@@ -301,14 +301,14 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   return { ...grounding, text: reply, citations, untold: retelling.rest(citations) }
 })
 
-/** Tells of the hand-over, if the model did not. */
+/** Adds the hand-over notice if the model wrote no text. */
 const withFarewell = (turn: Turn, text: string) => {
   if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
   const delta = sentenceFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
 }
 
-/** The request for a human stands although the model has failed afterwards. */
+/** Ends a turn whose model failed after it had requested a human: the reply is the hand-over notice. */
 export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(function* (turn: Turn) {
   const answered: Answer = {
     reply: yield* withFarewell(turn, ""),
@@ -320,7 +320,7 @@ export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(functio
   return answered
 })
 
-/** True when a question got no answer from the sources: what a tool has said is one. A greeting asks nothing. */
+/** True when a question got no answer from the sources. A tool's answer counts as one; a greeting is not a question. */
 const isUnanswered = (
   { runtime }: TurnServices,
   { acted, admission, request }: Turn,
@@ -332,11 +332,11 @@ const isUnanswered = (
     (admission.hasSources || runtime.readsPassages) &&
     terms(request.message).length > 0)
 
-/** What the reply has to fit; null where it may be any text. */
+/** The schema that the reply must fit; null where the reply is text. */
 const schemaOf = ({ request: { responseSchema } }: Turn): JsonObject | null =>
   responseSchema === undefined ? null : Either.getOrNull(ResponseSchema.resolved(responseSchema))
 
-/** Fails when the model does, and when the turn is stopped before anything was said. */
+/** Fails when the model fails, and when the turn is stopped before there is any text. */
 export const run = CheapSpans.fn("Answer.run")(function* (
   services: TurnServices,
   turn: Turn,

@@ -1,4 +1,4 @@
-/** Turns as callers of the API ask for them: a repeat with the same Idempotency-Key is answered by the first one's turn. */
+/** Turns that API callers start. A request repeated with the same Idempotency-Key gets the turn of the first one. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -16,7 +16,7 @@ import { noTurnOptions } from "./TurnOptions.ts"
 
 const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
-/** `value` with the names of its objects in order: how a request was written down makes no difference. */
+/** `value` with the keys of its objects sorted, so that key order does not change the hash. */
 const ordered = (value: JsonValue): JsonValue => {
   if (typeof value !== "object" || value === null) return value
   if (isList(value)) return value.map(ordered)
@@ -27,16 +27,19 @@ const ordered = (value: JsonValue): JsonValue => {
   )
 }
 
-/** A turn, and which chat it is of, if it names one. */
+/** A turn request, with the chat that it names, if any. */
 type Asked<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ChatPlace }
 
-/** What of `asked` is the turn's own, and what goes beside it. */
+/** Separates the turn's own fields from those passed beside it. */
 const split = <A extends ChatTurnRequest>({ chat, ...request }: Asked<A>) => ({
   request,
   options: chat === undefined ? noTurnOptions : { ...noTurnOptions, chat }
 })
 
-/** Credentials are left out: nothing of them is stored, and a repeat may bring fresh ones. */
+/**
+ * Hash of the request for the Idempotency-Key. Credentials are left out: they are not stored, and a repeat may bring
+ * new ones.
+ */
 const hashOf = ({ chat, ...request }: Asked): string => {
   const { context, conversationId, endUserId, externalEndUserId, filter, message, toolContext } = request
   const { responseSchema } = request
@@ -79,7 +82,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
         () => new Conflict({ message: "The turn of this Idempotency-Key has been deleted." })
       )
 
-    /** The result of an earlier turn, once it has one. */
+    /** The result of an earlier turn. Waits until the turn has ended. */
     const resultOf = Effect.fn("ChatRequests.resultOf")(function* (key: AgentKey, runId: RunId) {
       const { parts } = yield* follow(key, runId)
       const result = yield* parts.pipe(
@@ -90,7 +93,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       return result ?? (yield* turnFailed())
     })
 
-    /** A turn that is under way: a new one, or the one that an earlier request with `idempotencyKey` began. */
+    /** Returns a running turn: a new one, or the one that an earlier request with `idempotencyKey` started. */
     const start = Effect.fn("ChatRequests.start")(function* (
       key: AgentKey,
       asked: Asked,
@@ -106,7 +109,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       )
     })
 
-    /** The complete reply of such a turn. */
+    /** Waits for the complete reply of such a turn. */
     const complete = Effect.fn("ChatRequests.complete")(function* (
       key: AgentKey,
       asked: Asked<ChatTurnRequest & { readonly includeRealtimeToken: boolean }>,

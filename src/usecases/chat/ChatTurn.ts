@@ -1,6 +1,6 @@
 /**
- * The chat turn. A turn is a fiber that no request owns: the client may leave, the turn
- * settles. It begins with one statement and settles with one; the stored reply is the streamed one.
+ * Runs chat turns. A turn is a fiber that no request owns: when the client disconnects, the turn still settles. One
+ * statement begins it and one settles it; the stored reply is the streamed one.
  * The invariants are in docs/design/turns.md.
  */
 import * as Cause from "effect/Cause"
@@ -51,17 +51,17 @@ import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */
 export interface RunningTurn {
-  /** Null when nothing of the turn is stored (`persist: false`). */
+  /** Null when the turn stores nothing (`persist: false`). */
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
-  /** Can be read once. Ends after `Done`. A reader that stops does not affect the turn. */
+  /** Can be read once. Ends after `Done`. The turn goes on when a reader stops. */
   readonly parts: Stream.Stream<TurnPart, Failure>
 }
 
 type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
-/** The turn keeps only the tracer of its request's context: each step would copy the rest. */
+/** Keeps only the tracer of the request's context. Each step of the turn would copy the rest of it. */
 const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.mapInputContext(effect, (given: Context.Context<never>) =>
     Option.match(Context.getOption(given, Tracer.ParentSpan), {
@@ -92,7 +92,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const live = yield* RunningTurns
     const fibers = yield* FiberSet.make()
     const { abandon, conclude } = yield* makeSettleTurn
-    // Registered after the set, so it runs before the set interrupts what is left.
+    // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers.
     yield* Effect.addFinalizer(() =>
       FiberSet.awaitEmpty(fibers).pipe(Effect.timeout(settings.drain), Effect.ignore)
     )
@@ -152,11 +152,11 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return yield* admitted(scope, request, begun, admission, { files }, stored.post)
     })
 
-    /** Only turns of a conversation wait for others. */
+    /** True when the turn must wait for earlier turns. Only turns of a conversation do. */
     const takesPlace = ({ admission, opening, request }: Turn) =>
       opening.target._tag === "Conversation" &&
       request.persist &&
-      // The first turn that answers stored messages begins only when no other turn is alive.
+      // A first turn that answers stored messages begins only when no other turn is alive.
       (admission.ticket === null ||
         !(admission.clear || (opening.answers !== undefined && opening.regenerates !== true)))
 
@@ -206,7 +206,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
     }
 
-    /** A conversation that begins with this turn has no listeners yet. */
+    /** A conversation that begins with this turn has no listeners yet, so nothing is sent for it. */
     const typing = ({ opening: { target }, request }: Turn) =>
       target._tag === "Conversation" && request.persist ? feed.typing(target.id) : Effect.void
 
@@ -241,7 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
             Effect.logWarning("An Idempotency-Key could not be given back", cause)
           )
 
-    /** The turn's fiber: it is admitted in order, and ends exactly once. */
+    /** The turn's fiber. It waits for its place, and ends exactly once. */
     const lifetime = (turn: Turn, admitted: Admitted, claim: TurnClaim | null) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.matchCauseEffect(restore(work(turn, admitted)), {
@@ -277,11 +277,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
-      // Uninterruptible between the first row and the fork of the fiber that settles it. A disconnected client is noticed afterwards.
+      // Uninterruptible from the first row to the fork of the fiber that settles it. A disconnect is noticed after
+      // that.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
           Effect.tap((turn) => launch(turn, admitted, claim)),
-          // A client that leaves while its turn waits reads no parts: the turn must not wait for a reader.
+          // When the client disconnects while the turn waits, nobody reads its parts: the turn must not wait for a
+          // reader.
           Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
         )
       )
@@ -298,7 +300,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /**
-     * Starts a turn and returns when it runs. Fails when the request is refused; later failures are failures of `parts`.
+     * Starts a turn and returns when it runs. Fails when the request is refused; later failures are failures of
+     * `parts`.
      */
     const start = (
       scope: ReadScope,
@@ -307,7 +310,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       options: TurnOptions = noTurnOptions
     ) => Effect.map(begun(scope, request, channel, options, beginning.admit), running)
 
-    /** {@link start} over the API, for the first request with its Idempotency-Key alone. */
+    /** {@link start} for the API. Only the first request with its Idempotency-Key starts a turn. */
     const startOnce = (
       scope: ReadScope,
       request: ChatTurnRequest,
@@ -345,7 +348,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         awaited(key, request, turn)
       )
 
-    /** {@link complete} for the first request with its Idempotency-Key alone. */
+    /** {@link complete}. Only the first request with its Idempotency-Key starts a turn. */
     const completeOnce = (
       key: Caller,
       request: CompleteRequest,
@@ -357,8 +360,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       )
 
     /**
-     * Answers all unanswered messages of a channel's conversation with one reply, and returns once that is settled. The turn
-     * also settles when the caller is interrupted.
+     * Answers all unanswered messages of a channel's conversation with one reply, and returns once it is settled. The
+     * turn also settles when the caller is interrupted.
      */
     const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
       const scope: ReadScope = { ...agent, sourceScope: null }

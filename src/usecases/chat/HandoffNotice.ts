@@ -1,15 +1,15 @@
 /**
- * What a customer is told when a human takes over and the model has not said so, and when a reply is withheld: one sentence,
- * in the language that the customer writes where it is one of these, else in English.
+ * Fixed notices to a customer: when a human takes over and the model wrote nothing, and when a reply is withheld. The
+ * language is that of the message where it is one of these, else English.
  */
 
 interface Language {
   /** ISO 639-1. */
   readonly code: string
   readonly sentence: string
-  /** In the place of a reply that the sources do not support. */
+  /** Replaces a reply that the sources do not support. */
   readonly refusal: string
-  /** Frequent short words, or the script. */
+  /** Matches frequent short words of the language, or its script. */
   readonly words: RegExp
 }
 
@@ -93,10 +93,10 @@ const english: Language = {
   words: words("i the and is to a you my of can want with please how not it for hello")
 }
 
-/** Characters that are looked at. */
+/** Characters of a message that language detection reads. */
 const maxSampleCharacters = 2_000
 
-/** The language that `message` is written in. */
+/** Detects the language of `message`. */
 const languageOf = (message: string): Language => {
   const sample = message.slice(0, maxSampleCharacters)
   const count = (language: Language) => (sample.match(language.words) ?? []).length
@@ -104,7 +104,7 @@ const languageOf = (message: string): Language => {
   let bestCount = count(english)
   for (const language of languages) {
     const found = count(language)
-    // Kana settles what Chinese characters leave open, so the later of two equals wins among those that were found.
+    // The language with the most matches wins; of equal ones, the first.
     if (found > bestCount) {
       best = language
       bestCount = found
@@ -113,16 +113,16 @@ const languageOf = (message: string): Language => {
   return best
 }
 
-/** The sentence in `language`, a tag such as `de-AT`, where it is known, else for a customer who writes like `message`. */
+/** The notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
 export const sentenceFor = (message: string, language = ""): string => {
   const code = language.slice(0, 2).toLowerCase()
   return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).sentence
 }
 
-/** What is said in the place of a reply that the sources do not support. */
+/** Replaces a reply that the sources do not support. */
 export const refusalFor = (message: string): string => languageOf(message).refusal
 
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 
-/** Whether `text` is the service's own notice, in any language. */
+/** True when `text` is one of these notices, in any language. */
 export const isSentence = (text: string): boolean => sentences.has(text)

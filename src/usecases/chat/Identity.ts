@@ -1,4 +1,4 @@
-/** The end user of a turn, and whether the turn may begin. */
+/** Resolves the end user of a turn and checks whether the turn may begin. */
 import * as Effect from "effect/Effect"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import {
@@ -12,7 +12,7 @@ import type { EndUserId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
-/** At most one identity field is set: the request's schema sees to it. */
+/** At most one identity field is set: the request schema guarantees it. */
 export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatTurnRequest): Target => {
   if (conversationId !== undefined) return { _tag: "Conversation", id: conversationId }
   if (endUserId !== undefined) return { _tag: "EndUser", id: endUserId }
@@ -27,7 +27,7 @@ export const notActive = () =>
 
 const absent = () => new ConversationNotFound({ message: "The conversation does not exist for this agent." })
 
-/** A chat is one person's: who names another one does not reach it, as if it were not there. */
+/** A chat belongs to one person. Fails with CONVERSATION_NOT_FOUND for another person. */
 export const ofSamePerson = (
   asked: Pick<ChatTurnRequest, "endUserId" | "externalEndUserId">,
   chat: { readonly endUserId: EndUserId; readonly externalId: string | null }
@@ -48,7 +48,10 @@ const budgetSpent = (budget: SpentBudget) =>
     details: { budget }
   })
 
-/** Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is spent (429). */
+/**
+ * Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is
+ * spent (429).
+ */
 export const admitted = CheapSpans.fn("Identity.admitted")(function* (
   target: Target,
   admission: StartedTurn
@@ -67,6 +70,6 @@ export const admitted = CheapSpans.fn("Identity.admitted")(function* (
   return { ...admission, periodStart: admission.periodStart }
 })
 
-/** The end user as the result names it: not for conversation-targeted turns. */
+/** The end user that the result shows; null for turns that name a conversation. */
 export const visibleEndUser = (target: Target, { endUserId }: StartedTurn) =>
   target._tag === "Conversation" ? null : endUserId

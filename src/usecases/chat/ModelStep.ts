@@ -1,4 +1,4 @@
-/** One round with the model inside a turn: repeated only before its first byte, never ended without a finish. */
+/** One model call inside a turn. It is retried only before its first byte. A reply without a finish part fails. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -15,7 +15,7 @@ import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
-/** A thought of the model, as its provider wants it back; `afterText` where text was said before it. */
+/** Reasoning of the model, in the form that its provider wants back. `afterText` is true when text came before it. */
 export interface Thought extends Pick<
   Extract<ModelPart, { readonly _tag: "Reasoning" }>,
   "text" | "options"
@@ -34,7 +34,7 @@ export interface StepResult {
   readonly bill: Bill | undefined
 }
 
-/** How a call may fail, as it is documented. */
+/** How a call may fail. These errors are documented. */
 export type StepFailure = RuntimeTimeout | TurnFailed
 
 export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
@@ -42,20 +42,23 @@ export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runt
 export const turnFailed = () =>
   new TurnFailed({ message: "The chat runtime failed. The turn was not completed." })
 
-/** Of a run that ended with its process. */
+/** The error of a run whose process stopped. */
 export const turnInterrupted = () =>
   new TurnFailed({
     message:
       "The process that ran the turn stopped before it ended. Send it again with a new Idempotency-Key."
   })
 
-/** Longest pause that a provider may ask for before the turn gives up on it. */
+/** Longest pause that a provider may request. For a longer one the turn fails. */
 const maxRetryDelay = Duration.seconds(5)
 
-/** Pauses before the second and the third try, in milliseconds. */
+/** Pauses before the second and the third attempt, in milliseconds. */
 const pauses = [250, 500]
 
-/** `round` again, while nothing of its answer has come and the provider does not ask for a longer pause than {@link maxRetryDelay}. */
+/**
+ * Retries `round` while no part of its answer has come and the provider requests no pause longer than {@link
+ * maxRetryDelay}.
+ */
 const persistently = <R>(
   round: Effect.Effect<void, ModelError, R>,
   tried = 0
@@ -82,15 +85,15 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
     })
   )
 
-/** Who follows a reply. */
+/** Callbacks of one reply. */
 export interface Following {
-  /** Each piece of text, before the next is read. */
+  /** Called with each piece of text, before the next one is read. */
   readonly onDelta: (delta: string) => Effect.Effect<void>
-  /** Each piece of what is thought, likewise. */
+  /** Called with each piece of reasoning, before the next one is read. */
   readonly onReasoning: (delta: string) => Effect.Effect<void>
-  /** What an operator may know of the failure, before the failure. */
+  /** Called with the problem that operators may see, before the call fails. */
   readonly onProblem: (problem: ProviderProblem) => void
-  /** The model that answers, before its reply, where it is not the one that was asked for. */
+  /** Called before the reply when another model answers than the requested one. */
   readonly onAnswering: (model: string) => void
 }
 
@@ -105,7 +108,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
   const thoughts: Array<Thought> = []
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
-  // What arrived together goes on together: each piece costs the turn as much as a frame of its own.
+  // Parts that arrive together are emitted together: each emitted piece has a fixed cost.
   const onParts = (parts: Iterable<ModelPart>) => {
     let delta = ""
     let telling = Effect.void

@@ -1,6 +1,6 @@
 /**
- * This process, as the owner of its running turns: it renews a lease, and ends the runs of processes whose lease ran out,
- * so that none stays `running`.
+ * The lease of this process, which owns its running turns. Renews the lease, and ends the runs of processes whose lease
+ * has expired, so that no run stays `running`.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -25,7 +25,7 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
       Effect.repeat(Schedule.spaced(renewal)),
       Effect.forkScoped
     )
-    // A process that was held up, and whose lease ran out meanwhile, is alive: it must not end its own runs.
+    // Renew first: a process that was paused until its lease expired is alive and must not end its own runs.
     const sweep = Effect.zipRight(instances.renew(id, lease), instances.sweep).pipe(
       Effect.tap((count) =>
         count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
@@ -35,7 +35,7 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
     yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweeping)), Effect.forkScoped)
     return {
       id,
-      /** Ends the runs of processes that died, without waiting until it is time to. */
+      /** Ends the runs of dead processes now, without waiting for the next interval. */
       sweep: sweepQuietly
     } as const
   })

@@ -1,6 +1,6 @@
 /**
- * What the model is shown: a system message that is the same for every turn of a day, the history that fits the window, and
- * the user's message together with what was looked up for it. What was looked up is fenced by a code that no text knows.
+ * Builds the prompt: a system message that is the same for every turn of a day, the history that fits the window, and
+ * the user's message with the data found for it. That data is delimited by a code that no text can contain.
  */
 import { createHash } from "node:crypto"
 import * as Prompt from "@effect/ai/Prompt"
@@ -16,24 +16,24 @@ import * as StructuredReply from "./StructuredReply.ts"
 
 export interface PromptInput {
   readonly instructions: string
-  /** Null for an agent without sources: nothing is said about them. */
+  /** Null for an agent without sources: the prompt then has no rules about sources. */
   readonly grounding: Agent["grounding"]["mode"] | null
   readonly passages: ReadonlyArray<Passage>
   readonly context: JsonObject | undefined
   /** Oldest first. */
   readonly history: ReadonlyArray<HistoryMessage>
   readonly message: string
-  /** Null where nothing is masked. */
+  /** Null where the agent masks nothing. */
   readonly masking?: Masking | null
   /** Attachments of the message. */
   readonly files?: ReadonlyArray<Prompt.FilePart>
-  /** Tokens of prompt and reply together that fit the model. */
+  /** Maximum tokens of prompt and reply together. */
   readonly contextWindow: number
   /** Start of the turn. */
   readonly now: DateTime.Utc
-  /** Of the object that the reply has to be, where it has to. */
+  /** Schema of the object that the reply must be; undefined for text. */
   readonly responseSchema?: JsonObject | undefined
-  /** Makes the fence of the run: the same run has the same prompt. */
+  /** The code of the delimiters is derived from it: the same run has the same prompt. */
   readonly runId: string
 }
 
@@ -59,7 +59,7 @@ from general knowledge, and say that this part does not come from the sources. C
 
 const nothingFound = "No source was found for this message."
 
-/** The same for every turn of a day, so that a provider can keep what it has read of it. */
+/** The same for every turn of a day, so that providers can cache the prefix. */
 const systemText = ({ grounding, instructions, masking = null, now, responseSchema }: PromptInput): string =>
   [
     instructions.trim() === "" ? defaultInstructions : (masking?.literals(instructions) ?? instructions),
@@ -71,7 +71,7 @@ const systemText = ({ grounding, instructions, masking = null, now, responseSche
     ...(responseSchema === undefined ? [] : [StructuredReply.rule(responseSchema)])
   ].join("\n\n")
 
-/** In one line and without what would end the attribute or the tag. */
+/** One line, without characters that would end the attribute or the tag. */
 const attribute = (text: string): string =>
   text
     .replaceAll(/[\p{C}\s]+/gu, " ")
@@ -101,10 +101,10 @@ const sourceBlock = (
   return fenced(code, "source", attributes.join(""), shown(text))
 }
 
-/** No text that was written before the run can hold it. */
+/** A code that no text written before the run can contain. */
 const codeOf = (runId: string): string => createHash("sha256").update(runId).digest("hex").slice(0, 16)
 
-/** Passages that are looked up later in the run, fenced like those before them. */
+/** Passages found later in the run, with the same delimiters as the first ones. */
 export const sourcesText = (
   runId: string,
   passages: ReadonlyArray<Passage>,
@@ -114,7 +114,7 @@ export const sourcesText = (
   return fenced(code, "data", "", passages.map((passage) => sourceBlock(code, passage, masking)).join("\n\n"))
 }
 
-/** What was looked up for the message, before the message; nothing where nothing was. */
+/** The data found for the message; it stands before the message. Empty when there is none. */
 const dataText = ({ context, grounding, masking = null, passages, runId }: PromptInput): string => {
   const code = codeOf(runId)
   const blocks = [
@@ -129,7 +129,7 @@ const dataText = ({ context, grounding, masking = null, passages, runId }: Promp
   return blocks.length === 0 ? "" : `${fenced(code, "data", "", blocks.join("\n\n"))}\n\n`
 }
 
-/** A user's message with the replies to it: kept or left out together. */
+/** Groups of a user's message and the replies to it. A group is kept or left out as a whole. */
 const exchanges = (history: ReadonlyArray<HistoryMessage>): ReadonlyArray<ReadonlyArray<HistoryMessage>> => {
   const groups: Array<Array<HistoryMessage>> = []
   for (const message of history) {
@@ -140,7 +140,7 @@ const exchanges = (history: ReadonlyArray<HistoryMessage>): ReadonlyArray<Readon
   return groups
 }
 
-/** The newest exchanges that fit `tokens`, oldest first; no exchange is split. */
+/** The newest groups that fit `tokens`, oldest first. */
 const fitting = (history: ReadonlyArray<HistoryMessage>, tokens: number): ReadonlyArray<HistoryMessage> => {
   const kept: Array<ReadonlyArray<HistoryMessage>> = []
   let left = tokens
@@ -160,13 +160,13 @@ const toMessage = (
     ? Prompt.userMessage({ content: [Prompt.textPart({ text: content }), ...files] })
     : Prompt.assistantMessage({ content: [Prompt.textPart({ text: content })] })
 
-/** A file with the name that the model may read. */
+/** The file with a masked name. */
 const named = (file: Prompt.FilePart, masked: (name: string) => string): Prompt.FilePart =>
   file.fileName === undefined ? file : Prompt.makePart("file", { ...file, fileName: masked(file.fileName) })
 
-/** A quarter of the window is left to the reply. */
+/** A quarter of the window is reserved for the reply. */
 const promptShare = 0.75
-/** A guess at what a picture takes, or a few pages: the provider alone can tell. */
+/** Estimated tokens of a picture or of a few pages. Only the provider knows the real number. */
 const fileTokens = 1_500
 
 export const render = (input: PromptInput): Prompt.Prompt => {
@@ -176,7 +176,7 @@ export const render = (input: PromptInput): Prompt.Prompt => {
   const message = dataText(input) + masked(input.message)
   const own = estimateTokens(system) + estimateTokens(message) + files.length * fileTokens
   const budget = input.contextWindow * promptShare - own
-  // Numbers of earlier turns mean nothing in this one.
+  // Citation numbers of earlier turns have no meaning in this one.
   const history = input.history.map((said) =>
     said.role === "assistant" && grounding !== null ? { ...said, content: withoutMarks(said.content) } : said
   )

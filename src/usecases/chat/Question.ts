@@ -1,27 +1,27 @@
 /**
- * What is searched for when a user asks on: "And how long?" finds nothing by itself. A follow-up that leans on what was said
- * is searched together with the question before it. No model is asked: a turn must not wait twice.
+ * Builds the search text of a follow-up. "And how long?" finds nothing by itself, so a message that depends on the
+ * question before it is searched together with it. No model is called for this: it would add a second wait to the turn.
  */
 import { isForeignWord, isFunctionWord, isVague } from "../../search/FunctionWords.ts"
 import { terms, word } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 
-/** A message with this many words of its own stands by itself, unless it points back. */
+/** A message with at least this many content words is searched alone, unless it refers back. */
 const minOwnWords = 4
-/** Languages that write words together say in one of this length what others say in two. */
+/** A word this long counts as two in languages that write compounds as one word. */
 const minCompoundCharacters = 12
-/** Longest message that may lean on what was said before. */
+/** Longest message, in characters, that is combined with the question before it. */
 const maxLeaningCharacters = 1_000
-/** Longest text that is taken from the question before. */
+/** Maximum characters of the previous question in the search text. */
 const maxContextCharacters = 300
 
-/** English words that point at something said before. */
+/** English words that refer to something said before. */
 const pointing =
   /^(?:and|or|but|so|then|also|what about|how about|why|which one|really)\b|\b(?:it|its|they|them|their|that|this|those|these|one|ones|there|he|she|him|her|same|else|again)\b/iu
 
 const listed = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/u))
 
-/** Words of other languages that go on with what was said, at the beginning of a message. */
+/** Words of other languages that continue a conversation, at the beginning of a message. */
 const joining = listed(`
   und oder aber also dann auch warum wieso wirklich en of maar dus ook waarom och eller men alltså också og også
   et ou mais donc alors aussi pourquoi vraiment y o pero entonces también e então mas também ma allora quindi anche perché
@@ -29,7 +29,7 @@ const joining = listed(`
   а и но или тогда тоже также почему і але або тоді також чому και ή αλλά τότε επίσης γιατί
   و أو لكن إذن لماذا או אבל אז גם למה और या लेकिन तो क्यों`)
 
-/** Words of other languages that stand for something said before. What is an article as well is left out. */
+/** Words of other languages that refer to something said before. Those that are also articles are left out. */
 const standing = listed(`
   davon dafür damit dabei darauf dazu daran dort denen dasselbe derselbe dieselbe dieses jenes
   daarvan daarvoor daarmee ervan ervoor ermee hetzelfde detta dessa där samma dette disse samme
@@ -39,7 +39,7 @@ const standing = listed(`
   это этого этому этим там их его её ней ним такой такая це цього цьому їх його її αυτό αυτή αυτά εκεί
   هذا هذه ذلك تلك هناك זה זאת זו שם אותו یہ وہ یہ इसे इसका इसमें वहाँ उसका`)
 
-/** The same in scripts that set no space between words. */
+/** The same for scripts without spaces between words. */
 const unspaced =
   /那|它|这|這|呢|其|此|还有|還有|それ|これ|あれ|その|この|あの|そこ|では|じゃあ|그럼|그리고|그런데|그거|그것|이거|거기|นั่น|นี่|แล้ว|มัน/u
 
@@ -49,7 +49,7 @@ const pointsBack = (message: string, isForeign: boolean): boolean => {
   return joining.has(first) || [first, ...rest].some((found) => standing.has(found)) || unspaced.test(message)
 }
 
-/** Function words of other languages; those that are English words too stay. */
+/** Function words of other languages, except those that are also English words. */
 const isForeignFunctionWord = (found: string): boolean =>
   isForeignWord(found) || (!/^[a-z]+$/u.test(found) && isFunctionWord(found))
 
@@ -59,10 +59,10 @@ const withoutForeignFunctionWords = (message: string): string =>
 const segmented =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u
 const segmenter = new Intl.Segmenter("en", { granularity: "word" })
-/** Hiragana holds Japanese sentences together. */
+/** Words in hiragana alone are mostly grammatical in Japanese. */
 const isHiragana = (found: string): boolean => /^\p{Script=Hiragana}+$/u.test(found)
 
-/** Words of scripts that set no space between them. */
+/** Content words of a text in a script without spaces. */
 const segmentedWords = (message: string): ReadonlyArray<string> =>
   Array.from(segmenter.segment(message)).flatMap(({ isWordLike, segment }) =>
     isWordLike === true && !isVague(segment) && !isHiragana(segment) && !isFunctionWord(segment)
@@ -71,19 +71,19 @@ const segmentedWords = (message: string): ReadonlyArray<string> =>
   )
 
 const leansOn = (message: string): boolean => {
-  // A message that is longer says enough.
+  // A longer message has enough words for a search.
   if (message.length > maxLeaningCharacters) return false
   const isSegmented = segmented.test(message)
   const rest = withoutForeignFunctionWords(message)
   const isForeign = isSegmented || rest !== message
   const own = new Set(isSegmented ? segmentedWords(message) : terms(rest))
-  // English has its long words too, but writes what belongs together apart.
+  // English writes compounds as separate words, so long words do not count twice there.
   const compounds = isForeign ? [...own].filter(({ length }) => length >= minCompoundCharacters).length : 0
   const count = own.size + compounds
   return count < minOwnWords || (count < minOwnWords * 2 && pointsBack(message, isForeign))
 }
 
-/** The text to search for: the message, with the user's last question before it when it cannot stand alone. */
+/** The text to search for: the message, followed by the user's last question when the message depends on it. */
 export const searchText = (message: string, history: ReadonlyArray<HistoryMessage>): string => {
   const before = history.findLast(({ role }) => role === "user")
   if (before === undefined || !leansOn(message)) return message

@@ -1,6 +1,6 @@
 /**
- * Tokens that open the realtime socket for one conversation, for one hour at most: they end with the key or the session
- * that they were given to.
+ * Tokens for the realtime socket of one conversation. A token is valid for at most one hour, and ends with the key or
+ * the session that it was issued to.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -16,14 +16,14 @@ import { TurnSettings } from "./TurnSettings.ts"
 
 const validity = Duration.hours(1)
 
-/** What a token says. */
+/** The payload of a token. */
 const Grant = Schema.Struct({
   conversationId: ConversationId,
-  /** Left out for a host of the library. */
+  /** Null for a host of the library. */
   by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
-  /** Milliseconds since 1970; the token is good until then. */
+  /** Milliseconds since 1970. The token is valid until then. */
   expires: Schema.Int,
-  /** The conversation's tenant, whose sockets share a limit. */
+  /** The conversation's tenant. Its sockets share one limit. */
   tenantId: Schema.propertySignature(TenantId).pipe(Schema.fromKey("owner"))
 })
 export type Grant = typeof Grant.Type
@@ -36,7 +36,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
   effect: Effect.gen(function* () {
     const box = yield* SecretBox
     const { realtimeUrl } = yield* TurnSettings
-    /** A signed token and where to use it; `by` is what it stands on. */
+    /** Issues a signed token with the socket's address. `by` is the credential that it depends on. */
     const issue = CheapSpans.fn("RealtimeAccess.issue")(function* (
       { tenantId }: TenantScope,
       conversationId: ConversationId,
@@ -46,7 +46,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
       const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, tenantId }))
       return { realtimeToken, realtimeUrl }
     })
-    /** The grant of `token`, or none when it is not ours or has expired. */
+    /** The payload of `token`; none when the signature is not ours or the token has expired. */
     const verify = CheapSpans.fn("RealtimeAccess.verify")(function* (token: string) {
       const text = yield* box.verify("realtime", token)
       const now = yield* Clock.currentTimeMillis

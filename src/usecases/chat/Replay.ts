@@ -1,4 +1,7 @@
-/** The parts of a running turn, for clients that join late: all from the first one on, then as they happen. */
+/**
+ * Buffers the parts of a running turn, for clients that join late: they read from the first part and then follow the
+ * turn.
+ */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,19 +12,19 @@ import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 
 type Failure = TurnFailed | RuntimeTimeout
 
-/** Most characters of text, and most parts beside the text, that are kept of one turn. */
+/** Maximum characters of text, and maximum other parts, that are kept of one turn. */
 const maxCharacters = 1_048_576
 const maxParts = 4_096
-/** Characters after which another piece of text begins: what is read of a growing text is copied, all of it. */
+/** Maximum characters of one text block. Appending to a block copies it, so blocks are kept short. */
 const blockLength = 4_096
 
-/** How far a reader has come: so many whole parts, and so many characters of the text after them. */
+/** Position of a reader: whole parts read, and characters read of the text after them. */
 interface Position {
   readonly parts: number
   readonly characters: number
 }
 
-/** Text that came in pieces is kept in blocks, so that the bound holds for any number of pieces. */
+/** Pieces of text are merged into blocks, so that the bound holds for any number of pieces. */
 export class Replay {
   private parts: Array<TurnPart> = []
   private text = 0
@@ -29,7 +32,7 @@ export class Replay {
   private readonly waiting = new Set<() => void>()
   private over = false
 
-  /** False once the turn has said more than is kept: then there is nothing to replay. */
+  /** False once the turn has emitted more than is kept. Its parts can then not be replayed. */
   get whole(): boolean {
     return !this.over
   }
@@ -48,7 +51,7 @@ export class Replay {
     this.wake()
   }
 
-  /** Nothing follows. */
+  /** Ends the replay: no more parts come. */
   close(exit: Exit.Exit<void, Failure>): void {
     this.end = exit
     this.wake()
@@ -65,14 +68,14 @@ export class Replay {
     return Effect.sync(() => this.waiting.delete(once))
   })
 
-  /** Parts after `from`, and the reader's next position. */
+  /** Parts after the position, and the reader's next position. */
   private since({ parts, characters }: Position): readonly [ReadonlyArray<TurnPart>, Position] {
     const [first, ...rest] = this.parts.slice(parts)
     if (first === undefined) return [[], { parts, characters }]
     const cut = first._tag === "TextDelta" ? { ...first, delta: first.delta.slice(characters) } : first
     const fresh = cut._tag === "TextDelta" && cut.delta === "" ? rest : [cut, ...rest]
     const last = this.parts.at(-1)
-    // Text may still grow where it is the last.
+    // The last text block may still grow.
     return last?._tag === "TextDelta"
       ? [fresh, { parts: this.parts.length - 1, characters: last.delta.length }]
       : [fresh, { parts: this.parts.length, characters: 0 }]
@@ -84,7 +87,7 @@ export class Replay {
     return Effect.suspend(() => {
       const [fresh, reached] = this.since(position)
       if (fresh.length > 0) return Effect.succeed([Chunk.fromIterable(fresh), Option.some(reached)] as const)
-      // A reader who is behind what is no longer kept goes on with what is stored, once the turn is settled.
+      // A reader that fell behind a dropped buffer ends here, and reads the rest from storage once the turn is settled.
       if (this.end !== null || this.over) {
         return Effect.as(this.end ?? Exit.void, [Chunk.empty<TurnPart>(), Option.none<Position>()] as const)
       }
@@ -92,7 +95,7 @@ export class Replay {
     })
   }
 
-  /** Every part from the first, to the end of the turn, or until the turn is no longer {@link whole}. */
+  /** All parts from the first one until the end of the turn, or until the turn is no longer {@link whole}. */
   get stream(): Stream.Stream<TurnPart, Failure> {
     return Stream.paginateChunkEffect({ parts: 0, characters: 0 }, (position: Position) =>
       this.next(position)

@@ -1,4 +1,4 @@
-/** Retries writes that must succeed, also while the database is away for a while. */
+/** Retries writes that must succeed, for as long as the database is unavailable. */
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
@@ -6,8 +6,8 @@ import type * as Scope from "effect/Scope"
 const again = Schedule.recurUpTo("10 minutes").pipe(Schedule.addDelay(() => "1 second"))
 
 /**
- * Ends a failed turn. While this process lives no other one ends its runs: should it fail, it goes on trying in `scope` until
- * the database is back, and the caller does not wait for that.
+ * Runs `ending`, the write that ends a failed turn. No other process ends the runs of a living one, so a write that
+ * fails is retried in `scope` until the database is back. The caller does not wait for the retries.
  */
 export const retryUntilWritten =
   (scope: Scope.Scope) =>

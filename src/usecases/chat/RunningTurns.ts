@@ -1,6 +1,6 @@
 /**
- * The turns that this process runs: what they have emitted, how to stop them, and, for those that take long, the events
- * that are stored while they run. Short turns cost nothing here: their events are stored when they settle.
+ * The turns that this process runs: their emitted parts and a way to stop them. The events of long turns are stored
+ * while they run; those of short turns only at settlement.
  */
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -16,7 +16,10 @@ import { ProcessLease } from "./ProcessLease.ts"
 import type { Replay } from "./Replay.ts"
 import type * as Trace from "./Trace.ts"
 
-/** A turn takes long from here on; also how often its events are stored and wishes to stop are looked for. */
+/**
+ * A turn that runs longer than this is long. Also the interval at which its events are stored and stop requests are
+ * read.
+ */
 const tick = Duration.millis(500)
 
 const withoutPayload = ({ payload: _, ...event }: RunEvent): RunEvent => event
@@ -26,7 +29,7 @@ export interface LiveRun {
   readonly runId: RunId
   readonly trace: Trace.Trace
   readonly replay: Replay
-  /** Ends the model's part of the turn; done before and after is fine. */
+  /** Stops the model call. Has no effect before it begins or after it has ended. */
   readonly stop: Effect.Effect<unknown>
   /** Returns once the turn is settled. */
   readonly ended: Effect.Effect<void>
@@ -42,7 +45,7 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       Effect.map(monotonicMillis, (since) => void runs.set(run.runId, { ...run, since }))
     const remove = (runId: RunId) => Effect.sync(() => void runs.delete(runId))
 
-    /** None when the run is not of this agent, or not of this process. */
+    /** None when the run belongs to another agent or another process. */
     const find = (scope: AgentScope, runId: RunId): Effect.Effect<Option.Option<LiveRun>> =>
       Effect.sync(() =>
         Option.filter(
@@ -51,7 +54,7 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
         )
       )
 
-    /** One by one, those that the database refuses for their content without it. */
+    /** Stores each event on its own. An event that the database refuses is stored without its payload. */
     const storeApart = (runs: ReadonlyArray<RunEvents>) =>
       Effect.forEach(
         runs.flatMap(({ events, ...run }) => events.map((event) => ({ event, run }))),
@@ -86,7 +89,7 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       const now = yield* monotonicMillis
       const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(tick))
       if (long.length === 0) return
-      // One may fail without the other; both come again at the next tick.
+      // Each may fail independently. Both are repeated at the next tick.
       yield* quietly("Events of running turns could not be stored", storeEvents(long))
       yield* quietly("Wishes to stop could not be read", stopWished)
     })

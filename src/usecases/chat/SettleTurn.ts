@@ -22,7 +22,7 @@ interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputToke
 
 const nothingSaid = { reply: null, inputTokens: 0, outputTokens: 0 } as const
 
-/** What {@link ChatTurn} ends its turns with. */
+/** How {@link ChatTurn} ends its turns. */
 export const makeSettleTurn = Effect.gen(function* () {
   const turns = yield* Turns
   const feed = yield* RealtimeFeed
@@ -32,7 +32,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   const settle = CheapSpans.fn("SettleTurn.settle")(function* (turn: Turn, outcome: Outcome) {
     const { admission, opening, scope } = turn
     const tokens = { inputTokens: outcome.inputTokens, outputTokens: outcome.outputTokens }
-    // Without a ticket no run was written: the conversation was taken over while the turn was being begun.
+    // A turn without a ticket has no stored run: the conversation was taken over while the turn began.
     if (!turn.request.persist || admission.ticket === null) {
       turn.settled = true
       const unstored = { ...admission, runId: opening.runId }
@@ -69,13 +69,13 @@ export const makeSettleTurn = Effect.gen(function* () {
   const warn = (refusal: Unstorable) =>
     Effect.logWarning("The database refuses the content of a turn", Cause.fail(refusal))
 
-  /** {@link settle}, where a turn whose content cannot be stored has failed. */
+  /** {@link settle}. A turn whose content cannot be stored is settled as failed. */
   const settleWhole = (turn: Turn, outcome: Outcome) =>
     Effect.catchTag(settle(turn, outcome), "Unstorable", (refusal) =>
       Effect.zipRight(warn(refusal), ModelStep.turnFailed())
     )
 
-  /** A human answers by now: what the model wrote is not said. */
+  /** A human answers now, so the model's reply is not sent. */
   const takenOver = CheapSpans.fn("SettleTurn.takenOver")(function* (turn: Turn, answer: Answer.Answer) {
     turn.takenOver = true
     const { inputTokens, outputTokens } = answer
@@ -84,7 +84,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     yield* settleWhole(turn, { end: "taken_over", reply: null, inputTokens, outputTokens, events })
   }, Effect.uninterruptible)
 
-  /** Settles first, then says so: nothing leaves as done that is not stored. */
+  /** Stores the reply first and reports it afterwards. */
   const conclude = CheapSpans.fn("SettleTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
     const { citations, inputTokens, outputTokens, reply } = answer
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
@@ -94,7 +94,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       reply: { id, content: reply, citations },
       inputTokens,
       outputTokens,
-      // The last of them is true only if this is written.
+      // The last event is true only if this statement succeeds.
       events: [...turn.trace.unstored(), event]
     })
     if (settled._tag === "Fenced") yield* takenOver(turn, answer)
@@ -111,7 +111,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     yield* emit(turn, { _tag: "Done", result })
   })
 
-  /** A takeover stops the turn, maybe before anything was said. */
+  /** True when a takeover stopped the turn, possibly before there was any text. */
   const stoppedByOthers = CheapSpans.fn("SettleTurn.stoppedByOthers")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
@@ -121,8 +121,8 @@ export const makeSettleTurn = Effect.gen(function* () {
   })
 
   /**
-   * Ends the run as failed, with as much of what happened as can be stored: what the database refuses for its content is
-   * left out, so that no content keeps a conversation waiting.
+   * Ends the run as failed and stores what the database accepts of its events. Content that it refuses is left out, so
+   * that no content can block a conversation.
    */
   const settleFailed = (turn: Turn, end: TurnMetrics.End) => {
     const { admission, bills, counted, opening, scope } = turn

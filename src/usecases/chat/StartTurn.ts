@@ -25,45 +25,45 @@ import * as Trace from "./Trace.ts"
 import type { Reply, Turn } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
-/** Messages that are stored already, and what their answer needs. */
+/** Stored messages to answer, and what their answer needs. */
 export interface Stored {
   readonly conversationId: ConversationId
   readonly channel: ConversationChannel
   readonly now: DateTime.Utc
-  /** Nothing is answered when all of it is older than this. */
+  /** When all messages are older than this, none is answered. */
   readonly queueTimeout: Duration.Duration
-  /** The files of what is answered, oldest first, as the turn takes them. */
+  /** The files of the answered messages, oldest first. */
   readonly files: (stored: ReadonlyArray<StoredAttachment>) => Files
-  /** Joins the transaction of the reply. */
+  /** Runs in the transaction of the reply. */
   readonly post: (reply: Reply, epoch: number) => Effect.Effect<void>
 }
 
-/** Replies of one conversation within this time; who gets more of them talks to a machine, or is one. */
+/** Maximum replies in one conversation within the window. More of them indicate a loop between two machines. */
 const maxRepliesPerWindow = 100
 const loopWindow = Duration.minutes(10)
-/** Characters that one reply answers: as many as one message of the API may have. */
+/** Maximum characters that one reply answers: the same limit as for one API message. */
 const maxBurstCharacters = 32_000
 
-/** A turn that was cut off by its time-out is written within this time. */
+/** Time allowed for settlement after a turn's time-out. */
 const settlingTime = Duration.seconds(30)
 
-/** An opening with the trace of its run, and the run's first event. */
+/** The opening of a turn with the trace of its run and the run's first event. */
 export interface Begun {
   readonly opening: TurnStart
   readonly started: RunEvent
   readonly trace: Trace.Trace
 }
 
-/** An earlier request with the same Idempotency-Key began the turn `runId`, which is to be followed. */
+/** An earlier request with the same Idempotency-Key began the turn `runId`. The caller follows that turn. */
 export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly runId: RunId }> {}
 
-/** What a turn has begun with, which a concurrent first message of the same chat may have changed. */
+/** What a turn begins with. A concurrent first message of the same chat may have changed it. */
 interface Admitted {
   readonly opening: TurnStart
   readonly admission: Turn["admission"]
 }
 
-/** Reserves a turn and writes its first rows, or says why there is none. */
+/** Reserves a turn and writes its first rows, or fails with the reason. */
 export type Admit<E> = (
   scope: ReadScope,
   opening: TurnStart
@@ -75,13 +75,13 @@ const notTheLast = () =>
     details: { issues: [{ path: ["messages"], message: "Expected the last message of the chat" }] }
   })
 
-/** The conversation that a turn is of, or begins. */
+/** The conversation that a turn belongs to or begins. */
 export const conversationOf = ({ target, persist, conversationId }: TurnStart): ConversationId | null => {
   if (target._tag === "Conversation") return target.id
   return persist ? conversationId : null
 }
 
-/** The end user whom a turn names. */
+/** The end user named by a turn. */
 const personOf = (target: Target) =>
   target._tag === "EndUser"
     ? { endUserId: target.id }
@@ -89,7 +89,7 @@ const personOf = (target: Target) =>
       ? { externalEndUserId: target.id }
       : {}
 
-/** What {@link ChatTurn} begins its turns with. */
+/** How {@link ChatTurn} begins its turns. */
 export const makeStartTurn = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const turns = yield* Turns
@@ -98,7 +98,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const instance = yield* ProcessLease
   const settings = yield* TurnSettings
 
-  /** The conversation of a turn of `chat`, if it exists. */
+  /** Resolves the conversation of `chat`, if it exists. */
   const placed = Effect.fn("StartTurn.placed")(function* (
     scope: ReadScope,
     request: ChatTurnRequest,
@@ -147,7 +147,7 @@ export const makeStartTurn = Effect.gen(function* () {
     return { opening, started, trace }
   })
 
-  /** {@link opening}, where another first message of its chat was faster. */
+  /** {@link opening}, when a concurrent first message has already created its chat. */
   const behind = (scope: ReadScope, { chatId, ...opening }: TurnStart) =>
     Effect.gen(function* () {
       const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
@@ -161,7 +161,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const begin = (scope: ReadScope, opening: TurnStart) => {
     const begun = Effect.map(turns.begin(scope, opening), (started) => ({ opening, started }))
     if (opening.chatId === undefined) return Effect.orDie(begun)
-    // What is refused may be a part of a transaction, which goes on.
+    // A refused first message may be part of an outer transaction, which goes on: so this is a savepoint.
     return sql
       .withTransaction(begun)
       .pipe(Effect.catchTags({ ChatTaken: () => behind(scope, opening), SqlError: Effect.die }))
@@ -172,7 +172,7 @@ export const makeStartTurn = Effect.gen(function* () {
       Effect.map(Identity.admitted(opening.target, started), (admission) => ({ opening, admission }))
     )
 
-  /** Claim and turn are one transaction: what is refused does not use the key up. */
+  /** Claim and turn are one transaction: a refused request does not use its key. */
   const admitOnce =
     (claim: TurnClaim): Admit<AlreadyBegun | Conflict> =>
     (scope, opening) =>
@@ -186,11 +186,11 @@ export const makeStartTurn = Effect.gen(function* () {
         })
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-  /** Gives the key of a turn back that was refused after it had begun. */
+  /** Releases the key of a turn that was refused after it had begun. */
   const unclaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
     claims.release(scope, claim, runId)
 
-  /** Begins the turn that answers what is stored; how many read it at the same time, one begins. */
+  /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
   const stored = CheapSpans.fn("StartTurn.stored")(function* (scope: ReadScope, burst: Stored) {
     const { conversationId: id, now } = burst
     const since = {

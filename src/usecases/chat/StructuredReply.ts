@@ -1,4 +1,7 @@
-/** A reply that has to be a JSON object of the caller's schema: what the model is told, and what is made of its text. */
+/**
+ * Replies that must be a JSON object of the caller's schema: the instruction for the model, and the parsing of its
+ * text.
+ */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { NotConfigured } from "../../domain/Errors.ts"
@@ -7,27 +10,27 @@ import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import { MarkScanner, withoutMarks } from "./grounding/Marks.ts"
 import * as Arguments from "./tools/Arguments.ts"
 
-/** What is told to the model beside its instructions. */
+/** Added to the model's instructions. */
 export const rule = (schema: JsonObject): string =>
   `Reply with one JSON object that fits the JSON Schema below, and with nothing else: no other words and no code fence. Cite
 sources in its free texts alone; never in a value that has to be exact.\n${JSON.stringify(schema)}`
 
-/** What the model is told of a reply that cannot be used. */
+/** The message to the model about a reply that cannot be used. */
 export const correction = (problems: ReadonlyArray<string>): string =>
   `This reply cannot be used: ${problems.join("; ")}. Reply again with the whole JSON object, and with nothing else.`
 
 export interface ObjectReply {
-  /** The object as JSON, without marks. */
+  /** The object as JSON, without citation marks. */
   readonly reply: string
-  /** Its texts with their marks, to be compared with what they cite. */
+  /** The object's texts with their marks, for the grounding check. */
   readonly marked: string
-  /** The passages that its texts mark. */
+  /** Numbers of the passages that its texts cite. */
   readonly numbers: ReadonlySet<number>
 }
 
 const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
-/** Models put a fence around JSON, whatever they are told. */
+/** Models often wrap JSON in a code fence although they are told not to. */
 const unfenced = (text: string): string => {
   const trimmed = text.trim()
   const end = trimmed.indexOf("\n")
@@ -36,7 +39,7 @@ const unfenced = (text: string): string => {
     : trimmed
 }
 
-/** Takes the marks of passages out of texts, and remembers them. */
+/** Removes citation marks from texts and collects their numbers. */
 class Unmarking {
   readonly numbers = new Set<number>()
   readonly texts: Array<string> = []
@@ -72,8 +75,8 @@ class Unmarking {
 const isJsonObject = Schema.is(JsonObject)
 
 /**
- * The object that `text` is, or what is wrong with it in words for the model. `known` are the passages that it may cite; null
- * for an agent without sources, whose texts have no marks. `restored` puts values into the places of their placeholders.
+ * Parses `text`: the object, or problems in words for the model. `known` are the passages that it may cite; null for an
+ * agent without sources, whose texts have no marks. `restored` replaces placeholders with their values.
  */
 export const read = (
   schema: JsonObject,
@@ -92,7 +95,7 @@ export const read = (
   return Either.right({ reply: JSON.stringify(object), marked: texts.join("\n\n"), numbers })
 }
 
-/** The object of a reply that {@link read} made. */
+/** The object of a reply that {@link read} returned. */
 export const valueOf = (reply: string): { readonly object?: JsonObject } =>
   Either.match(Json.parse(reply), {
     onLeft: () => ({}),

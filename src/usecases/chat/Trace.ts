@@ -1,4 +1,4 @@
-/** The events of one run, recorded in order: what is streamed is what is stored. */
+/** The events of one run, recorded in order. The same events are streamed and stored. */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -17,11 +17,11 @@ type Make = (
 export interface Trace {
   /** Adds the next event and returns it. */
   readonly record: Make
-  /** The next event, not added: what it tells is not certain yet. */
+  /** Builds the next event without adding it: what it reports is not certain yet. */
   readonly draft: Make
-  /** Events that are not known to be stored; the first is stored when the turn begins. */
+  /** Events that are not known to be stored. The first one is stored when the turn begins. */
   readonly unstored: () => ReadonlyArray<RunEvent>
-  /** Says that `events`, which {@link unstored} returned, are stored. */
+  /** Marks `events`, which {@link unstored} returned, as stored. */
   readonly stored: (events: ReadonlyArray<RunEvent>) => void
 }
 

@@ -1,4 +1,4 @@
-/** One turn under way: what its steps share, and how they tell what happens. */
+/** State of one running turn, shared by its steps, and the functions by which they emit parts. */
 import type * as Deferred from "effect/Deferred"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ export interface Reply {
   readonly handedOff: boolean
 }
 
-/** How a turn may fail once it is under way. */
+/** How a turn may fail after it has begun. */
 export type Failure = TurnFailed | RuntimeTimeout
 
 export interface Turn {
@@ -35,46 +35,46 @@ export interface Turn {
   readonly request: ChatTurnRequest
   readonly opening: TurnStart
   readonly admission: StartedTurn & { readonly periodStart: Date }
-  /** Null for a turn without one. */
+  /** Null for a turn without a conversation. */
   readonly conversationId: ConversationId | null
   readonly endUserId: EndUserId | null
   readonly files: Files
   readonly trace: Trace.Trace
   readonly parts: TurnParts
-  /** For those who join late. */
+  /** Parts so far, for readers that join late. */
   readonly replay: Replay
   readonly cancellation: TurnCancellation.TurnCancellation
-  /** Done once the turn is settled. */
+  /** Completed once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
-  /** The outcome, once it has ended; with a result when it succeeded. */
+  /** The outcome once the turn has ended; `result` is set when it succeeded. */
   exit: Exit.Exit<void, Failure> | null
   result: ChatTurnResult | null
-  /** True once the model has been called: from then on the turn counts. */
+  /** True once the model has been called: the turn then counts against the quota. */
   counted: boolean
   settled: boolean
-  /** True once a tool was called that may have changed something: the turn is not repeated. */
+  /** True once a tool was called that may have had effects: the turn is not retried. */
   acted: boolean
-  /** Passages that the model was shown so far. */
+  /** Passages that the model has been shown so far. */
   readonly shown: Array<RunPassage>
-  /** Calls to models so far; one without an answer yet is last and has no price. */
+  /** Model calls so far. The last one has no price until its answer has come. */
   readonly bills: Array<Bill>
-  /** For reports. */
+  /** Figures for reports. */
   readonly summary: TurnSummary
-  /** Why the model asked for a human; null until it has. */
+  /** Reason of the model's request for a human; null while there is none. */
   handoff: string | null
-  /** True once a human was found to answer the conversation. */
+  /** True once a human answers the conversation. */
   takenOver: boolean
-  /** Why the model's provider brought no reply; null while it has not failed. */
+  /** Why the model's provider returned no reply; null while it has not failed. */
   providerProblem: ProviderProblem | null
-  /** The model of the last round, `provider/model`, where another one answered than was asked for; else null. */
+  /** The model of the last round as `provider/model`, when another one answered than was requested; else null. */
   answeringModel: string | null
-  /** The personal data of the turn; null for an agent that masks none. */
+  /** Masking of personal data; null for an agent that masks none. */
   readonly masking: Masking | null
-  /** Statements that join the reply's transaction; null where replies go out by the request alone. */
+  /** Statements of the reply's transaction; null where the reply is returned by the request only. */
   readonly post: ((reply: Reply, epoch: number) => Effect.Effect<void>) | null
 }
 
-/** As tools are told of it. */
+/** The turn's data that tools receive. */
 export const callingTurn = ({ admission, conversationId, opening, scope }: Turn): CallingTurn => ({
   scope,
   runId: opening.runId,
@@ -82,13 +82,16 @@ export const callingTurn = ({ admission, conversationId, opening, scope }: Turn)
   endUserId: admission.endUserId
 })
 
-/** To programs that call the API, where the agent says so; what visitors and customers read is the reply alone. */
+/**
+ * True when reasoning is streamed: only to API programs, and only if the agent allows it. Visitors and customers get
+ * the reply alone.
+ */
 export const mayShowReasoning = ({ admission, opening }: Turn): boolean =>
   admission.streamReasoning && opening.channel === "api"
 
 /**
- * A turn that stores nothing cannot be joined, so nothing of it is kept for those who join late. What the model thinks is never
- * kept: it is stored nowhere, and a turn that has settled is told again without it.
+ * Keeps a part for readers that join late. A turn that stores nothing cannot be joined, so nothing of it is kept.
+ * Reasoning is never kept, because it is not stored: a settled turn is replayed without it.
  */
 const keep = (turn: Turn, part: TurnPart) => {
   if (turn.request.persist && part._tag !== "ReasoningDelta") turn.replay.append(part)
@@ -96,7 +99,7 @@ const keep = (turn: Turn, part: TurnPart) => {
 
 const newSummary = (): TurnSummary => ({ unanswered: false, stopped: false, firstTextMs: null })
 
-/** What changes while a turn runs, of one that has just begun. */
+/** Mutable state of a turn that has just begun. */
 export const newTurnState = (masking: StartedTurn["masking"]) => ({
   replay: new Replay(),
   exit: null,
@@ -114,7 +117,7 @@ export const newTurnState = (masking: StartedTurn["masking"]) => ({
   masking: masking === null ? null : new Masking(masking)
 })
 
-/** Notes when the first text is told. */
+/** Records the time of the first text. */
 const timed = ({ summary, opening }: Turn, parts: ReadonlyArray<TurnPart>, telling: Effect.Effect<void>) =>
   summary.firstTextMs !== null || !parts.some(({ _tag }) => _tag === "TextDelta")
     ? telling
@@ -123,14 +126,14 @@ const timed = ({ summary, opening }: Turn, parts: ReadonlyArray<TurnPart>, telli
         return telling
       })
 
-/** Emits what happens. Never waits for the client: a turn has to end although its client does not read. */
+/** Emits a part at once, without backpressure: a turn has to end although its client does not read. */
 export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   Effect.suspend(() => {
     keep(turn, part)
     return timed(turn, [part], turn.parts.add(part))
   })
 
-/** Tells parts of the reply, no faster than a client reads them: to be interrupted when the turn's time is up. */
+/** Emits parts of the reply with backpressure from the client. Interrupted at the turn's time-out. */
 export const say = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
   Effect.suspend(() => {
     for (const part of parts) keep(turn, part)
@@ -141,7 +144,7 @@ export const say = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<v
 export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) =>
   Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
-/** The client has left. A turn that is stored is written to its end all the same; any other is stopped. */
+/** The client has disconnected. A turn that is stored goes on to its end; any other is stopped. */
 export const left = (turn: Turn) =>
   Effect.zipRight(
     turn.parts.shutdown,

@@ -1,4 +1,4 @@
-/** Ends a turn's work from outside: on request, or because the turn's time is up. */
+/** Cancels a turn from outside: on request, or at the turn's time-out. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -7,7 +7,7 @@ import { runtimeTimeout } from "./ModelStep.ts"
 
 type Reason = "requested" | "timedOut"
 
-/** Done once the turn is to end. The first reason stays. */
+/** Completed when the turn must end. The first reason is kept. */
 export type TurnCancellation = Deferred.Deferred<Reason>
 
 export const make: Effect.Effect<TurnCancellation> = Deferred.make()
@@ -17,8 +17,8 @@ export const request = (cancellation: TurnCancellation) => Deferred.succeed(canc
 export const timeOut = (cancellation: TurnCancellation) => Deferred.succeed(cancellation, "timedOut")
 
 /**
- * `effect`, interrupted when the turn is cancelled: then fails for a time-out, and goes on as `otherwise` for a request, once
- * the interruption is over.
+ * Runs `effect` and interrupts it when the turn is cancelled. After the interruption it fails with RUNTIME_TIMEOUT for
+ * a time-out, and continues with `otherwise` for a request.
  */
 export const unlessCancelled = <A, E, R, A2, E2, R2>(
   cancellation: TurnCancellation,

@@ -1,4 +1,4 @@
-/** Number, outcome and duration of turns, and the model's tokens, for `/metrics`. */
+/** Metrics of turns for `/metrics`: count, outcome, duration, and the model's tokens. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -14,7 +14,7 @@ const tokens = Metric.counter("spoke_turn_tokens_total", {
   incremental: true
 })
 
-// A turn costs three additions, and two to histograms.
+// Each turn costs three counter updates and two histogram updates.
 const ended = {
   complete: Metric.tagged(turns, "outcome", "complete"),
   failed: Metric.tagged(turns, "outcome", "failed"),
@@ -35,7 +35,7 @@ const firstTexts = new DurationHistogram<Readonly<Record<string, never>>>(
   "From the request of a turn to the first text of its reply"
 )
 
-/** Every outcome is told from the start, with 0. */
+/** Registers every outcome with 0, so that all series exist from the start. */
 export const begin = (): void => {
   for (const counter of [...Object.values(ended), read, written]) counter.unsafeUpdate(0, [])
   const ends: ReadonlyArray<End> = ["complete", "failed", "timed_out", "taken_over"]
@@ -43,7 +43,7 @@ export const begin = (): void => {
   firstTexts.begin({})
 }
 
-/** To be called once for each turn, when it is settled. */
+/** Call once for each turn, when it is settled. */
 export const count = (
   { opening, summary }: Pick<Turn, "opening" | "summary">,
   end: End,

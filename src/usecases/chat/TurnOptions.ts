@@ -11,12 +11,12 @@ import type { HistoryMessage, StartedTurn } from "../../store/chat/Turns.ts"
 
 export type { HistoryMessage }
 
-/** Files of the user's message, which are in the artifact store. */
+/** Files of the user's message, in the artifact store. */
 export interface Files {
   readonly stored: ReadonlyArray<StoredAttachment>
-  /** Their contents as the model takes them, held in memory until the scope closes. */
+  /** The contents in the form that the model takes. They stay in memory until the scope closes. */
   readonly load: Effect.Effect<ReadonlyArray<Prompt.FilePart>, TurnFailed, Scope.Scope>
-  /** Run when the turn has ended: from then on the conversation is what keeps them, if there is one. */
+  /** Run when the turn has ended. After that only the conversation, if there is one, keeps the files. */
   readonly release: Effect.Effect<void>
 }
 
@@ -24,19 +24,21 @@ export const noFiles: Files = { stored: [], load: Effect.succeed([]), release: E
 
 export interface TurnOptions {
   readonly files: Files
-  /** The end user as the surface knows them, also when the turn names a conversation. */
+  /** The end user that the surface knows, also when the turn names a conversation. */
   readonly endUserId?: EndUserId
-  /** The id that the user's message gets. */
+  /** The id for the user's message. */
   readonly userMessageId?: MessageId
-  /** The user's message is stored already: it is answered while it is the conversation's last and no turn is at it. */
+  /**
+   * The user's message is already stored. It is answered if it is the conversation's last and no turn is answering it.
+   */
   readonly retryOf?: MessageId
-  /** The client's own name of the conversation, which begins with its first message. */
+  /** The client's own name for the conversation, which begins with its first message. */
   readonly chat?: ChatPlace
-  /** Of a turn outside a stored conversation, oldest first. */
+  /** History of a turn without a stored conversation, oldest first. */
   readonly history?: ReadonlyArray<HistoryMessage>
-  /** The agent's version that is tried; without it the one that the conversation gets. */
+  /** The agent version to try. Without it the conversation's version is used. */
   readonly version?: number
-  /** Settings that this turn alone uses, in place of those of its version. */
+  /** Settings for this turn only, in place of those of its version. */
   readonly draft?: TriedSettings
 }
 

@@ -1,6 +1,6 @@
 /**
- * The parts of one turn, from the turn to the reader of its stream. The events of a turn are never lost and never wait; text
- * waits while the reader is too far behind, so that memory stays bounded.
+ * The queue of parts from one turn to the reader of its stream. Events are never lost and never wait. Text waits while
+ * the reader is too far behind, so that memory stays bounded.
  */
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
@@ -12,19 +12,19 @@ import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 
 type Failure = TurnFailed | RuntimeTimeout
 
-/** Parts that may wait for the reader before the next text has to wait. */
+/** Unread parts above which the next text has to wait. */
 export const maxUnreadParts = 16_384
 
 export interface TurnParts {
-  /** Adds a part at once, however many are unread. */
+  /** Adds a part at once, whatever the number of unread parts. */
   readonly add: (part: TurnPart) => Effect.Effect<void>
   /** Adds parts, and waits while more than {@link maxUnreadParts} are unread. */
   readonly addAndWait: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
-  /** Ends the stream after what is unread. */
+  /** Ends the stream after the unread parts. */
   readonly end: (exit: Exit.Exit<void, Failure>) => Effect.Effect<void>
-  /** For a reader who leaves: drops what is unread and what follows, and ends every wait. */
+  /** For a reader that disconnects: drops unread and later parts, and ends every wait. */
   readonly shutdown: Effect.Effect<void>
-  /** To be read once. Parts that came together are one chunk. */
+  /** Can be read once. Parts that came together are one chunk. */
   readonly stream: Stream.Stream<TurnPart, Failure>
 }
 

@@ -7,11 +7,11 @@ export class TurnSettings extends Context.Tag("usecases/chat/TurnSettings")<
   {
     /** A turn that takes longer fails with `RUNTIME_TIMEOUT`. */
     readonly timeout: Duration.Duration
-    /** False: requests with a runtime field get `RUNTIME_DATA_UNAVAILABLE`. */
+    /** When false, requests with a runtime field fail with `RUNTIME_DATA_UNAVAILABLE`. */
     readonly runtimeData: boolean
     /** The public address of the realtime socket, `ws…/api/realtime`. */
     readonly realtimeUrl: string
-    /** Grace for running turns to settle after the server has stopped listening. */
+    /** Time that running turns have to settle after the server has stopped listening. */
     readonly drain: Duration.Duration
   }
 >() {}

@@ -1,6 +1,6 @@
 /**
- * Control of a conversation: its agent answers while it is `AI_ACTIVE`, else humans do. Every change ends what the agent
- * is writing, on any process, and is told to all that follow the conversation.
+ * Control of a conversation: its agent answers while it is `AI_ACTIVE`, otherwise humans do. Every change stops the
+ * running turns in every process and is signalled to all readers of the conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -22,9 +22,9 @@ export interface Saying {
   readonly content: string
   readonly author: "human" | "system"
   readonly userId: UserId | null
-  /** Locked until the transaction is over. */
+  /** Locked until the end of the transaction. */
   readonly attachments?: ReadonlyArray<StoredAttachment>
-  /** The text for the channel, where it differs from the content. */
+  /** The text for the channel, when it differs from the content. */
   readonly sent?: string
 }
 
@@ -38,7 +38,10 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
       const live = yield* RunningTurns
       const feed = yield* RealtimeFeed
 
-      /** Stores a message and sends it where the conversation has a channel. Within a transaction that holds the conversation. */
+      /**
+       * Stores a message, and sends it when the conversation has a channel. Must run in a transaction that has locked
+       * the conversation.
+       */
       const say = Effect.fn("ConversationControl.say")(function* (
         scope: TenantScope,
         id: ConversationId,
@@ -59,7 +62,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         return messageId
       })
 
-      /** Ends the turns that run in the conversation, and signals that it has changed. */
+      /** Stops the running turns of the conversation, and signals the change. */
       const announce = Effect.fn("ConversationControl.announce")(function* (
         tenantId: ConversationScope["tenantId"],
         id: ConversationId
@@ -71,7 +74,10 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         yield* feed.changed(id, null)
       })
 
-      /** None when the conversation is missing or its state is another; `saying` joins the change's transaction. */
+      /**
+       * Changes the state. None when the conversation does not exist or is in another state. `saying` runs in the same
+       * transaction.
+       */
       const change = <A, E>(
         scope: ConversationScope,
         id: ConversationId,

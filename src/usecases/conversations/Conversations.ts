@@ -1,4 +1,4 @@
-/** Conversations in pages, newest first, and their messages from the first on. */
+/** Reads conversations page by page, newest first, and their messages, oldest first. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,9 +12,9 @@ import {
   type MessagePage
 } from "../../store/conversations/Conversations.ts"
 
-/** Most messages of one page. */
+/** Maximum messages of one page. */
 const maxMessages = 1_000
-/** Messages that a whole conversation is read by. */
+/** Messages per page when a whole conversation is read. */
 const readAtOnce = 200
 
 const absent = () => new NotFound({ message: "There is no such conversation." })
@@ -42,7 +42,7 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       return found.value
     })
 
-    /** At most `limit` messages after the key `after`; `next` is the key that the next page begins after, if there is one. */
+    /** At most `limit` messages after the key `after`. `next` is the key for the following page, if there is one. */
     const messages = Effect.fn("Conversations.messages")(function* (
       scope: ConversationScope,
       id: ConversationId,
@@ -57,7 +57,7 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       }
     })
 
-    /** The pages after `first` until the message that was the last when reading began. */
+    /** The pages after `first`, up to the message that was the last one when reading began. */
     const rest = (scope: ConversationScope, id: ConversationId, first: MessagePage) => {
       const last = first.last ?? -Infinity
       const upTo = ({ messages }: MessagePage) => messages.filter(({ position }) => position <= last)
@@ -71,7 +71,7 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
             onNone: () => Effect.succeedNone,
             onSome: (position) =>
               pageOf(scope, id, { after: position, limit: readAtOnce }).pipe(
-                // Deleted while it was read: half of it must not look like the whole.
+                // A conversation deleted meanwhile is a defect: a part of it must not look complete.
                 Effect.orDie,
                 Effect.map(upTo),
                 Effect.map((page) => Option.some([Chunk.fromIterable(page), next(page)] as const))
@@ -82,8 +82,8 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
     }
 
     /**
-     * A conversation and all its messages as they are now, however many: they are read in pages, as fast as they are
-     * taken. What is wrong is said before the first message; a stream that cannot go on dies.
+     * A conversation and all its messages as of now. They are read page by page, with backpressure. Errors come before
+     * the first message; a later failure is a defect of the stream.
      */
     const get = Effect.fn("Conversations.get")(function* (scope: ConversationScope, id: ConversationId) {
       const found = yield* store.find(scope, id)

@@ -1,4 +1,4 @@
-/** Stored data of a person: shown to the team for requests of access, and erased on request. */
+/** Stored data of a person: shown to the team, exported for access requests, and erased on request. */
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -12,14 +12,14 @@ import type { EndUserId } from "../../domain/Ids.ts"
 import { type EndUserFilter, EndUserStore, type Line } from "../../store/conversations/EndUsers.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
-/** Rows that are read at a time: an export of any size takes the memory of one page. */
+/** Rows per read. An export of any size needs the memory of one page. */
 const pageOf = { deliveries: 200, conversations: 50, messages: 200, runs: 20 } as const
 
 const missing = () => new NotFound({ message: "There is no such end user." })
 
 const unavailable = () => new ServiceUnavailable({ message: "Nothing can be erased now. Try again later." })
 
-/** All lines of a list that is read page by page. */
+/** All rows of a paged list. */
 const paged = (limit: number, read: (after: string) => Effect.Effect<ReadonlyArray<Line>>) =>
   Stream.paginateChunkEffect("", (after) =>
     Effect.map(read(after), (lines) => [
@@ -63,8 +63,8 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       )
 
     /**
-     * Everything that is stored about the person, one object after another. The last one is `{type: "end", lines}`: without
-     * it the export was cut off.
+     * Everything that is stored about the person, one object per line. The last one is `{type: "end", lines}`; an
+     * export without it is incomplete.
      */
     const exported = Effect.fn("EndUsers.exported")(function* (scope: TenantScope, id: EndUserId) {
       const found = yield* store.find(scope, id)
@@ -86,7 +86,10 @@ export class EndUsers extends Effect.Service<EndUsers>()("usecases/conversations
       )
     })
 
-    /** Erases for good; files that belong to no one else's messages are removed soon after. CONFLICT while a turn of theirs runs. */
+    /**
+     * Erases the person's data permanently. Files that no other message refers to are removed by a job. CONFLICT while
+     * a turn of the person runs.
+     */
     const erase = Effect.fn("EndUsers.erase")(function* (scope: TenantScope, id: EndUserId) {
       const outcome = yield* Effect.mapError(store.erase(scope, id, artifacts.releaseAll), unavailable)
       if (outcome === "missing") return yield* missing()

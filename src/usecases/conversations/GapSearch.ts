@@ -1,6 +1,6 @@
 /**
- * Looks for questions that agents have no answer to, for tenants that want to be told (`gap.found`): once an hour for each, over
- * the turns that a report of insights reads.
+ * Looks for questions that agents cannot answer, for tenants that subscribe to `gap.found`: once an hour per tenant,
+ * over the turns of an insights report.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -9,11 +9,11 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type FoundGap, ReportedGapStore } from "../../store/conversations/ReportedGaps.ts"
 import { Insights, type UnansweredGroup } from "./Insights.ts"
 
-/** Unanswered turns of a group that is reported; it is reported again with twice as many, and so on. */
+/** Unanswered turns from which a group is reported. It is reported again at each doubling. */
 const firstThreshold = 5
-/** Tenants of one round; the next one goes on. */
+/** Maximum tenants of one sweep; the next sweep continues. */
 const maxTenants = 10
-/** Turns that an event names. */
+/** Maximum turns that an event names. */
 const maxExamples = 5
 
 const thresholdOf = (count: number): number => {
@@ -38,7 +38,7 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
       examples: runIds.slice(0, maxExamples)
     })
 
-    /** Reports what is new or has grown past its next threshold. How many that were. */
+    /** Reports groups that are new or have passed their next threshold. Returns their number. */
     const search = Effect.fn("GapSearch.search")(function* (scope: TenantScope) {
       const groups = yield* insights.unanswered(scope, firstThreshold)
       return yield* sql
@@ -51,13 +51,13 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
             for (const group of groups) {
               const turns = new Set<string>(group.runIds)
               const before = [...known.values()].find(({ runIds }) => runIds.some((id) => turns.has(id)))
-              // A group that has split up is told of once more.
+              // A group that has split is reported once more.
               if (before !== undefined) known.delete(before.id)
               const fresh = taken.has(group.id) ? `${group.id}_${kept.length}` : group.id
               const found = foundOf(group, before?.id ?? fresh)
               taken.add(found.id)
               const isNews = before === undefined || found.threshold > before.threshold
-              // What has shrunk is not reported again when it grows as far as it was.
+              // The threshold is kept when a group shrinks, so that it is not reported again for the same size.
               const threshold = Math.max(found.threshold, before?.threshold ?? 0)
               yield* store.keep(scope, { ...found, threshold }, isNews)
               kept.push(found.id)
@@ -70,7 +70,7 @@ export class GapSearch extends Effect.Service<GapSearch>()("usecases/conversatio
         .pipe(Effect.orDie)
     })
 
-    /** True when tenants may still wait. */
+    /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
       for (let done = 0; done < maxTenants; done++) {
         const claimed = yield* store.claim

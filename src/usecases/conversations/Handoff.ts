@@ -1,4 +1,4 @@
-/** A human is asked for: by the customer's wish, or because the agent cannot answer. */
+/** Requests a human: because the customer wants one, or because the agent cannot answer. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
@@ -7,13 +7,13 @@ import { sentenceFor } from "../chat/HandoffNotice.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 
 export interface HandoffOptions {
-  /** Why, for the team to read. */
+  /** The reason, shown to the team. */
   readonly reason: string
-  /** In which the customer is told so; by default what they write tells it. */
+  /** Language of the notice to the customer. By default it is detected from the customer's message. */
   readonly language?: string | undefined
-  /** False where the customer is not answered at all. */
+  /** False when the customer gets no notice. */
   readonly told?: boolean
-  /** The treatment of a channel's unanswered messages: `human` by default. */
+  /** The reason stored with a channel's unanswered messages; `human` by default. */
   readonly unanswered?: string
 }
 
@@ -22,8 +22,8 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
     const ownership = yield* ConversationControl
 
     /**
-     * The conversation is `HUMAN_REQUESTED` from now on, and the customer is told so. False, and nothing happens, when its
-     * agent does not answer it: a human was asked for already, or it is over, or it is not of this scope.
+     * Sets the conversation to `HUMAN_REQUESTED` and notifies the customer. Returns false, without any change, when the
+     * agent does not answer it: a human was already requested, it is closed, or it is outside the scope.
      */
     const request = Effect.fn("Handoff.request")(function* (
       scope: ConversationScope,

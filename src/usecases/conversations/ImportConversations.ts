@@ -1,4 +1,4 @@
-/** Conversations from elsewhere: lines of JSON in, a report of every line out. A line is taken whole or not at all. */
+/** Imports conversations from JSON lines, and returns a report. A line is imported completely or not at all. */
 import { createHash } from "node:crypto"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -15,10 +15,13 @@ import { type AgentId, ConversationId, EndUserId, MessageId, typeId } from "../.
 import * as Json from "../../domain/Json.ts"
 import { ConversationImports, type NewConversation } from "../../store/conversations/ConversationImports.ts"
 
-/** Conversations of one statement, and about as many characters: other requests wait no longer than for one of them. */
+/**
+ * Maximum conversations of one statement, and about the maximum characters. Other requests wait for one statement at
+ * most.
+ */
 const maxBatchConversations = 200
 const maxBatchCharacters = 1_000_000
-/** Problems that one report lists. */
+/** Maximum problems that one report lists. */
 const maxProblems = 1_000
 
 interface Line {
@@ -33,7 +36,7 @@ interface Placed {
 
 const decode = Schema.decodeUnknownEither(ImportedConversation, { errors: "first" })
 
-/** Where it is wrong and what was expected there; nothing of what was given. */
+/** The path and the expectation of an error, without the given value. */
 const explain = (error: ParseResult.ParseError): string => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   if (issue === undefined || issue.path.length === 0) return "Expected a JSON object with messages"
@@ -48,8 +51,9 @@ const keyOf = ({ id }: ImportedConversation, { text }: Line): string =>
   id === undefined ? `line:${createHash("sha256").update(text).digest("hex")}` : `id:${id}`
 
 /**
- * A conversation as it is stored. Messages are in the order of their times, those of the same time as they stand; ids are
- * made of the times and sorted, so that (time, id) is that order. No id is of the future, which would stay the newest.
+ * A conversation in stored form. Messages are sorted by time; those of the same time keep their order. Ids are derived
+ * from the times and sorted, so that (time, id) has the same order. No id lies in the future, because it would stay the
+ * newest.
  */
 const place = (given: ImportedConversation, agentId: AgentId, line: Line, now: number): NewConversation => {
   const sorted = given.messages.toSorted(
@@ -73,7 +77,7 @@ const place = (given: ImportedConversation, agentId: AgentId, line: Line, now: n
   }
 }
 
-/** Runs of `placed` that one statement takes. */
+/** Splits `placed` into batches for one statement each. */
 const batches = (placed: ReadonlyArray<Placed>): ReadonlyArray<ReadonlyArray<Placed>> => {
   const all: Array<Array<Placed>> = []
   let characters = Infinity
@@ -98,7 +102,7 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
     effect: Effect.gen(function* () {
       const store = yield* ConversationImports
 
-      /** The conversation of a line, or what is wrong with it. */
+      /** The conversation of a line, or its problem. */
       const read = (
         line: Line,
         fallback: AgentId | undefined,
@@ -136,8 +140,8 @@ export class ImportConversations extends Effect.Service<ImportConversations>()(
       })
 
       /**
-       * Imports every line of `text` that is a conversation; empty lines are passed over. What was stored stays stored
-       * when the import ends early, and a repetition leaves it as it is.
+       * Imports every valid line of `text`; empty lines are skipped. Stored conversations stay when the import fails
+       * later, and importing them again changes nothing.
        */
       const run = Effect.fn("ImportConversations.run")(function* (
         text: string,

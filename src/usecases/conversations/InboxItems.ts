@@ -94,7 +94,7 @@ export class InboxItems extends Effect.Service<InboxItems>()("usecases/conversat
       return { id, shortcut, content }
     })
 
-    /** Removes the label from all conversations; entries in their threads stay. */
+    /** Removes the label from all conversations. Entries in their threads stay. */
     const removeLabel = (scope: TenantScope, id: LabelId) => remove(scope, "label", id)
     const removeView = (scope: TenantScope, id: SavedViewId) => remove(scope, "view", id)
     const removeReply = (scope: TenantScope, id: CannedReplyId) => remove(scope, "reply", id)

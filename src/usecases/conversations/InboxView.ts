@@ -1,4 +1,4 @@
-/** The dashboard's inbox: conversations at a glance, their newest messages first, and the runs behind them. */
+/** The dashboard's inbox: previews of conversations, their messages, newest first, and the runs behind them. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
@@ -19,7 +19,7 @@ import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
 import { AuditTrail, type By } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
 
-/** Of a conversation that was deleted while it was read. */
+/** Preview of a conversation that was deleted meanwhile. */
 const unseen: ConversationPreview & InboxStanding = {
   customer: null,
   preview: null,
@@ -52,7 +52,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
         })
       )
 
-    /** By the id of each: with whom it is, what was said last, and what the member has to know of it. */
+    /** Previews by conversation id: the customer, the last message, and its standing for the member. */
     const looked = Effect.fn("InboxView.looked")(function* (
       reader: Reader,
       ids: ReadonlyArray<ConversationId>
@@ -87,8 +87,8 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
     })
 
     /**
-     * A conversation and, oldest first, its last `limit` messages, or those before the message `before`, with what
-     * happened between them.
+     * A conversation and its last `limit` messages, or those before the message `before`, oldest first, with the
+     * thread's events between them.
      */
     const recent = Effect.fn("InboxView.recent")(function* (
       reader: Reader,
@@ -107,7 +107,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       return { conversation: { ...conversation, ...(seen.get(id) ?? unseen) }, messages, entries, hasMore }
     })
 
-    /** `messages` with how far each has come and what the customer thinks of it. */
+    /** Adds delivery states and ratings to `messages`. */
     const posted = Effect.fn("InboxView.posted")(function* (
       scope: TenantScope,
       messages: ReadonlyArray<AuthoredMessage>
@@ -151,7 +151,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       return yield* access.issue(user, id, grantorOfUser(user))
     })
 
-    /** One page of a run's trace, after an audit entry says who reads it; without the entry nothing is shown. */
+    /** One page of a run's trace. The audit entry is written first; nothing is returned when that fails. */
     const trace = Effect.fn("InboxView.trace")(function* (
       by: By,
       id: RunId,

@@ -1,4 +1,4 @@
-/** A team's work on conversations, apart from replies: read marks, assignees, labels and notes. */
+/** A team's work on conversations, other than replies: read marks, assignees, labels and notes. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -34,10 +34,10 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
         Effect.catchTag("SqlError", (problem) => Effect.die(problem))
       )
 
-    /** Unread conversations that people answer, at most `maxUnread`. */
+    /** Number of unread conversations that people answer, at most `maxUnread`. */
     const unread = (reader: Reader) => lists.unread(reader)
 
-    /** All up to the message is read from now on. */
+    /** Marks everything up to the message as read. */
     const read = Effect.fn("InboxWork.read")(function* (
       reader: Reader,
       id: ConversationId,
@@ -48,7 +48,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
 
     const readAll = (reader: Reader) => lists.readAll(reader)
 
-    /** Assigns the conversation to a member, or to none; the thread records a change. */
+    /** Assigns the conversation to a member, or to nobody. The thread records a change. */
     const assign = Effect.fn("InboxWork.assign")(function* (
       reader: Reader,
       id: ConversationId,
@@ -73,7 +73,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       yield* together(work)
     })
 
-    /** The conversation has these labels and no others; each change is told in the thread. */
+    /** Replaces the labels of the conversation. The thread records each change. */
     const label = Effect.fn("InboxWork.label")(function* (
       reader: Reader,
       id: ConversationId,
@@ -89,7 +89,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       yield* together(work)
     })
 
-    /** A note of the team, which neither the customer nor a model is shown. CONFLICT when there are too many. */
+    /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
     const note = Effect.fn("InboxWork.note")(function* (reader: Reader, id: ConversationId, content: string) {
       const work = Effect.gen(function* () {
         if (!(yield* store.lock(reader, id))) return yield* missing()
@@ -103,7 +103,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       return made.value
     })
 
-    /** Removes a note of the member's own. */
+    /** Removes a note that the member wrote. */
     const removeNote = Effect.fn("InboxWork.removeNote")(function* (
       reader: Reader,
       id: ConversationId,
@@ -120,7 +120,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       return found.value
     })
 
-    /** Tells the customer that the team writes. */
+    /** Signals to the customer that the team is typing. */
     const typing = Effect.fn("InboxWork.typing")(function* (scope: TenantScope, id: ConversationId) {
       if (!(yield* store.goesOn(scope, id))) return yield* missing()
       yield* feed.writing(id, "team")

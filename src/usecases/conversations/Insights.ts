@@ -1,4 +1,4 @@
-/** Reports over stored turns, for the dashboard: failed turns grouped by question, and measures over all turns. */
+/** Reports over stored turns, for the dashboard: failed turns grouped by question, and figures over all turns. */
 import { createHash } from "node:crypto"
 import type * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
@@ -26,37 +26,37 @@ import {
 import { Masking } from "../chat/masking/Masking.ts"
 import { afterOf, placeOf, reportTime } from "./ReportTime.ts"
 
-/** The newest turns that went wrong of a report. */
+/** Maximum failed turns of a report; the newest are used. */
 const maxTurns = 1_000
-/** Vectors of questions are made for so long in one report; the next one goes on. */
+/** Time for embedding questions in one report; the next report continues. */
 const embeddingTimeout = Duration.seconds(20)
-/** Reports that are made at the same time. */
+/** Maximum concurrent reports. */
 const maxReports = 2
-/** Steps of the grouping between which others have the thread. */
+/** Grouping steps before the fiber yields to the event loop. */
 const stepsAtOnce = 16
 const maxExamples = 5
 const maxSources = 10
-/** Characters of a question that are shown. */
+/** Maximum characters of a question that are shown. */
 const maxShownLength = 300
 
-/** What a caller asks a report for. */
+/** Parameters of a report. */
 export interface ReportRequest {
   readonly agentId?: AgentId | undefined
   readonly from?: DateTime.Utc | undefined
   readonly to?: DateTime.Utc | undefined
 }
 
-/** Turns without an answer that ask the same. */
+/** Turns without an answer whose questions are alike. */
 export interface UnansweredGroup {
   readonly id: string
-  /** Of the newest turn. */
+  /** The agent of the newest turn. */
   readonly agentId: AgentId
   readonly people: number
   /** Newest first. */
   readonly runIds: ReadonlyArray<RunId>
 }
 
-/** The groups of one page; `after` is what the page before said comes next. */
+/** A page of groups. `after` is the cursor from the previous page. */
 export interface GroupPage {
   readonly limit: number
   readonly after: string | undefined
@@ -92,7 +92,7 @@ const idOf = (title: string): string => `grp_${createHash("sha256").update(title
 
 const newestFirst = (one: WrongRow, other: WrongRow): number => (one.runId < other.runId ? 1 : -1)
 
-/** The largest first, then those whose last turn is newest. */
+/** The largest group first; of equal ones, the one with the newest turn. */
 const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): ReadonlyArray<Found> =>
   groups
     .map(({ title, values }): Found => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
@@ -102,7 +102,7 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonl
         ((one.rows[0]?.runId ?? "") < (other.rows[0]?.runId ?? "") ? 1 : -1)
     )
 
-/** Grouped a few steps at a time: the thread serves requests too. */
+/** Groups questions a few steps at a time, because the thread also serves requests. */
 const grouped = (asked: ReadonlyArray<QuestionGroups.Asked<WrongRow>>) =>
   Effect.gen(function* () {
     const steps = QuestionGroups.grouped(asked)
@@ -142,7 +142,7 @@ const measuresOf = (row: MeasuredRow): Measures => {
   }
 }
 
-/** A question as an embedder gets it: without what its agent masks. */
+/** The question for the embedder, masked as its agent requires. */
 const sentOf = (rows: ReadonlyArray<WrongRow>) => {
   const settings = new Map(
     rows.flatMap(({ masking, question }) => (masking === null ? [] : [[question, masking] as const]))
@@ -159,7 +159,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const embedder = yield* Embedder
     const inTurn = Effect.unsafeMakeSemaphore(maxReports).withPermits(1)
 
-    /** The time and the agent of a report; the last 30 days where nothing is said. */
+    /** The time range and the agent of a report. The default is the last 30 days. */
     const scopeOf = Effect.fn("Insights.scopeOf")(function* (scope: TenantScope, request: ReportRequest) {
       const { from, to } = yield* reportTime(request)
       const { agentId } = request
@@ -172,8 +172,8 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     const isKnown = (text: string): boolean => embedder.englishOnly !== true || mayBeEnglish(text)
 
     /**
-     * Makes the vectors that are missing, each text once, newest first, and keeps each batch before the next. What does not
-     * come in time, or at all, comes with the next report.
+     * Makes missing vectors: each text once, newest first. Each batch is stored before the next. Vectors that fail or
+     * time out are made by the next report.
      */
     const embedded = Effect.fn("Insights.embedded")(function* (
       scope: TenantScope,
@@ -220,7 +220,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return vectors
     })
 
-    /** Number of fruitless searches for each source: those with results, else all sources of the agent. */
+    /** Unanswered searches for each source: counted for the sources with results, else for all of the agent's. */
     const searchedIn = Effect.fn("Insights.searchedIn")(function* (
       scope: TenantScope,
       groups: ReadonlyArray<Found>
@@ -277,7 +277,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       }
     }
 
-    /** All groups of the newest {@link maxTurns} turns that went wrong, the largest first. */
+    /** All groups of the newest {@link maxTurns} failed turns, the largest first. */
     const found = Effect.fn("Insights.found")(function* (report: ReportScope) {
       const read = yield* store.wrong(report, embedder.profile, maxTurns + 1)
       const rows = read.slice(0, maxTurns)
@@ -290,7 +290,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* grouped(asked)) }
     })
 
-    /** Of the last {@link defaultDays} days, the groups with at least `least` turns that had no answer. */
+    /** Groups of the last {@link defaultDays} days with at least `least` unanswered turns. */
     const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, least: number) {
       const { all } = yield* found(yield* Effect.orDie(scopeOf(scope, {})))
       return all.flatMap(({ id, rows }): ReadonlyArray<UnansweredGroup> => {
@@ -302,7 +302,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       })
     }, inTurn)
 
-    /** One page of the groups of the newest {@link maxTurns} turns that went wrong, the largest group first. */
+    /** One page of the groups of the newest {@link maxTurns} failed turns, the largest first. */
     const groups = Effect.fn("Insights.groups")(function* (
       scope: TenantScope,
       request: ReportRequest,
@@ -311,7 +311,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const before = page.after === undefined ? null : placeOf(page.after)
       const report = yield* scopeOf(scope, before === null ? request : { ...request, ...before.time })
       const { all, isCut, rows, vectors } = yield* found(report)
-      // A group that has gone since the page before leaves nothing to go on from.
+      // When the group that the cursor names is gone, the page is empty.
       const start = before === null ? 0 : all.findIndex(({ id }) => id === before.id) + 1
       const paged = before !== null && start === 0 ? [] : all.slice(start, start + page.limit)
       const last = paged.at(-1)
@@ -327,7 +327,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       }
     }, inTurn)
 
-    /** The newest turns of one agent's group; NOT_FOUND when there is no such group at the time. */
+    /** The newest turns of one agent in a group. NOT_FOUND when the time range has no such group. */
     const turnsOf = Effect.fn("Insights.turnsOf")(function* (
       scope: TenantScope,
       request: ReportRequest,
@@ -336,7 +336,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const { all } = yield* found(yield* scopeOf(scope, request))
       const group = all.find((one) => one.id === id)
       if (group === undefined) return yield* new NotFound({ message: "There is no such group." })
-      // The one that names the group comes first.
+      // The turn that names the group comes first.
       return group.rows
         .toSorted(
           (one, other) => Number(other.question === group.title) - Number(one.question === group.title)

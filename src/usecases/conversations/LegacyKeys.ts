@@ -1,19 +1,19 @@
-/** Gives messages without a pagination key theirs, in the background. */
+/** Adds pagination keys to messages without one, in the background. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { LegacyMessages } from "../../store/conversations/LegacyMessages.ts"
 
-/** Messages of one short transaction. */
+/** Messages per transaction, so that transactions stay short. */
 const batch = 500
-/** Interval between two looks for new ones. */
+/** Interval between two checks for new ones. */
 const polling = Duration.seconds(1)
 
 export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversations/LegacyKeys", {
   effect: Effect.gen(function* () {
     const store = yield* LegacyMessages
 
-    /** All that wait now, batch by batch; says how many were given a key. */
+    /** Adds all missing keys, batch by batch. Returns the number of messages that got one. */
     const run = Effect.iterate(
       { total: 0, given: 1 },
       {
@@ -28,7 +28,7 @@ export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversat
       Effect.withSpan("LegacyKeys.run")
     )
 
-    /** Forever; a failure is logged and tried again. */
+    /** Runs forever. A failure is logged and retried. */
     const work = run.pipe(
       Effect.catchAllCause((cause) => Effect.logWarning("Messages could not be given their keys", cause)),
       Effect.repeat(Schedule.spaced(polling)),

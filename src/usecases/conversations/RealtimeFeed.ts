@@ -1,6 +1,6 @@
 /**
- * What the realtime socket tells about one conversation. Messages are read from the database by their
- * place, also when signals get lost: none is missed, none comes twice, and a slow reader only reads later.
+ * The events of one conversation for the realtime socket. Messages are read from the database by position, so lost
+ * signals do not matter: no message is missed or repeated, and a slow reader only reads later.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,29 +19,29 @@ import type { Frame, Writer } from "../../domain/conversations/RealtimeFrame.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
 
-/** How often the database is looked at when no signal comes. */
+/** Interval at which the database is read when no signal comes. */
 const tick = Duration.seconds(5)
 
-/** Between two signals that the same side of a conversation writes. */
+/** Minimum interval between two typing signals of the same side of a conversation. */
 const writingInterval = Duration.seconds(2)
-/** Conversations whose last such signal is remembered. */
+/** Maximum conversations whose last typing signal is remembered. */
 const maxWriting = 10_000
 
-/** The conversation does not exist any more, or its reader may not read it any more. */
+/** The conversation does not exist any more, or its reader has lost access. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
 
-/** What is read, and what the reader stands on; null: on nothing that could be revoked. */
+/** The conversation to read, and the credential of the reader; null when it cannot be revoked. */
 export interface Reading extends TenantScope {
   readonly conversationId: ConversationId
   readonly by: Grantor | null
 }
 
-/** What one reader has been told. */
+/** What one reader has received so far. */
 interface Told {
   position: number
-  /** Null until it was told any. */
+  /** Null until the reader has received a state. */
   state: ConversationState | null
-  /** Of the run that was last told about. */
+  /** The last run whose events the reader has received. */
   run: { readonly id: RunId; readonly sequence: number } | null
 }
 
@@ -50,7 +50,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const realtime = yield* Realtime
     const store = yield* ConversationFeedStore
 
-    /** A page of what is new, oldest first; empty when nothing is. */
+    /** One page of new frames, oldest first; empty when there are none. */
     const newFrames = CheapSpans.fn("RealtimeFeed.newFrames")(function* (reading: Reading, told: Told) {
       const { by, conversationId } = reading
       const head = yield* store.head(reading, conversationId, null, by)
@@ -94,7 +94,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
           const { by } = signal.value
           if (by === undefined) return [{ type: "typing", conversationId } as const]
           const isTeam = reading.by !== null && "session" in reading.by
-          // Nobody is told that they write themselves.
+          // A side gets no typing signal of its own.
           return isTeam === (by === "team") ? [] : [{ type: "typing", conversationId, by } as const]
         }
         const runId = Option.isSome(signal) && signal.value._tag === "Changed" ? signal.value.runId : null
@@ -102,7 +102,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         return [...events, ...(yield* newFrames(reading, told))]
       })
 
-    /** The state that a new reader already has. */
+    /** The initial state of a new reader. */
     const beginning = (reading: Reading, lastMessageId: MessageId | null) =>
       Effect.gen(function* () {
         const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
@@ -116,9 +116,9 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       })
 
     /**
-     * From now on, or from after `lastMessageId` on: then the state comes as well. An id that the conversation does not
-     * have stands for its beginning. Nothing is read ahead of the reader. After what the reader stands on is revoked, no
-     * message, state or event comes, and the stream fails at the next look.
+     * Frames from now on, or after `lastMessageId`; the latter include the current state. An unknown id stands for the
+     * beginning of the conversation. Nothing is read ahead of the reader. Once the reader's credential is revoked no
+     * more messages, states or events come, and the stream fails at the next read of the database.
      */
     const follow = (
       reading: Reading,
@@ -126,16 +126,16 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     ): Stream.Stream<Frame, ConversationGone> =>
       Stream.unwrapScoped(
         Effect.gen(function* () {
-          // Subscribed before the first look, so that nothing happens unnoticed between the two.
+          // Subscribes before the first read, so that no change between the two is missed.
           const signals = yield* realtime.subscribe(reading.conversationId)
           const told = yield* beginning(reading, lastMessageId)
-          // A new subscriber has read everything so far: its first event is the next signal.
+          // A new reader already has the current state: its first frame follows the next signal.
           let more = lastMessageId !== null
           let looked = yield* monotonicMillis
           const next = Effect.gen(function* () {
             const now = yield* monotonicMillis
             const wait = Duration.toMillis(tick) - (now - looked)
-            // Signals that come without end do not keep the next look off.
+            // A constant stream of signals does not delay the periodic read.
             const signal =
               more || wait <= 0
                 ? Option.none<Signal>()
@@ -155,14 +155,14 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const changed = (conversationId: ConversationId | null, runId: RunId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Changed", conversationId, runId })
 
-    /** Signals that a reply is being written. Returns at once. */
+    /** Signals that a reply is being generated. Returns at once. */
     const typing = (conversationId: ConversationId | null) =>
       conversationId === null ? Effect.void : realtime.publish({ _tag: "Typing", conversationId })
 
-    /** When each of those who wrote last was told of, the longest ago first. */
+    /** Time of the last typing signal for each conversation and side, oldest first. */
     const writers = new Map<string, number>()
 
-    /** Signals that the customer or the team writes: at most every {@link writingInterval}, whoever asks. Returns at once. */
+    /** Signals that the customer or the team is typing, at most once every {@link writingInterval}. Returns at once. */
     const writing = Effect.fn("RealtimeFeed.writing")(function* (conversationId: ConversationId, by: Writer) {
       const now = yield* monotonicMillis
       const key = `${by} ${conversationId}`

@@ -1,9 +1,9 @@
-/** The time that a report is about. */
+/** The time range of a report. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import { ValidationError } from "../../domain/Errors.ts"
 
-/** Days of a report, and of one whose start is not named. */
+/** Maximum days of a report, and its days when no start is given. */
 const maxDays = 92
 const defaultDays = 30
 
@@ -13,7 +13,7 @@ const refusedTime = (path: string, message: string) =>
     details: { issues: [{ path: [path], message }] }
   })
 
-/** The last {@link defaultDays} days where nothing is said. */
+/** The time range of a request. The default is the last {@link defaultDays} days. */
 export const reportTime = Effect.fn("reportTime")(function* (request: {
   readonly from?: DateTime.Utc | undefined
   readonly to?: DateTime.Utc | undefined
@@ -26,7 +26,7 @@ export const reportTime = Effect.fn("reportTime")(function* (request: {
   return { from, to }
 })
 
-/** Where a list of the time goes on: in the same time, after `id`. */
+/** The cursor of a list over a time range: the same range, after `id`. */
 export const afterOf = (
   { from, to }: { readonly from: DateTime.Utc; readonly to: DateTime.Utc },
   id: string

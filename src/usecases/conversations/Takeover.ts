@@ -1,4 +1,4 @@
-/** Humans of the team who answer in place of the agent, from the dashboard. */
+/** Team members who answer conversations in place of the agent, from the dashboard. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
@@ -19,7 +19,7 @@ import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
 
 type Act = "takeover" | "release" | "close" | "say"
 
-/** From where each leads to where; what is not here is 409. `CLOSED` is for good. */
+/** Allowed transitions; any other is a 409. `CLOSED` is final. */
 const transitions = {
   takeover: { from: ["AI_ACTIVE", "HUMAN_REQUESTED"], to: "HUMAN_ACTIVE" },
   release: { from: ["HUMAN_REQUESTED", "HUMAN_ACTIVE"], to: "AI_ACTIVE" },
@@ -41,7 +41,7 @@ const silent = () =>
     details: { issues: [{ path: ["content"], message: "Expected something to say, or files" }] }
   })
 
-/** Fails for a file that the conversation's channel cannot carry to its customer. */
+/** Fails for a file that the conversation's channel cannot send. */
 const carried = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>
   Effect.gen(function* () {
     if (adapter === null) return
@@ -98,16 +98,16 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       return yield* found({ tenantId }, id)
     })
 
-    /** The user answers from now on; what the agent is writing is not said. */
+    /** The user answers from now on. A reply that the agent is writing is not sent. */
     const takeover = (by: SessionUser, id: ConversationId) => act(by, id, "takeover")
 
-    /** The agent answers what is written from now on; it sees nothing of what was said before. */
+    /** The agent answers later messages. It does not see the earlier ones. */
     const release = (by: SessionUser, id: ConversationId) => act(by, id, "release")
 
-    /** Closes the conversation. A contact of a channel who writes again begins another one. */
+    /** Closes the conversation. A channel contact who writes again begins a new one. */
     const close = (by: SessionUser, id: ConversationId) => act(by, id, "close")
 
-    /** Says something as the user, who has taken over with it. Returns the message's id. */
+    /** Sends a message as the user, who also takes the conversation over. Returns the message's id. */
     const say = Effect.fn("Takeover.say")(function* (
       { tenantId, userId }: SessionUser,
       id: ConversationId,

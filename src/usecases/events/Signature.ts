@@ -1,10 +1,10 @@
-/** Secrets and signatures by the conventions of Standard Webhooks. */
+/** Secrets and signatures in the format of Standard Webhooks. */
 import { createHmac, randomBytes } from "node:crypto"
 
 const prefix = "whsec_"
 const secretBytes = 32
 
-/** A fresh one: `whsec_` and base64. */
+/** A new secret: `whsec_` and base64. */
 export const newSecret = (): string => prefix + randomBytes(secretBytes).toString("base64")
 
 /** The headers of a call whose body is `body`: one signature for each of `secrets`. */

@@ -1,6 +1,6 @@
 /**
- * Sends events to the endpoints that ask for them, by jobs of the queue `webhook-outbound`: at least once, under one id,
- * those of one conversation in order. A call that fails is repeated for three days.
+ * Sends events to their endpoints, as jobs of the queue `webhook-outbound`: at least once, with a stable id, those of
+ * one conversation in order. A failed call is retried for three days.
  */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
@@ -29,15 +29,15 @@ import {
 import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
 import { signed } from "./Signature.ts"
 
-/** A delivery is given up, and an endpoint disabled, after so long without a call that was taken. */
+/** A delivery is given up, and its endpoint disabled, after this time without a successful call. */
 const giveUpAfter = Duration.days(3)
-/** For the whole call, in which an endpoint has to answer. */
+/** Time-out of the whole call. */
 const callTimeout = Duration.seconds(10)
-/** Most bytes of an answer that are read. */
+/** Maximum bytes of a response that are read. */
 const maxAnswerBytes = 64 * 1024
 const mailKind = "webhook_disabled"
 
-/** Before the next attempt, by the number of those that failed; the last one is for all further ones. */
+/** Pauses before the next attempt, by the number of failures. The last one is used for all further attempts. */
 const pauses = [
   Duration.seconds(5),
   Duration.seconds(30),
@@ -51,13 +51,13 @@ const decode = Schema.decodeUnknown(
   Schema.Struct({ tenantId: TenantId, eventId: Schema.String, endpointId: WebhookId })
 )
 
-/** Up to a fifth sooner, so that what failed together does not come again together. */
+/** The pause, shortened by up to a fifth at random, so that deliveries that failed together are spread out. */
 const pauseAfter = (failures: number) =>
   Effect.map(Random.nextRange(0.8, 1), (part) =>
     Duration.times(pauses[Math.min(failures, pauses.length) - 1] ?? pauses[0], part)
   )
 
-/** What is sent. */
+/** The body of a delivery. */
 export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: Taken) =>
   JSON.stringify({
     type,
@@ -73,7 +73,7 @@ export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type 
 interface Outcome extends Answer {
   readonly isTaken: boolean
   readonly isGone: boolean
-  /** The pause that the endpoint asks for. */
+  /** The pause that the endpoint requests. */
   readonly asked: Option.Option<Duration.Duration>
 }
 
@@ -156,7 +156,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
     })
 
-    /** With its entry in the audit trail; a mail to the owners follows where there is a mail server. */
+    /** Disables the endpoint, with an audit entry. The owners get an e-mail when a mail server is configured. */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       { endpointId, eventId }: DeliveryKey,
       taken: Taken,
@@ -203,7 +203,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       })
     })
 
-    /** Handles a job of `webhook-outbound`. What has been settled, or is gone, is left alone. */
+    /** Handles a job of `webhook-outbound`. Does nothing for a delivery that is settled or gone. */
     const process = Effect.fn("WebhookDelivery.process")(function* (job: QueueJob) {
       const key = yield* Effect.orDie(decode(job.payload))
       const found = yield* store.take(key)

@@ -1,4 +1,4 @@
-/** The addresses of a tenant that are told of events, and what they were told. */
+/** The webhook endpoints of a tenant, and their deliveries. */
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import { WebhookDeliveryStore } from "../../store/events/WebhookDeliveries.ts"
 import { maxEndpoints, WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
 import { newSecret } from "./Signature.ts"
 
-/** How long the secret before the newest one signs as well. */
+/** Time for which the previous secret signs too. */
 const overlap = Duration.hours(24)
 
 const missing = () => new NotFound({ message: "There is no such webhook." })
@@ -48,7 +48,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       return Option.isNone(found) ? yield* missing() : found.value
     })
 
-    /** The secret is shown this once. */
+    /** The secret is shown only in this result. */
     const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
       const { sealed, secret } = yield* fresh
       const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
@@ -56,7 +56,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       return { webhook: made.value, secret }
     })
 
-    /** CONFLICT when `expected`, the version that the change was made from, is no longer the newest. */
+    /** CONFLICT when `expected` is no longer the newest version. */
     const patch = Effect.fn("WebhookEndpoints.patch")(function* (
       scope: TenantScope,
       id: WebhookId,
@@ -77,7 +77,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    /** A new secret; the one before it signs as well for {@link overlap}. */
+    /** Makes a new secret. The previous one signs too for {@link overlap}. */
     const rotate = Effect.fn("WebhookEndpoints.rotate")(function* (scope: TenantScope, id: WebhookId) {
       const { sealed, secret } = yield* fresh
       const rotated = yield* store.rotate(scope, id, sealed, overlap)
@@ -100,7 +100,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       if (status !== "active") return yield* disabled()
     })
 
-    /** Sends what is kept of the range once more. */
+    /** Sends the stored events of the range again. */
     const replay = Effect.fn("WebhookEndpoints.replay")(function* (
       scope: TenantScope,
       id: WebhookId,
@@ -110,7 +110,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       return yield* deliveriesOf.replay(scope, id, { from, to: to ?? (yield* DateTime.now) })
     })
 
-    /** Sends an event of type `webhook.test`; answers its id. */
+    /** Sends an event of type `webhook.test`. Returns its id. */
     const test = Effect.fn("WebhookEndpoints.test")(function* (scope: TenantScope, id: WebhookId) {
       yield* active(scope, id)
       const eventId = yield* deliveriesOf.test(scope, id)

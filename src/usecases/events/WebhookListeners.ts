@@ -1,4 +1,4 @@
-/** Events for developers: fetched from where nothing can be sent to, and reported without having happened. */
+/** Events for developers: polled by clients that have no public address, and examples sent on request. */
 import { randomUUID } from "node:crypto"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -46,7 +46,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       maxPermitsPerOwner: 2 * maxEndpoints
     })
 
-    /** The secret that its events are signed with is shown this once. */
+    /** The secret for its events' signatures is shown only in this result. */
     const start = Effect.fn("WebhookListeners.start")(function* (scope: TenantScope, asked: StartListener) {
       const secret = yield* Effect.sync(newSecret)
       const id = yield* newWebhookId
@@ -55,7 +55,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       return { listener: { id, events: asked.events, payload: asked.payload }, secret: Redacted.make(secret) }
     })
 
-    /** As it would be sent now; none when the listener, or what the event tells of, is gone. */
+    /** The event as it would be sent now. None when the listener or the subject of the event is gone. */
     const heard = ({ tenantId }: TenantScope, endpointId: WebhookId, eventId: string) =>
       Effect.gen(function* () {
         const found = yield* deliveries.take({ tenantId, endpointId, eventId })
@@ -81,8 +81,8 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       })
 
     /**
-     * The next events in their order, as soon as there is one, none once `wait` is over. Those up to `received` have
-     * arrived; all others come again.
+     * The next events in order. Waits at most `wait` for the first one. Events up to `received` are confirmed; all
+     * others are returned again.
      */
     const next = Effect.fn("WebhookListeners.next")(function* (
       scope: TenantScope,
@@ -102,7 +102,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    /** Sends an example of `type` to every active webhook that asks for it; its ids name nothing. */
+    /** Sends an example of `type` to every active webhook that subscribes to it. Its ids do not exist. */
     const trigger = Effect.fn("WebhookListeners.trigger")(function* (scope: TenantScope, type: EventType) {
       const key = `example:${yield* Effect.sync(randomUUID)}`
       return yield* store.trigger(scope, type, key, { ...exampleIds[type], example: true })

@@ -1,7 +1,6 @@
 /**
- * Uploaded originals from their first byte to their last: kept for a source, and removed for good once no source refers to
- * them. A removal is a durable job of queue `artifact-cleanup`; when all its attempts have failed, the sweep goes
- * on, for as long as it takes.
+ * Originals of uploads: stores them for a source, and removes them once no source refers to them. A removal is a
+ * durable job of queue `artifact-cleanup`. When all its attempts have failed, the sweep tries again at each interval.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -28,14 +27,14 @@ import { ArtifactRows, removalLasts } from "../../store/knowledge/ArtifactRows.t
 
 const Payload = Schema.Struct({ artifact: ArtifactRef })
 
-/** Well within the time for which the artifact is the remover's alone. */
+/** Well below the lease time for which only one process may remove the artifact. */
 const removalTimeout = Duration.seconds(30)
-/** Longest wait of a caller that stores the bytes for one that removes them. */
+/** Longest time that storing bytes waits while the same bytes are being removed. */
 const removalWait = Duration.seconds(10)
-/** Originals that one sweep removes. */
+/** Maximum originals that one sweep removes. */
 const sweepLimit = 1_000
 
-/** Stored bytes that stay until they are settled or released. */
+/** Stored bytes with a claim. They stay until the claim is settled or abandoned. */
 export interface Kept {
   readonly ref: ArtifactRef
   readonly claim: string
@@ -58,7 +57,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
     const store = yield* ArtifactStore
     const queue = yield* JobQueue
 
-    /** Queues the removal in the caller's transaction; what another source still needs stays. */
+    /** Queues the removal in the caller's transaction. An original that another source refers to is kept. */
     const release = (artifact: ArtifactRef) =>
       queue.enqueue("artifact-cleanup", { artifact }, { serialKey: artifact })
 
@@ -69,7 +68,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         refs.map((artifact) => ({ payload: { artifact }, options: { serialKey: artifact } }))
       )
 
-    /** Gives up what was kept for a source that did not come to be. The sweep does it when this cannot. */
+    /** Gives up bytes whose source was not created. Errors are logged: the sweep then removes the bytes. */
     const abandon = ({ claim, ref }: Kept) =>
       Effect.zipRight(rows.unclaim(claim), release(ref)).pipe(
         Effect.catchAllCause((cause) =>
@@ -100,10 +99,13 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       return kept
     })
 
-    /** Stores the bytes, and keeps them from being removed until they are settled or abandoned. Not for transactions. */
+    /**
+     * Stores the bytes with a claim, so that they are not removed before they are settled or abandoned. Must not run in
+     * a transaction.
+     */
     const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), store.put(bytes))
 
-    /** Takes an upload in as it comes; it is gone with the scope unless it is kept. */
+    /** Receives an upload as a stream. It is removed with the scope unless it is kept. */
     const stage = Effect.fn("Artifacts.stage")(function* (
       bytes: Stream.Stream<Uint8Array, ValidationError | PayloadTooLarge | FileTooLarge>
     ) {
@@ -112,10 +114,10 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       )
     })
 
-    /** {@link keep} for bytes that came as a stream. */
+    /** {@link keep} for bytes from {@link stage}. */
     const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.store)
 
-    /** Part of the transaction that adds the source: from its commit on the source is what keeps the bytes. */
+    /** Ends the claim in the transaction that adds the source. From its commit the source refers to the bytes. */
     const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: Kept) {
       if (!(yield* rows.settle(id, ref))) return yield* unavailable()
     })
@@ -125,7 +127,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       const state = yield* rows.beginRemoval(ref)
       if (state === "needed") return
       if (state === "busy") return yield* busy()
-      // What was begun and not answered may still happen: until the minute is over no caller stores the bytes.
+      // A removal that timed out may still happen: until its lease is over no caller stores the same bytes.
       yield* store.remove(ref).pipe(
         Effect.timeoutFail({ duration: removalTimeout, onTimeout: silent }),
         Effect.catchTag("ArtifactStoreError", ({ message }) =>
@@ -141,7 +143,10 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       yield* remove(artifact)
     })
 
-    /** Removes every original that is not referenced, also those whose jobs were given up; one failure does not stop the rest. */
+    /**
+     * Removes every unreferenced original, including those whose jobs were given up. One failure does not stop the
+     * rest.
+     */
     const sweep = Effect.gen(function* () {
       for (const ref of yield* rows.orphans(sweepLimit)) {
         yield* remove(ref).pipe(

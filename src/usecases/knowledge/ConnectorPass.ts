@@ -1,6 +1,7 @@
 /**
- * One pass of a registered reader over its system. What a step has read, its lines of the ledger and where the next step begins
- * are one transaction: an attempt that dies goes on with the step it died in, and documents are neither lost nor doubled.
+ * One pass of a registered reader over its system. The documents of a step, its crawl entries and the position of the
+ * next step are stored in one transaction. An attempt that fails is resumed at the failed step, and no document is lost
+ * or stored twice.
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -24,11 +25,11 @@ import { type Reading, ReadingStore } from "../../store/knowledge/Readings.ts"
 import { ConnectorSettings } from "./ConnectorSettings.ts"
 import { toDocument } from "./NewDocuments.ts"
 
-/** Raise it when the form of what readers give changes: documents are read anew then. */
+/** Increment when the stored form of documents changes: all documents are then read again. */
 const revision = 1
-/** Most documents of one source. */
+/** Maximum documents of one source. */
 const maxDocuments = 10_000
-/** Most lines of one pass: documents, and what is left out. */
+/** Maximum crawl entries of one pass: documents, and documents that were left out. */
 const maxLines = 40_000
 const maxTitleLength = 300
 const maxUriLength = 2_048
@@ -53,13 +54,13 @@ const nextOf = Schema.decodeUnknownOption(Next)
 
 const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
 
-/** Of what is read and for whom: what was read with others is not compared with. */
+/** Hash of the reader, its settings and the labels. A pass with another hash does not compare with this one. */
 const digestOfPass = (config: typeof ConnectorConfig.Type, labels: ReadonlyArray<string>) =>
   createHash("sha256")
     .update(JSON.stringify([revision, config.reader, Object.entries(config.settings).toSorted(), labels]))
     .digest("hex")
 
-/** True for a document that may be shown to everybody who may read the source. */
+/** True when everybody who may read the source may read the document. */
 const isFor = (labels: ReadonlyArray<string>, document: SteppedDocument) =>
   document.labels === undefined ||
   (labels.length > 0 && labels.every((label) => document.labels?.includes(label)))
@@ -76,11 +77,11 @@ interface Remembered {
   readonly digest: string
 }
 
-/** What a pass came to: documents that stay as they are, how many there are in all, and how it is ended. */
+/** The result of a pass: URIs of unchanged documents, the number of all documents, and the effect that ends it. */
 export interface Pass {
   readonly kept: ReadonlyArray<string>
   readonly documents: number
-  /** Part of the transaction that makes the pass live. */
+  /** Run in the transaction that makes the pass live. */
   readonly end: Effect.Effect<void>
 }
 
@@ -124,7 +125,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       revision
     })
 
-    /** The pass of this job as far as it has come, begun anew where there is none or the config has changed. */
+    /** The stored state of this job's pass. Begins a new pass where there is none or the config has changed. */
     const resumed = (task: IngestionTask, digest: string, found: Option.Option<Reading>) =>
       Effect.gen(function* () {
         const reading = Option.getOrUndefined(found)
@@ -169,7 +170,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const { told } = pass
       let { lines, next, steps } = pass
 
-      /** Documents that are new or changed, by their names, and the lines of all that the step told. */
+      /** The new and changed documents of a step by URI, and its crawl entries. */
       const taken = (step: ReadStep<unknown, unknown>) =>
         Effect.gen(function* () {
           const fetchedAt = yield* Clock.currentTimeMillis
@@ -230,7 +231,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const kept = uris.filter(isKept)
       const built = [...told.values()].filter((outcome) => outcome === "indexed").length
       if (kept.length + built > maxDocuments) return yield* tooMany
-      // What the next pass compares with stands with the generation that answers.
+      // The next pass compares with the entries of this generation, so entries of unchanged documents are copied to it.
       const fetchedAt = yield* Clock.currentTimeMillis
       const carried = kept.flatMap((uri, index) => {
         const before = told.has(uri) ? undefined : remembered.get(uri)

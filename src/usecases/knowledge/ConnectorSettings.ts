@@ -1,4 +1,4 @@
-/** Settings of sources that a registered reader reads: checked by the reader's schema, their secrets sealed apart. */
+/** Settings of sources with a registered reader: validated by the reader's schema, with secrets sealed separately. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,7 +14,7 @@ import { invalid, issue, refused } from "./SourceConfig.ts"
 type Given = typeof ConnectorConfig.Type
 type Values = Readonly<Record<string, unknown>>
 
-/** A config as it is stored, and its sealed secrets; null for none. */
+/** A config as stored, and its sealed secrets; null without secrets. */
 export interface SealedConfig {
   readonly config: Values
   readonly sealed: string | null
@@ -29,7 +29,7 @@ const isConfig = Schema.decodeUnknown(ConnectorConfig, { errors: "all" })
 const secretsOf = ({ fields }: SourceReader) =>
   new Set(fields.flatMap(({ kind, name }) => (kind === "secret" ? [name] : [])))
 
-/** The entries whose names are, or are not, in `names`. */
+/** The entries whose names are in `names` when `among` is true, else the others. */
 const picked = (values: Values, names: ReadonlySet<string>, among: boolean): Values =>
   Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === among))
 
@@ -71,7 +71,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
           return { config: { ...config, settings: picked(settings, names, false) }, sealed }
         })
 
-      /** The secrets of a source; none where they cannot be opened any more. */
+      /** The decrypted secrets of a source; none when they cannot be decrypted any more. */
       const opened = (scope: { readonly tenantId: TenantId }, id: SourceId) =>
         Effect.gen(function* () {
           const sealed = yield* store.secrets(scope, id)
@@ -79,12 +79,12 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
           return Option.flatMap(yield* box.open("source-secret", sealed.value), decodeSecrets)
         })
 
-      /** A new source's config. */
+      /** Validates the config of a new source. */
       const made = (config: Given) => checked(config, {})
 
       /**
-       * The config that replaces a source's. Secrets that it does not name stay, unless it names another address: they are sent
-       * to no other than they were given for. Null takes one away.
+       * Validates the config that replaces a source's. Secrets that it does not name are kept, unless it changes an
+       * address: a secret is only sent to the address that it was given for. Null removes a secret.
        */
       const changed = Effect.fn("ConnectorSettings.changed")(function* (
         scope: AgentScope,

@@ -1,4 +1,4 @@
-/** The ledger of one attempt: what readers tell goes to the store in batches, and what the last sync knew comes back. */
+/** The crawl entries of one attempt. Stores them in batches, and gives readers the entries of the last sync. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../../domain/knowledge/Crawl.ts"
@@ -9,12 +9,12 @@ import type { ReadDocument } from "../../readers/Reader.ts"
 import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledge/CrawlEntries.ts"
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
-/** Raise it when parsing, packing or prints change: documents are read anew then. */
+/** Increment when parsing, packing or fingerprints change: all documents are then read again. */
 const revision = 1
 const batch = 200
-/** Percentage points between two notes of a job's progress: each is a transaction. */
+/** Minimum percentage points between two updates of a job's progress, because each is a transaction. */
 const step = 5
-/** Lines of one job: a thousand pages, their redirects, and what was not asked for. */
+/** Maximum entries of one job: a thousand pages, their redirects, and pages that were skipped. */
 const maxLines = 8_000
 
 const knownOf = ({
@@ -35,7 +35,7 @@ const knownOf = ({
   fingerprint: fingerprint ?? ""
 })
 
-/** By address; an address that redirected, this time or before, stands for the page where it led. */
+/** Known pages by address. An address that redirects, now or earlier, maps to the target page. */
 const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Known> => {
   const pages = new Map(
     lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
@@ -48,7 +48,7 @@ const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Known> 
   return new Map([...redirected, ...pages])
 }
 
-/** By the page or sitemap that led there. */
+/** Addresses by the page or sitemap that links to them. */
 const familiesOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const families = new Map<string, Array<string>>()
   for (const { parent, url } of lines) {
@@ -69,7 +69,7 @@ const noEvidence = {
   fingerprint: null
 } as const
 
-/** `REINDEX` remembers nothing, so that everything is read again. */
+/** A `REINDEX` job starts without known pages, so that everything is read again. */
 export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore, task: IngestionTask) =>
   Effect.gen(function* () {
     yield* store.clear(task)
@@ -97,7 +97,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         if (waiting.length >= batch) yield* flush
       })
 
-    /** From 5 to 90: what is left is the swap. */
+    /** Progress of reading, from 5 to 90 percent. The rest is for making the generation live. */
     const progress = (settled: number, all: number) =>
       Effect.suspend(() => {
         const next = 5 + Math.floor((85 * settled) / Math.max(settled, all, 1))
@@ -134,7 +134,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         fingerprint: fingerprintOf(document)
       }))
 
-    /** Notes a document that its reader said nothing about. False when it stays as it is. */
+    /** Records a document for which the reader recorded nothing. False when it is unchanged. */
     const isChanged = (document: ReadDocument) =>
       Effect.gen(function* () {
         const { uri } = document
@@ -149,7 +149,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         return false
       })
 
-    /** Notes why nothing could be read where no address says so. */
+    /** Records why nothing could be read, unless an entry says so already. */
     const failed = (url: string, { code, message }: ReaderError) =>
       place === 0 ? note({ ...line(url, "failed"), reason: code, message }) : Effect.void
 

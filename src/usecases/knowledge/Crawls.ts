@@ -25,10 +25,10 @@ import type { ReaderServices } from "../../readers/Reader.ts"
 import { type SkipReason, skipWords } from "../../readers/Visits.ts"
 import { CrawlEntryStore, type LineFilter, type ReportScope } from "../../store/knowledge/CrawlEntries.ts"
 
-/** Most pages that a dry run fetches, and how long it takes. */
+/** Maximum pages that a dry run fetches, and its time-out. */
 const pages = 50
 const time = "25 seconds"
-/** Most lines of its answer. */
+/** Maximum entries in the response. */
 const maxLines = 1_000
 
 const nothing = { message: null, pattern: null, depth: null, parent: null, robots: null, httpStatus: null }
@@ -36,7 +36,7 @@ const nothing = { message: null, pattern: null, depth: null, parent: null, robot
 const busy = () =>
   new ServiceUnavailable({ message: "Too many dry runs are under way. Try again in half a minute." })
 
-/** A page of a report; `next` continues it. */
+/** A page of a report. `next` is the cursor of the following page. */
 export interface CrawlReport {
   readonly job: ReportedJob | null
   readonly entries: ReadonlyArray<CrawlEntry>
@@ -45,7 +45,7 @@ export interface CrawlReport {
 
 const none: CrawlReport = { job: null, entries: [], next: null }
 
-/** Where the crawl of a URL source stays; a sitemap may list any site. */
+/** The rules of a crawl. A URL source stays on its site; a sitemap may list any site. */
 const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
   const verdict: (url: string) => Verdict = judge(config, budget)
   if (type === "URL") return linkReason(new URL(config.url).origin, verdict)
@@ -53,7 +53,7 @@ const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
     verdict(url)
 }
 
-/** Patterns alone: nothing is fetched. */
+/** Applies the patterns only. Nothing is fetched. */
 const judged = Effect.fn("Crawls.judged")(function* (request: DryRunRequest, urls: ReadonlyArray<string>) {
   const budget = new WorkBudget()
   const reasonOf = rulesOf(request, budget)
@@ -117,7 +117,7 @@ const tried = Effect.fn("Crawls.tried")(function* (patterns: Patterns, entries: 
   return lines
 })
 
-/** More was to be seen. */
+/** Skip reasons that mean there were more pages. */
 const limits: ReadonlySet<string | null> = new Set<SkipReason>(["page_limit", "match_limit"])
 
 export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls", {
@@ -126,7 +126,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
     const services = yield* Effect.context<ReaderServices>()
     const places = new FairLimiter({ name: "crawl-dry-runs", permits: 8, maxPermitsPerOwner: 4 })
 
-    /** The report of the job that runs or ended last, page by page. `after` continues an earlier page of the same job. */
+    /** The report of the running or last job, page by page. `after` continues a page of the same job. */
     const report = Effect.fn("Crawls.report")(function* (
       scope: ReportScope,
       sourceId: SourceId,
@@ -138,7 +138,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       if (Option.isNone(found)) return none
       const { generation, ...job } = found.value
       const [listed, place] = (after ?? "").split(":").map(Number)
-      // A newer job has a report of its own, and the rest of the old one is gone.
+      // A newer job has its own report and the old one is removed: a cursor of another job starts from the beginning.
       const from = listed === generation ? place : undefined
       const lines = yield* store.list(scope, sourceId, generation, { limit, after: from, outcome })
       const rows = lines.slice(0, limit)
@@ -181,7 +181,10 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       )
     }
 
-    /** Pages that a sync would read, with reasons; with `urls` by patterns alone, else by a crawl of a few pages. Stores nothing. */
+    /**
+     * Pages that a sync would read, with reasons. With `urls` only the patterns are applied; otherwise a few pages are
+     * crawled. Stores nothing.
+     */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
       if (request.urls !== undefined) return yield* judged(request, request.urls)
       return yield* withSharedPermit(places, busy)(crawl(request))

@@ -1,7 +1,7 @@
 /**
- * Adds vectors to live chunks that have none: batch by batch, each stored before the next begins, so that whatever stops
- * a job, the next one goes on from there. Vectors are made for the profile that agents are moved to and,
- * until an agent has moved, for the one it answers with.
+ * Adds vectors to live chunks that have none. Each batch is stored before the next ones begin, so that a stopped job
+ * can be resumed. Vectors are made for the target profile and, until the agent has moved to it, for the profile that it
+ * answers with.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -25,9 +25,9 @@ import { EmbeddingStore, type UnembeddedChunk } from "../../store/knowledge/Embe
 const Payload = Schema.Struct({ tenantId: TenantId, sourceId: SourceId })
 type Place = typeof Payload.Type
 
-/** Batches of one source under way at a time. */
+/** Maximum concurrent batches of one source. */
 const together = 4
-/** Before a job that got somewhere goes on, when the provider names no pause. */
+/** Pause before a job with partial progress continues, when the provider names no pause. */
 const breather = Duration.seconds(2)
 
 const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
@@ -61,7 +61,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       yield* Metric.incrementBy(embeddedChunks, chunks.length)
     })
 
-    /** The batches of `chunks`; one that fails does not keep the others from being stored. */
+    /** Embeds the batches of `chunks`. A failed batch does not keep the others from being stored. */
     const embedTogether = (
       embedder: EmbedderService,
       place: Place,
@@ -81,7 +81,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
         yield* Effect.all(ends, { discard: true })
       })
 
-    /** Every vector that the source lacks; `stored` counts batches. */
+    /** Adds every missing vector of the source. `stored` counts batches. */
     const complete = (embedder: EmbedderService, place: Place, stored: Ref.Ref<number>) =>
       embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * together).pipe(
         Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
@@ -90,8 +90,8 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       )
 
     /**
-     * A job that got somewhere leaves the rest to a new one, so that a provider which often asks for a pause never uses
-     * the attempts of a large source up.
+     * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up
+     * the attempts of a large source.
      */
     const stopped = (place: Place, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
@@ -109,7 +109,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
       })
 
-    /** True when everything of the source has its vector of `embedder`'s profile. */
+    /** True when every chunk of the source has a vector of `embedder`'s profile. */
     const build = (embedder: EmbedderService, place: Place) =>
       Effect.gen(function* () {
         const stored = yield* Ref.make(0)
@@ -123,7 +123,10 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
         )
       })
 
-    /** New chunks of an agent that has not moved yet are found by meaning, too; when that fails, by their words. */
+    /**
+     * Adds vectors of the profile that still answers, so that new chunks of an agent that has not moved are found by
+     * meaning. A failure is logged: those chunks are then found by words.
+     */
     const keepUp = (active: string, place: Place) =>
       Effect.gen(function* () {
         const embedder = yield* embedders(active)
@@ -136,14 +139,14 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
         )
       })
 
-    /** Handler of queue `embedding`: resumes where an earlier attempt stopped. */
+    /** Handler of queue `embedding`. Resumes where an earlier attempt stopped. */
     const process = Effect.fn("Embed.process")(function* (job: QueueJob) {
       const place = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       const { sourceId, tenantId } = place
       const found = yield* profiles.place(place, sourceId)
       if (Option.isNone(found)) return
       const { agentId, active, target } = found.value
-      // Another process has been started with another model: this one helps when it can, else makes its own.
+      // Another process was started with another model. This one uses that model if it can, else its own.
       const wanted = Option.getOrElse(yield* embedders(target ?? current.profile), () => current)
       const built = yield* build(wanted, place)
       if (active !== null && active !== wanted.profile) yield* keepUp(active, place)

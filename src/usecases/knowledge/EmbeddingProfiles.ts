@@ -1,6 +1,6 @@
 /**
- * Moves agents to the embedding model of the configuration without a pause: queues what lacks vectors,
- * a few sources at a time, moves the agents that are complete, and removes vectors of profiles that are not used again.
+ * Moves agents to the configured embedding model without downtime. Queues a few sources at a time whose vectors are
+ * missing, moves agents whose vectors are complete, and removes vectors of profiles no longer used.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -9,13 +9,13 @@ import { Embedder } from "../../capabilities/Embedder.ts"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
 
-/** Embedding jobs that may wait before the sweep adds more. */
+/** Maximum pending embedding jobs; the sweep adds no more. */
 const room = 20
-/** Before what failed for good is tried again: a key may have been mended. */
+/** Pause before a permanent failure is tried again: the API key may have been corrected. */
 const again = Duration.hours(1)
-/** How long vectors of the profile before stay, for the way back. */
+/** How long vectors of the previous profile are kept, in case the change is undone. */
 const kept = Duration.days(7)
-/** Vectors removed by one statement. */
+/** Maximum vectors removed by one statement. */
 const removed = 2_000
 
 export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
@@ -28,7 +28,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const embedder = yield* Embedder
       const { profile } = embedder
 
-      /** To be called once, when a process starts: its model is the one that agents are moved to from now on. */
+      /** Makes this process's model the target profile. Call once, when the process starts. */
       const aim = profiles.aim(profile)
 
       const queueLacking = Effect.gen(function* () {
@@ -48,7 +48,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         }).pipe(sql.withTransaction)
       }).pipe(Effect.catchTag("SqlError", Effect.die))
 
-      /** True when there is more to do soon. Does nothing in a process whose model is not the one that was started last. */
+      /** Returns true when there is more to do soon. Does nothing in a process whose model is not the target. */
       const sweep = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         const agents = yield* profiles.behind(profile)
@@ -63,7 +63,7 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
         return (yield* queueLacking) > 0 || moved.includes(false)
       }).pipe(Effect.withSpan("EmbeddingProfiles.sweep"))
 
-      /** Removes vectors that no agent has used for a week; true when there may be more. */
+      /** Removes vectors that no agent has used for a week. Returns true when there may be more. */
       const forget = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
         return (yield* profiles.forget(profile, kept, removed)) === removed

@@ -1,6 +1,7 @@
 /**
- * Finds passages that contradict or repeat each other, and pages that are old and do not help. A background fiber compares a few
- * passages at a time, each batch in a transaction of its own, so that it goes on where a process stopped; tenants take turns.
+ * Finds passages that contradict or repeat each other, and old pages that do not help. A background fiber compares a
+ * few passages at a time. Each batch is a transaction of its own, so that work continues after a restart. Tenants take
+ * turns.
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -23,17 +24,17 @@ import {
   type ScannedChunk
 } from "../../store/knowledge/Findings.ts"
 
-/** Passages that one transaction compares, and those that each is compared with. */
+/** Passages that one transaction compares. */
 const batchSize = 5
 /** Transactions of one sweep. */
 const maxBatches = 60
 const maxNeighbours = 30
-/** Share of the statements of the shorter of two passages that the other has too, from which it repeats it. */
+/** A passage repeats another one when it contains at least this share of the statements of the shorter of the two. */
 const minRepeatedShare = 0.8
 const minStatements = 2
-/** Documents that say the same with other values: a form that is filled in, such as pages of products. */
+/** Maximum documents with the same statement and other values. More of them are a template, such as product pages. */
 const maxVariants = 3
-/** Sorts after every id of a chunk. */
+/** Sorts after every chunk id. */
 const afterAllChunks = "zzzz"
 
 const idOf = (kind: FindingKind, ...parts: ReadonlyArray<string>): FindingId =>
@@ -59,13 +60,13 @@ interface Contradiction {
   readonly alike: number
 }
 
-/** What contradicts one statement, at most one of each passage. */
+/** Contradictions of one statement, at most one per passage. */
 const against = (
   statement: Statements.Statement,
   others: ReadonlyArray<Compared>
 ): ReadonlyArray<Contradiction> =>
   others.flatMap(({ chunk, statements }) => {
-    // A passage that says the same somewhere does not contradict it.
+    // A passage that also contains the same statement does not contradict it.
     if (statements.some((other) => Statements.isSame(statement, other))) return []
     const found = statements.flatMap((said): ReadonlyArray<Contradiction> => {
       const reasons = Statements.disagreements(statement, said)
@@ -122,7 +123,7 @@ const duplicatesOf = (one: Compared, others: ReadonlyArray<Compared>): ReadonlyA
     ]
   })
 
-/** A place in the list, and the weight that it is sorted by. */
+/** The cursor of an item: its weight, by which the list is sorted, and its id. */
 const afterOf = ({ id, weight }: { readonly weight: number; readonly id: string }): string =>
   `${weight} ${id}`
 const placeOf = (after: string) => {
@@ -185,8 +186,8 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
     })
 
     /**
-     * One batch of the agent whose turn it is. The claim is kept although the batch fails, so that an agent whose passages cannot
-     * be compared is claimed last the next time and the others are not held up.
+     * Compares one batch of the agent whose turn it is. The claim is kept when the batch fails: an agent whose passages
+     * cannot be compared is then claimed last the next time, and does not hold up the others.
      */
     const claimOne = Effect.gen(function* () {
       const claimed = yield* store.claim
@@ -205,14 +206,14 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       )
     }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    /** Some batches, of agents in turns. True when there may be more to do. */
+    /** Compares several batches, agents in turns. Returns true when there may be more to do. */
     const sweep = Effect.gen(function* () {
       const failed = new Set<AgentId>()
       for (let done = 0; done < maxBatches; done++) {
         const result = yield* claimOne
         if (result === "none") return false
         if (result === "compared") continue
-        // Every agent with something to compare had its turn since it failed.
+        // Since this agent failed, every other agent with something to compare has had its turn.
         if (failed.has(result)) return false
         failed.add(result)
       }
@@ -224,7 +225,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       return { tenantId, agentId }
     })
 
-    /** The weightiest first. */
+    /** Highest weight first. */
     const list = Effect.fn("Findings.list")(function* (
       tenant: TenantScope,
       agentId: AgentId,
@@ -258,7 +259,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       }
     })
 
-    /** A dismissed one is not listed any more, until one of its passages is read anew or it is restored. */
+    /** A dismissed finding is not listed until one of its passages changes or it is restored. */
     const setDismissed = Effect.fn("Findings.setDismissed")(function* (
       tenant: TenantScope,
       agentId: AgentId,
@@ -271,7 +272,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       return finding
     })
 
-    /** What each source of the agent did in a month, in the order of their ids; this month where none is named. */
+    /** Figures of each source of the agent for one month, in order of source id. The default is the current month. */
     const values = Effect.fn("Findings.values")(function* (
       tenant: TenantScope,
       agentId: AgentId,

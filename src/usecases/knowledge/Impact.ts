@@ -1,4 +1,4 @@
-/** Which answers rested on passages that have changed or gone since, and their replay. */
+/** Lists answers whose cited passages have since changed or been removed, and replays their turns. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -24,11 +24,11 @@ import { Experiments } from "../agents/Experiments.ts"
 import { gap } from "../chat/grounding/Passages.ts"
 import { afterOf, placeOf, reportTime } from "../conversations/ReportTime.ts"
 
-/** The newest turns of a report. */
+/** Maximum turns of a report; the newest are used. */
 const maxTurns = 2_000
 /** Texts that one statement compares. */
 const batch = 100
-/** Reports that are made at the same time. */
+/** Maximum concurrent reports. */
 const maxReports = 2
 const maxRunIds = 5
 const maxPassages = 10
@@ -41,7 +41,7 @@ interface Affected extends CitingRow {
 
 const keyOf = ({ hash, sourceId }: UsedPassage): string => `${hash} ${sourceId}`
 
-/** The same for questions that differ in case and spaces alone. */
+/** Key of a question. Questions that differ only in case and spaces have the same key. */
 const questionKey = (question: string): string => question.trim().replace(/\s+/gu, " ").toLowerCase()
 
 const idOf = (key: string): string => `imp_${createHash("sha256").update(key).digest("hex").slice(0, 20)}`
@@ -67,7 +67,7 @@ const answerOf = (key: string, turns: ReadonlyArray<Affected>): ReadonlyArray<Im
   ]
 }
 
-/** Given most often first, then newest first. */
+/** The most frequent answer first, then the newest. */
 const ranked = (turns: ReadonlyArray<Affected>): ReadonlyArray<ImpactAnswer> => {
   const byQuestion = new Map<string, Array<Affected>>()
   for (const turn of turns) {
@@ -120,7 +120,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
       return scope
     })
 
-    /** One page of the answers of the newest {@link maxTurns} turns that cite something. */
+    /** One page of affected answers, among the newest {@link maxTurns} turns with citations. */
     const list = Effect.fn("Impact.list")(function* (
       tenant: TenantScope,
       agentId: AgentId,
@@ -141,7 +141,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
       return { from: scope.from, to: scope.to, ...read, answers, next }
     })
 
-    /** The newest turn of each of the answers that were given most often. */
+    /** The newest turn of each of the most frequent answers. */
     const turnsOf = Effect.fn("Impact.turnsOf")(function* (
       tenant: TenantScope,
       agentId: AgentId,
@@ -158,7 +158,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
       return runIds
     })
 
-    /** An experiment that replays `runIds`, which {@link turnsOf} has told. */
+    /** Starts an experiment that replays `runIds` from {@link turnsOf}. */
     const replay = (
       tenant: TenantScope,
       agentId: AgentId,

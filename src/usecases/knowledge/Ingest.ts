@@ -1,7 +1,7 @@
 /**
- * Runs an ingestion job: reads the source, packs its documents into chunks aside, and swaps them in with one transaction.
- * Chunks answer by their words from then on; an `embedding` job adds their vectors. An attempt that dies leaves nothing
- * that the next one does not clear, so the job can be repeated at any point.
+ * Runs an ingestion job: reads the source, splits its documents into chunks of a new generation, and makes that live in
+ * one transaction. From then on chunks are found by words; an `embedding` job adds their vectors. Each attempt first
+ * removes what a failed one left, so the job can be repeated at any point.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -35,16 +35,19 @@ import { ConnectorPass, type Pass } from "./ConnectorPass.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 import { toDocument } from "./NewDocuments.ts"
 
-/** Most documents of one source: as many as a ZIP may hold. A crawl stops at 1,000 pages by itself. */
+/** Maximum documents of one source: as many as a ZIP may hold. A crawl has its own limit of 1,000 pages. */
 const maxDocuments = 2_000
-/** A job that takes longer fails. */
+/** Time-out of a job. */
 const deadline: Duration.DurationInput = "2 hours"
-/** A site that asks for a longer yieldToEventLoop waits no longer for the next attempt: until it has ended the source stays as it is. */
+/**
+ * Maximum pause before the next attempt, when a site requests a longer one. The source stays as it is until that
+ * attempt ends.
+ */
 const maxRetryDelay = Duration.minutes(1)
 
 /**
- * Documents that are written with one transaction, by their chunks and one for each; a longer one goes alone. The first of
- * them waits no longer than `batchDelay` for the others.
+ * Maximum cost of the documents that one transaction writes: one for each document and for each of its chunks. A larger
+ * document is written alone. `batchDelay` limits how long the first document waits for others.
  */
 const maxBatchCost = 400
 const batchDelay: Duration.DurationInput = "250 millis"
@@ -67,12 +70,12 @@ const unexpected = new ReaderError({
 })
 
 const workerStopped = "worker_stopped: The worker stopped before the job ended, each time it was tried."
-/** Jobs that one sweep ends. */
+/** Maximum jobs that one sweep ends. */
 const maxAbandonedPerSweep = 100
 
 /**
- * What reading needs of all that the service is made of: a context is copied for each span and compared for each fiber, a
- * dozen times a page.
+ * The services that reading needs. A smaller context is faster: it is copied for each span and compared for each fiber,
+ * about a dozen times a page.
  */
 const needed = Context.pick(
   OutboundHttp,
@@ -96,7 +99,7 @@ const invalidConfig = new ReaderError({
   retryable: false
 })
 
-/** What the ledger calls a source of which nothing could be read. */
+/** The address of the crawl entry of a source of which nothing could be read. */
 const addressOf = ({ config }: OwnConfig): string => {
   if ("sitemapUrl" in config && config.sitemapUrl !== undefined) return config.sitemapUrl
   if ("url" in config && config.url !== undefined) return config.url
@@ -116,7 +119,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const embedder = yield* Embedder
     const connectors = yield* ConnectorPass
 
-    /** Builds the generation: adds what is new or changed, and returns what stays and how much there is of both. */
+    /** Builds the generation: adds new and changed documents, and returns the unchanged ones and the number of both. */
     const build = (task: IngestionTask) =>
       Effect.gen(function* () {
         yield* knowledge.discard(task)
@@ -137,7 +140,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
             Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),
           Effect.tapError((error) => ledger.failed(addressOf(source), error)),
-          // An interrupted attempt says what it saw, too: that is when one wants to know.
+          // The entries of an interrupted attempt are stored too, because they help to find the cause.
           Effect.ensuring(ledger.flush),
           Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context))
         )
@@ -146,7 +149,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         return pass
       })
 
-    /** Makes the built generation the one that answers, ends the job and queues its vectors: one transaction. */
+    /** Makes the built generation live, ends the job and queues its missing vectors in one transaction. */
     const goLive = (task: IngestionTask, { end, kept }: Pass) =>
       Effect.gen(function* () {
         const { chunks, unembedded } = yield* knowledge.swap(task, embedder, kept)
@@ -183,8 +186,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     })
 
     /**
-     * Ends the attempt with a stable code and a reason the caller can act on; the last one fails job and
-     * source.
+     * Ends the attempt with a stable code and a reason for the caller. The last attempt fails the job and the source.
      */
     const failed = (
       task: IngestionTask,
@@ -195,7 +197,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         const message = `${code}: ${words}`
         const final = !retryable || job.lastAttempt
         yield* final ? jobs.fail(task, task.jobId, message) : jobs.noteFailure(task, task.jobId, message)
-        // What a connector's steps have stored is where the next attempt goes on.
+        // A connector's next attempt continues after the stored steps, so they are kept.
         if (final || !isConnector(task)) yield* knowledge.discard(task)
         yield* entries.prune(task)
         const pause = retryAfter === undefined ? {} : { retryAfter: Duration.min(retryAfter, maxRetryDelay) }
@@ -229,15 +231,15 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         yield* knowledge.discard(task.value)
       })
 
-    /** Ends the job whose worker died on the last attempt. */
+    /** Fails the job whose worker died on its last attempt. */
     const abandoned = Effect.fn("Ingest.abandoned")(function* (job: QueueJob) {
       const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
       yield* stopped(scope, jobId)
     })
 
     /**
-     * Ends jobs whose last attempt could not even write that it had failed, so that their sources can be read again and
-     * deleted.
+     * Fails jobs whose last attempt could not store its failure, so that their sources can be synced and deleted again.
+     * Returns true when there may be more.
      */
     const sweep = Effect.gen(function* () {
       const left = yield* jobs.forsaken(maxAbandonedPerSweep)

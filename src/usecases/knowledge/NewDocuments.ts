@@ -1,4 +1,4 @@
-/** Documents as they are stored: cut into chunks, with what tells them from others. */
+/** Converts documents to the stored form: chunks, and hashes that tell them apart. */
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
@@ -10,15 +10,15 @@ import type { NewDocument } from "../../store/knowledge/Knowledge.ts"
 
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
-/** Characters that are hashed at a time: a few milliseconds. */
+/** UTF-16 units that are hashed at a time, in a few milliseconds. */
 const piece = 1_048_576
 
-/** {@link sha256} of a text without lone surrogates, of any length: events are handled meanwhile. */
+/** {@link sha256} of a text of any length without lone surrogates. Yields to the event loop between pieces. */
 const sha256OfLong = (text: string) =>
   Effect.gen(function* () {
     const hash = createHash("sha256")
     for (let at = 0; at < text.length;) {
-      // A character of two halves stays whole.
+      // A surrogate pair is not split.
       const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
       hash.update(text.slice(at, at + piece - half))
       at += piece - half

@@ -1,4 +1,4 @@
-/** Reads sources again by schedule (`config.refresh`): a job for each that is due, as if its owner had asked for a sync. */
+/** Scheduled syncs (`config.refresh`): queues a job for each source that is due, as a sync request would. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
@@ -7,9 +7,9 @@ import * as Option from "effect/Option"
 import { RefreshStore } from "../../store/knowledge/Refreshes.ts"
 import { Sources } from "./Sources.ts"
 
-/** Sources that one sweep queues at most; the next one goes on. */
+/** Maximum sources that one sweep queues; the next sweep continues. */
 const maxSourcesPerSweep = 200
-/** Before a source whose tenant has no ingestion job left is looked at again. */
+/** Pause before a source is tried again whose tenant has no ingestion jobs left. */
 const held = Duration.hours(1)
 const usedUp = "The scheduled reading waits: the ingestion jobs of this period are used up."
 
@@ -19,7 +19,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
     const store = yield* RefreshStore
     const sources = yield* Sources
 
-    /** One source in a transaction of its own; false when none is due. */
+    /** Processes one due source in a transaction. False when none is due. */
     const one = Effect.gen(function* () {
       const now = yield* DateTime.now
       const due = yield* store.claim(now)
@@ -35,7 +35,9 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
       return true
     }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
-    /** Queues jobs for what is due, on any number of processes at once; returns how many sources it looked at. */
+    /**
+     * Queues jobs for due sources. Safe to run in several processes at once. Returns the number of sources processed.
+     */
     const sweep = Effect.fn("Refresh.sweep")(function* () {
       let done = 0
       while (done < maxSourcesPerSweep && (yield* one)) done++

@@ -1,6 +1,6 @@
 /**
- * Indexes documents anew that an earlier version has indexed in another way: from their stored chunks, a few documents at a
- * time, each in one transaction. Until its turn a document is found as it was.
+ * Rebuilds the index of documents that an earlier version indexed differently. Uses their stored chunks, a few
+ * documents at a time, each in one transaction. Until then a document is found by its old index.
  */
 import * as Effect from "effect/Effect"
 import { Embedder } from "../../capabilities/Embedder.ts"
@@ -11,9 +11,9 @@ import { type IndexedChunk, type OutdatedDocument, ReindexStore } from "../../st
 
 /** Documents of one round. */
 const batch = 100
-/** Chunks that are made between two pauses, as when a document is first indexed. */
+/** Chunks processed before yielding to the event loop, as in ingestion. */
 const chunksBetweenPauses = 8
-/** Chunks that tell in which language a document is. */
+/** Chunks from which the language of a document is detected. */
 const languageSample = 20
 
 export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reindex", {
@@ -35,7 +35,7 @@ export class Reindex extends Effect.Service<Reindex>()("usecases/knowledge/Reind
         yield* store.replace(document, rows, embedder.englishOnly === true ? embedder.profile : null)
       })
 
-    /** True when there may be more to do. */
+    /** Returns true when there may be more to do. */
     const sweep = Effect.gen(function* () {
       const documents = yield* store.outdated(batch)
       yield* Effect.forEach(documents, reindex, { discard: true })

@@ -1,4 +1,4 @@
-/** Search of source chunks without generation. */
+/** Searches source chunks, without a generated answer. */
 import * as Effect from "effect/Effect"
 import { type FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
@@ -18,7 +18,7 @@ export class Retrieve extends Effect.Service<Retrieve>()("usecases/knowledge/Ret
   effect: Effect.gen(function* () {
     const search = yield* VectorSearch
 
-    /** Best first; only chunks of the scope's and the filter's sources that score at least `minScore`. */
+    /** Chunks with a score of at least `minScore` from sources that the scope and the filter allow, best first. */
     const run = CheapSpans.fn("Retrieve.run")(function* (scope: ReadScope, request: RetrieveRequest) {
       const { filter, minScore, query: text, topK } = request
       const { chunks } = yield* search.search(scope, { text, topK, minScore, filter })

@@ -1,4 +1,4 @@
-/** A source's new config, checked as at its creation. */
+/** Validates a changed source config by the same rules as a new one. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
@@ -25,7 +25,7 @@ export const invalid = (issues: ReadonlyArray<ReturnType<typeof issue>>) =>
     details: { issues: issues.slice(0, 50) }
   })
 
-/** What does not fit, under `place` of the request. */
+/** The validation error, with paths below `place` in the request. */
 export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<string> = []) =>
   invalid(
     ParseResult.ArrayFormatter.formatErrorSync(error).map(({ path, message }) =>
@@ -34,8 +34,8 @@ export const refused = (error: ParseResult.ParseError, place: ReadonlyArray<stri
   )
 
 /**
- * The whole config that replaces the source's. The document of an uploaded source stays what was uploaded: its file name
- * and metadata can change, and a config that was read can be sent back.
+ * The config that replaces the source's. An uploaded source keeps its document: only file name and metadata can change.
+ * A config as returned by the API can be sent back.
  */
 export const changed = Effect.fn("SourceConfig.changed")(function* (
   { type, name, config: old }: Source,

@@ -1,4 +1,4 @@
-/** Which agent of the tenant a dashboard request is about: sources belong to agents, sessions to tenants. */
+/** Resolves the agent of a dashboard request: sources belong to agents, sessions to tenants. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/accounts/Access.ts"

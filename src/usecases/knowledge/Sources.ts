@@ -36,12 +36,12 @@ import * as SourceConfig from "./SourceConfig.ts"
 export const Created = Schema.Struct({ source: Source, ingestionJob: Schema.NullOr(IngestionJob) })
 export type Created = typeof Created.Type
 
-/** A document that came with the request instead of by URL. */
+/** A document that was uploaded with the request. */
 export interface Upload {
   readonly name: string
   readonly fileName: string
   readonly labels?: ReadonlyArray<string>
-  /** All of them, or as they were taken in by `stage`. */
+  /** The whole content, or a staged stream. */
   readonly bytes: Uint8Array | Staged
 }
 
@@ -50,12 +50,12 @@ interface NewSource {
   readonly name: string
   readonly labels: ReadonlyArray<string>
   readonly config: unknown
-  /** Secret settings, sealed. */
+  /** Sealed secret settings. */
   readonly sealed?: string | null
   readonly autoSync: boolean
 }
 
-/** Of a config, what is read: all but what is said about the source. */
+/** The part of a config that decides what is read: everything but the metadata. */
 const contentOf = ({ metadata: _, ...config }: Readonly<Record<string, unknown>>) =>
   JSON.stringify(Object.entries(config).toSorted())
 
@@ -89,7 +89,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       return found.value
     })
 
-    /** A job of this source. */
+    /** A job of this source, or NOT_FOUND. */
     const jobOf = Effect.fn("Sources.jobOf")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -101,7 +101,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       return found
     })
 
-    /** Adds a job to the caller's transaction, or names the one that already waits; that one then does what both ask for. */
+    /**
+     * Adds a job in the caller's transaction. Returns the job that already waits instead, if that does what this one
+     * would.
+     */
     const queueJob = Effect.fn("Sources.queueJob")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -138,7 +141,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       return created
     })
 
-    /** The answer that the key was given before, else what `make` creates; both in one transaction. */
+    /** Returns the earlier response for the key, else runs `make`. Both happen in one transaction. */
     const once = <E, R>(key: AgentKey, idempotencyKey: string, make: Effect.Effect<Created, E, R>) =>
       Effect.gen(function* () {
         const known = yield* idempotency.claim(key, idempotencyKey)
@@ -165,7 +168,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       return yield* written(insert(scope, { type: given.type, name, labels, autoSync, ...settings }))
     })
 
-    /** A repeat with the same `idempotencyKey` from the same API key returns the first answer for 24 hours. */
+    /** A repeat with the same `idempotencyKey` from the same API key returns the first response for 24 hours. */
     const create = Effect.fn("Sources.create")(function* (
       key: AgentKey,
       source: CreateSource,
@@ -175,7 +178,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       return yield* idempotencyKey === undefined ? make : written(once(key, idempotencyKey, make))
     })
 
-    /** Stores the original and adds a source that reads it: a document, or a ZIP of documents. */
+    /** Stores the original and adds its source: a document, or a ZIP of documents. */
     const upload = Effect.fn("Sources.upload")(function* (
       scope: AgentScope,
       type: "FILE" | "BULK_UPLOAD",
@@ -191,8 +194,8 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     /**
-     * Changes the name, the labels, the whole config. Labels act at once, a new config at the next sync, which is queued where the
-     * config holds the content itself.
+     * Changes name, labels or config. Labels apply at once, a new config at the next sync. That sync is queued here
+     * when the config contains the content itself.
      */
     const patch = Effect.fn("Sources.patch")(function* (
       scope: AgentScope,
@@ -206,7 +209,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       const checked =
         settings?.config ?? (config === undefined ? undefined : yield* SourceConfig.changed(found, config))
       const isNew = checked !== undefined && contentOf(checked) !== contentOf(found.config)
-      // Which documents a connector takes depends on who may read the source.
+      // Which documents a connector reads depends on the labels of the source.
       const isRelabelled = labels !== undefined && labels.join("\n") !== (found.labels ?? []).join("\n")
       const rereads = (hasContent(found.type) && isNew) || (isConnector && isRelabelled)
       yield* Effect.gen(function* () {
@@ -218,8 +221,8 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
     })
 
     /**
-     * Removes the source with all that was read from it: nothing of it is found again. The removal of its
-     * original is queued first; while a job of it runs it stays.
+     * Removes the source with its documents and queues the removal of its original. Fails with ARTIFACT_DELETE_CONFLICT
+     * while a job of the source runs.
      */
     const remove = Effect.fn("Sources.remove")(function* (scope: AgentScope, id: SourceId) {
       const { config } = yield* get(scope, id)
@@ -247,7 +250,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       )
     })
 
-    /** Queues ingestion, or a full re-index with `force`; a job that already waits is returned instead. */
+    /** Queues ingestion, or a full re-index with `force`. Returns the job that already waits, if there is one. */
     const sync = Effect.fn("Sources.sync")(function* (
       scope: AgentScope,
       id: SourceId,

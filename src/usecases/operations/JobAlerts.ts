@@ -1,6 +1,6 @@
 /**
- * Mails about jobs that failed for good. It looks at what failed instead of being told by workers, so
- * that no mail server can hold up or fail a worker, and a failure is told of also when its process died.
+ * E-mails about jobs that failed permanently. Failures are read from the database instead of being reported by workers:
+ * a mail server cannot delay or fail a worker, and failures of dead processes are reported too.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -8,10 +8,10 @@ import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { Mailer } from "../../capabilities/Mailer.ts"
 import { type Failures, jobsFailed, OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
 
-/** Recipient of the mails; null sends none. */
+/** Recipient of the e-mails; null sends none. */
 export class AlertRecipient extends Context.Tag("usecases/AlertRecipient")<AlertRecipient, string | null>() {}
 
-/** At most one mail about a queue in this time, by all processes together. */
+/** Minimum interval between two e-mails about one queue, across all processes. */
 const silence = "5 minutes"
 
 const textOf = ({ failed, ids, queue }: Failures) =>
@@ -47,7 +47,7 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
       )
     })
 
-    /** Tells of what failed since the last mail, each queue in a mail of its own. Does nothing without recipient or server. */
+    /** Reports failures since the last e-mail, one e-mail per queue. Does nothing without recipient or mail server. */
     const sweep = Effect.gen(function* () {
       if (recipient === null || !mailer.configured) return
       for (const found of yield* mails.failures) yield* tell(recipient, found)

@@ -1,4 +1,4 @@
-/** Background work as the operator sees it. */
+/** Background jobs, for the operator. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type JobListing, JobQueue } from "../../capabilities/JobQueue.ts"
@@ -25,7 +25,7 @@ export class Queues extends Effect.Service<Queues>()("usecases/operations/Queues
       return yield* Effect.mapError(queue.list(yield* named(name), listing), unreachable)
     })
 
-    /** Has a failed job run again, with all its attempts; any other is a conflict. */
+    /** Runs a failed job again, with all its attempts. CONFLICT for a job in another state. */
     const retry = Effect.fn("Queues.retry")(function* (name: string, id: QueueJobId) {
       const found = yield* Effect.mapError(queue.retry(yield* named(name), id), unreachable)
       if (found === null) return yield* new NotFound({ message: `The queue has no job ${id}.` })

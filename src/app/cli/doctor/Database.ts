@@ -14,7 +14,10 @@ import { database } from "../../Live.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** Health of an embedded database that a server has open, as that server reports it: no other process may open it. */
+/**
+ * Health of an embedded database that a running server has open, as reported by that server: no other process may open
+ * it.
+ */
 const running = (settings: Settings) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
@@ -38,7 +41,7 @@ interface Server {
   readonly room: number
 }
 
-/** The server's free connections: other clients' connections and the superusers' reserve are not counted. */
+/** The server's free connections: other clients' connections and those reserved for superusers are subtracted. */
 const server = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Server>`
@@ -106,7 +109,7 @@ const vector = (settings: Settings) =>
       : warning("search", `in-process: ${obstacle}`)
   })
 
-/** The place of the job queue. */
+/** Where the job queue is stored. */
 const queueOf = ({ database: options, redis }: Settings): string => {
   const kept = options === null ? "the embedded database" : "PostgreSQL"
   return redis === null ? `in ${kept}` : `in ${kept}, handed out by Redis`
@@ -144,7 +147,7 @@ const queues = (settings: Settings) =>
     ]
   })
 
-/** Row level security: whether it is on, and whether it binds whom it has to. */
+/** Checks row level security: whether it is on, and whether it applies to the role of tenants' statements. */
 const isolationOf = (settings: Settings) =>
   Effect.gen(function* () {
     const role = settings.tenantRole

@@ -1,4 +1,4 @@
-/** Originals, the disk, and who may read what is secret, as `spoke doctor` finds them. */
+/** Checks of `spoke doctor` for originals, disk space and file permissions of secrets. */
 import { randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -10,7 +10,7 @@ import { artifactStore } from "../../Live.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** A few random bytes are stored, read and removed again. */
+/** Stores, reads and removes a few random bytes. */
 const probed = Effect.gen(function* () {
   const store = yield* ArtifactStore
   const bytes = randomBytes(32)
@@ -26,7 +26,7 @@ const probed = Effect.gen(function* () {
   )
 })
 
-/** Before the first start there is nothing, and a check is not the first start. */
+/** True before the first start, when the data directory does not exist. A check must not create it. */
 const untouched = ({ artifacts, dataDir }: Settings): boolean => artifacts === null && !fs.existsSync(dataDir)
 
 export const checkArtifacts = (settings: Settings) => {
@@ -44,7 +44,7 @@ export const checkArtifacts = (settings: Settings) => {
 }
 
 const mebibyte = 1_048_576
-/** Of free bytes. */
+/** Minimum free bytes. */
 const least = { warning: 1_024 * mebibyte, problem: 100 * mebibyte }
 
 export const spaceOf = (free: number): Finding => {
@@ -65,7 +65,7 @@ const writable = (folder: string): boolean => {
   }
 }
 
-/** A server with a database, a bucket and secrets of its own writes nothing here. */
+/** A server with its own database, bucket and secrets writes nothing to this disk. */
 const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Finding> => {
   if (artifacts !== null && database !== null) return []
   const folder = nearest(dataDir)
@@ -77,7 +77,7 @@ const checkDisk = ({ artifacts, database, dataDir }: Settings): ReadonlyArray<Fi
 const private_ = ["secrets.json", "credentials.json", "database"]
 const others = 0o077
 
-/** Files that were copied or restored by hand are often readable by every user. */
+/** Files that were copied or restored manually are often readable by every user. */
 const checkModes = ({ dataDir }: Settings): ReadonlyArray<Finding> => {
   const there = private_.map((name) => path.join(dataDir, name)).filter((file) => fs.existsSync(file))
   const open = there.filter((file) => (fs.statSync(file).mode & others) !== 0)

@@ -1,7 +1,10 @@
 /** A finding of `spoke doctor`, with its remedy. */
 import * as Duration from "effect/Duration"
 
-/** A `problem` must be mended; a `warning` is worth knowing. The message never repeats a value of the configuration that may be secret. */
+/**
+ * A `problem` must be corrected; a `warning` is for information. The message never contains configuration values that
+ * may be secret.
+ */
 export interface Finding {
   readonly status: "ok" | "warning" | "problem"
   readonly check: string
@@ -12,5 +15,5 @@ export const ok = (check: string, message: string): Finding => ({ status: "ok", 
 export const warning = (check: string, message: string): Finding => ({ status: "warning", check, message })
 export const problem = (check: string, message: string): Finding => ({ status: "problem", check, message })
 
-/** Longest wait for one answer. */
+/** Time-out of one call. */
 export const answerTimeout = Duration.seconds(10)

@@ -1,4 +1,7 @@
-/** Checks of `spoke doctor` for services that are called over the network. Services that are not configured are left out. */
+/**
+ * Checks of `spoke doctor` for services that are called over the network. Services that are not configured are left
+ * out.
+ */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
@@ -17,7 +20,7 @@ import type { ModelProvider } from "../../config/Settings.ts"
 import { reaching as groundingReach } from "../../Grounding.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
-/** Some text that is asked about: it costs next to nothing. */
+/** A short text for a test call, which costs almost nothing. */
 const probe = "spoke doctor"
 
 const nothing: ReadonlyArray<Finding> = []
@@ -30,7 +33,7 @@ const recent = (version: string): boolean => {
   return major > 6 || (major === 6 && minor >= 2)
 }
 
-/** A server that drops keys when its memory is full drops claims and the counts of rate limits, too. */
+/** With an eviction policy a full server drops dedupe claims and rate limit counters too. */
 export const redisOf = (info: string): ReadonlyArray<Finding> => {
   const version = field(info, "redis_version")
   const policy = field(info, "maxmemory_policy")
@@ -64,7 +67,7 @@ export const checkRedis = ({ redis }: Settings) =>
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
 
-/** Some providers list nothing, or under longer names; of what cannot be read nothing is said. */
+/** Some providers list no models, or list them under longer names. An unreadable list counts as a match. */
 const isListed = (model: string, answer: unknown): boolean =>
   Option.match(Schema.decodeUnknownOption(Models)(answer), {
     onNone: () => true,
@@ -72,7 +75,7 @@ const isListed = (model: string, answer: unknown): boolean =>
       data.length === 0 || data.some(({ id }) => id.split(":")[0] === model || id === model)
   })
 
-/** Asks for the provider's models, in the words of its interface. */
+/** Requests the provider's models, in the format of its API. */
 const modelsOf = ({ api, apiKey, apiVersion, baseUrl }: ModelProvider) =>
   HttpClientRequest.get(versioned(`${baseUrl}/models`, apiVersion)).pipe(
     HttpClientRequest.setHeaders(keyHeaders(api, apiKey))
@@ -96,7 +99,7 @@ export const checkModel = ({ model, providers }: Settings) =>
     const prefix = `${model.provider}/`
     const own = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
     const isElsewhere = providers.has(own.split("/", 1)[0] ?? "")
-    // Azure lists models, and is asked for deployments.
+    // Azure lists models, but is called with deployment names.
     if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* listed(own, response)))
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
@@ -105,7 +108,7 @@ export const checkModel = ({ model, providers }: Settings) =>
     Effect.orElseSucceed(() => problem("model", "the provider at OPENAI_BASE_URL does not answer"))
   )
 
-/** One of the other providers, and the models of the configuration that name it. */
+/** Checks one further provider, and the configured models that use it. */
 const checkProvider = (name: string, provider: ModelProvider, models: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const { api, baseUrl } = provider
@@ -134,7 +137,7 @@ const checkProvider = (name: string, provider: ModelProvider, models: ReadonlyAr
 
 export const checkProviders = ({ fallbackModels, model, providers }: Settings) =>
   Effect.forEach(
-    // The default one is checked as the model.
+    // The default provider is checked with the model.
     [...providers].filter(([name]) => name !== model?.provider),
     ([name, provider]) => {
       const own = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
@@ -147,7 +150,7 @@ export const checkProviders = ({ fallbackModels, model, providers }: Settings) =
     { concurrency: 4 }
   )
 
-/** The words of a reply and its sources are the chat model's or our own to compare, unless a service does it. */
+/** Only an external checker is tested: otherwise the chat model or our own code compares reply and sources. */
 export const checkGrounding = ({ grounding }: Settings) =>
   grounding.checker !== "http"
     ? Effect.succeed(nothing)
@@ -188,7 +191,7 @@ export const checkRerank = ({ rerank }: Settings) =>
         Effect.provide(RerankHttp.layerHttp({ ...rerank, timeout: answerTimeout }))
       )
 
-/** Says hello and who we are, and sends nothing. */
+/** Connects and introduces itself, but sends no mail. */
 export const checkMail = ({ alertEmail, mail }: Settings) =>
   Effect.gen(function* () {
     if (mail === null) return nothing
@@ -199,7 +202,7 @@ export const checkMail = ({ alertEmail, mail }: Settings) =>
       : [ok("mail", "the server lets us in")]
   }).pipe(Effect.catchAll(({ message }) => Effect.succeed([problem("mail", `${message} See SMTP_URL.`)])))
 
-/** Sends no spans at all: a collector takes that, too. */
+/** Sends an empty batch, which a collector accepts. */
 export const checkTelemetry = ({ telemetry }: Settings) =>
   telemetry === null
     ? Effect.succeed(nothing)

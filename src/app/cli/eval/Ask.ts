@@ -1,4 +1,4 @@
-/** Asks the agent one question after another, and waits as long as the service asks for. */
+/** Asks the agent one question after another, and waits as long as the service requests. */
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Clock from "effect/Clock"
@@ -12,14 +12,14 @@ import { Citation, type NoReply, type Reply } from "../../../domain/agents/evalu
 import { retryAfter } from "../../../domain/RetryAfter.ts"
 import { CommandFailed, refused } from "../Connection.ts"
 
-/** Sends a request to `/v1`; fails where no answer can be had at all. */
+/** Sends a request to `/v1`. Fails when there is no response. */
 export type Send = (
   request: HttpClientRequest.HttpClientRequest
 ) => Effect.Effect<HttpClientResponse.HttpClientResponse, CommandFailed>
 
-/** A service that is too busy is asked again for so long, and then the case has failed. */
+/** Longest time that a question is retried while the service is busy. Then the case fails. */
 const maxBusyTime = Duration.minutes(10)
-/** Where the service does not say how long to wait. */
+/** Pause when the service does not request one. */
 const defaultPause = Duration.seconds(1)
 
 const Frame = Schema.parseJson(
@@ -46,13 +46,13 @@ const Problem = Schema.Struct({ error: Schema.Struct({ code: Schema.String, mess
 
 const unfinished: NoReply = { error: "the reply was cut off" }
 
-/** What a stream has told so far. */
+/** The state of a stream so far. */
 interface Told {
   readonly reply: Reply | NoReply
   readonly tokens: Reply["tokens"]
 }
 
-/** Tokens come before the reply is complete, once for each round with the model. */
+/** Token counts come before the reply is complete, once per round with the model. */
 const heard = (told: Told, frame: typeof Frame.Type, latency: number): Told => {
   if ("errorText" in frame) return { ...told, reply: { error: frame.errorText } }
   if (!("data" in frame)) return told
@@ -83,7 +83,7 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
     })
   )
 
-/** No other question would fare better. A spent quota comes as 429 too, and no pause would mend it. */
+/** Errors for which no other question would succeed. A used-up quota is a 429 too, but waiting does not help. */
 const endsRun = (status: number, code: string): boolean =>
   status === 401 || status === 403 || status === 404 || code === "TURN_LIMIT_EXCEEDED"
 
@@ -97,13 +97,16 @@ const codeOf = (response: HttpClientResponse.HttpClientResponse) =>
   )
 
 export interface AskOptions {
-  /** For one attempt, from the request to the end of the reply. */
+  /** Time-out of one attempt, from the request to the end of the reply. */
   readonly timeout: Duration.Duration
 }
 
 const unreachable = Option.some<NoReply>({ error: "the server could not be reached" })
 
-/** How a question is asked. A question that is told to wait makes all others wait too. A server that never answered ends the run. */
+/**
+ * Makes the function that asks a question. When one question must wait, all others wait too. A server that never
+ * answered ends the run.
+ */
 export const make = (send: Send, { timeout }: AskOptions) =>
   Effect.gen(function* () {
     const pausedUntil = yield* Ref.make(0)

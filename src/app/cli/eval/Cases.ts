@@ -1,4 +1,4 @@
-/** Files that the command line names. */
+/** Reads files named on the command line. */
 import * as fs from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -7,10 +7,10 @@ import { CommandFailed } from "../Connection.ts"
 
 const maxFileBytes = 64 * 1024 * 1024
 
-/** Bad input: exit code 2. */
+/** Invalid input: exit code 2. */
 export const badInput = (message: string) => new CommandFailed({ message, exitCode: 2 })
 
-/** The text of a file that the command line names; exit code 2 where it cannot be read. */
+/** The text of a file; exit code 2 when it cannot be read. */
 export const readText = (file: string) =>
   Effect.gen(function* () {
     const unreadable = () => badInput(`${file} cannot be read.`)

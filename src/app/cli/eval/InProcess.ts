@@ -1,4 +1,4 @@
-/** The service of a data folder in this process, for questions without a running server. */
+/** Opens the service of a data folder in this process, for questions without a running server. */
 import * as fs from "node:fs"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -17,7 +17,7 @@ const origin = "http://spoke.internal"
 
 const decodeAgents = Schema.decodeUnknown(Schema.Struct({ data: AgentPage }))
 
-/** The only agent there is; the owner has to choose among several. */
+/** The only agent. Fails when there are several, because the user has to choose. */
 const onlyAgent = (service: Embedded.Embedded) =>
   Effect.gen(function* () {
     const { agents } = yield* Effect.promise(async () => {
@@ -36,8 +36,8 @@ const onlyAgent = (service: Embedded.Embedded) =>
   })
 
 /**
- * Opens the embedded database of `folder` until the scope closes, with the model provider of the environment. Nothing is
- * ingested meanwhile, and nothing listens.
+ * Opens the embedded database of `folder` until the scope closes, with the model provider of the environment. Without
+ * workers and listener.
  */
 export const open = (folder: string, agentId: string | undefined) =>
   Effect.gen(function* () {

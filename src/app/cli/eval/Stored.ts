@@ -25,7 +25,7 @@ const allAgents = (
     return nextCursor === null ? agents : [...agents, ...(yield* allAgents(server, nextCursor))]
   })
 
-/** The agent of this id, else the only one of this name. */
+/** The agent with this id, else the only one with this name. */
 const agentNamed = (server: Server, name: string) =>
   Effect.gen(function* () {
     const agents = yield* allAgents(server)
@@ -37,7 +37,7 @@ const agentNamed = (server: Server, name: string) =>
     return first
   })
 
-/** The stored cases of the agent that the key belongs to, which is named by `--agent`. */
+/** The stored cases of the agent `name`, which must be the agent of the key. */
 export const read = (flags: Connection.Flags & Connection.ManageFlags, name: string) =>
   Effect.gen(function* () {
     const server = yield* Connection.manage(flags)

@@ -1,4 +1,4 @@
-/** A report in words. */
+/** A report as text. */
 import {
   type Comparison,
   type Measure,
@@ -34,7 +34,7 @@ const changeLines = ({ broken, changes, compared, mended }: Comparison): Readonl
   ...mended.map((question) => `  passes now: ${short(question)}`)
 ]
 
-/** The report for a person. */
+/** The report as text for the user. */
 export const words = (report: Report, comparison: Comparison | null): string => {
   const { cases, errors, failed, figures, latencyMs, passed, results, tokens } = report
   return [

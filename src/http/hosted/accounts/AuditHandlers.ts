@@ -5,7 +5,6 @@ import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
-/** The audit trail. */
 export const AuditHandlers = HttpApiBuilder.group(Api, "audit", (handlers) =>
   Effect.map(AuditTrail, (trail) =>
     handlers.handle("list", ({ urlParams: { limit = 20, cursor } }) =>

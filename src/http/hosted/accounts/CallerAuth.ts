@@ -1,6 +1,6 @@
 /**
- * The caller of a request of the widget or of the dashboard's try-it chat: the agent key that it
- * carries, else the session of its cookie. A key that is not valid is refused, also beside a valid cookie.
+ * Authenticates requests of the widget or the dashboard's test chat: by the agent key, else by the session cookie. An
+ * invalid key is refused even with a valid cookie.
  */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -22,7 +22,7 @@ import * as Routes from "../../Routes.ts"
 import { sameOrigin } from "./SessionAuth.ts"
 import { sessionToken } from "./SessionCookie.ts"
 
-/** For the endpoints of `api` that declare it; `appUrl` is `{app_url}`. */
+/** The middleware for the endpoints of `api` that declare it. `appUrl` is `{app_url}`. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string

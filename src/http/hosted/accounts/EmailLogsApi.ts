@@ -1,4 +1,4 @@
-/** The mails that were sent for the tenant, for the dashboard's admins. */
+/** E-mails sent for the tenant, for the dashboard's admins. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"

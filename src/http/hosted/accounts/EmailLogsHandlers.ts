@@ -5,7 +5,6 @@ import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
-/** What became of the tenant's mails. */
 export const EmailLogsHandlers = HttpApiBuilder.group(Api, "emailLogs", (handlers) =>
   Effect.map(EmailDeliveries, (deliveries) =>
     handlers.handle("list", ({ urlParams: { limit = 20, cursor } }) =>

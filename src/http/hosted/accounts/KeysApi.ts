@@ -12,7 +12,7 @@ import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
 export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor: Schema.NullOr(Schema.String) })
-/** The only answer that holds a secret. */
+/** The only response with the secret. */
 export const MadeKey = Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) })
 const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
@@ -35,9 +35,7 @@ const createOrg = HttpApiEndpoint.post("createOrg", "/keys")
   .addSuccess(success(MadeKey), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
 
-/**
- * What is left out stays; `null` clears. A revoked key is 409. `If-Match` names the version that the change was made from.
- */
+/** Omitted fields stay; `null` clears. A revoked key is 409. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/keys/:id")
   .setPath(keyPath)
   .setHeaders(IfMatchHeader)
@@ -45,7 +43,7 @@ const patch = HttpApiEndpoint.patch("patch", "/keys/:id")
   .addSuccess(One)
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
 
-/** `REVOKED`, for good. */
+/** Sets the key to `REVOKED`, permanently. */
 const remove = HttpApiEndpoint.del("remove", "/keys/:id")
   .setPath(keyPath)
   .addSuccess(Deleted)

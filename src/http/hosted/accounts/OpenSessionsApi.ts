@@ -1,4 +1,4 @@
-/** Sessions that are open: one's own, and for owners those of members. */
+/** Open sessions: the caller's own, and for owners those of members. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -8,17 +8,17 @@ import { UserId } from "../../../domain/Ids.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-/** The last used first; at most a hundred. */
+/** Last used first; at most a hundred. */
 export const SessionList = Schema.Struct({ sessions: Schema.Array(Session) })
 const Ended = success(Schema.Struct({ id: SignInId, deleted: Schema.Literal(true) }))
-/** How many there were. */
+/** The number of ended sessions. */
 const EndedOthers = success(Schema.Struct({ ended: Schema.Int }))
 
 const own = HttpApiEndpoint.get("own", "/api/auth/sessions")
   .addSuccess(success(SessionList))
   .annotate(RequiredRole, "viewer")
 
-/** All of one's own but the one that asks. */
+/** Ends all of the caller's sessions except the current one. */
 const endOthers = HttpApiEndpoint.del("endOthers", "/api/auth/sessions")
   .addSuccess(EndedOthers)
   .addError(failure(NotFound, ServiceUnavailable))
@@ -44,7 +44,7 @@ const list = HttpApiEndpoint.get("list", "/users/:id/sessions")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "owner")
 
-/** Signs the member out everywhere, but for the session that asks. */
+/** Ends all sessions of the member except the caller's own. */
 const endAll = HttpApiEndpoint.del("endAll", "/users/:id/sessions")
   .setPath(member)
   .addSuccess(EndedOthers)

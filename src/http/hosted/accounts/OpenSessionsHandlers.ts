@@ -8,7 +8,7 @@ import { actor } from "./Actor.ts"
 
 const action = "session.revoke"
 
-/** One's own sessions. */
+/** The caller's own sessions. */
 export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (handlers) =>
   Effect.gen(function* () {
     const sessions = yield* OpenSessions
@@ -38,7 +38,7 @@ export const OpenSessionsHandlers = HttpApiBuilder.group(Api, "openSessions", (h
   })
 )
 
-/** Those of members, for owners. */
+/** Sessions of members, for owners. */
 const group = (handlers: GroupHandlers<"memberSessions">) =>
   Effect.gen(function* () {
     const sessions = yield* OpenSessions

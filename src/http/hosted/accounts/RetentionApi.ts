@@ -13,7 +13,7 @@ const get = HttpApiEndpoint.get("get", "/retention")
   .addSuccess(success(RetentionAnswer))
   .annotate(RequiredRole, "admin")
 
-/** What is left out stays. */
+/** Omitted fields stay. */
 const patch = HttpApiEndpoint.patch("patch", "/retention")
   .setPayload(PatchRetention)
   .addSuccess(success(RetentionAnswer))

@@ -6,7 +6,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "./Actor.ts"
 
-/** How long the tenant keeps what. */
 const group = (handlers: GroupHandlers<"retention">) =>
   Effect.gen(function* () {
     const limits = yield* RetentionLimits

@@ -1,7 +1,7 @@
 /**
- * What keeps another site from using a browser's session: a request that changes state comes from
- * `{app_url}`, or from no site at all and then says so with `x-spoke-csrf: 1`. `SessionAuth` asks for it by itself;
- * this is for endpoints before there is a session.
+ * Protects browser sessions against other sites: a request that changes state must come from `{app_url}`, or have no
+ * origin and the header `x-spoke-csrf: 1`. `SessionAuth` checks this itself; this middleware is for endpoints without a
+ * session.
  */
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import { Forbidden } from "../../../domain/Errors.ts"

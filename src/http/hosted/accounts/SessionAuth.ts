@@ -1,4 +1,4 @@
-/** The user of a dashboard request. Checks, in order: cross-site request (403), session (401), role (403). */
+/** Authenticates dashboard requests. Checks, in order: cross-site request (403), session (401), role (403). */
 import type * as HttpApi from "@effect/platform/HttpApi"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpRouter from "@effect/platform/HttpRouter"
@@ -17,7 +17,9 @@ import { sessionToken } from "./SessionCookie.ts"
 
 const safeMethods = new Set(["GET", "HEAD", "OPTIONS"])
 
-/** Fails for a request that changes state and neither comes from `origin` nor says that it comes from no site. */
+/**
+ * Fails for a request that changes state unless it comes from `origin`, or has no origin and the header `x-spoke-csrf`.
+ */
 export const sameOrigin = (origin: string) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, headers }) => {
     const given = headers["origin"]

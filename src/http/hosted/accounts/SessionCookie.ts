@@ -1,4 +1,4 @@
-/** Cookie `spoke_session`: out of reach of scripts and other sites, over https where the app is. */
+/** Cookie `spoke_session`: not readable by scripts, not sent by other sites, and https only when the app uses https. */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 
 const name = "spoke_session"
 
-/** The token that the request carries. */
+/** The token in the request's cookie. */
 export const sessionToken: Effect.Effect<
   Option.Option<Redacted.Redacted>,
   never,
@@ -23,9 +23,9 @@ export const sessionToken: Effect.Effect<
 export class SessionCookie extends Context.Tag("http/hosted/accounts/SessionCookie")<
   SessionCookie,
   {
-    /** The response to come sets the cookie, for as long as the session lasts. */
+    /** Sets the cookie with the response, for the lifetime of the session. */
     readonly set: (token: Redacted.Redacted, lasts: Duration.Duration) => Effect.Effect<void>
-    /** The response to come removes it. */
+    /** Removes the cookie with the response. */
     readonly clear: Effect.Effect<void>
   }
 >() {}

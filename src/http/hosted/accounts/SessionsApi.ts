@@ -11,7 +11,7 @@ import { SameOrigin } from "./SameOrigin.ts"
 export const SignedIn = Schema.Struct({ user: Schema.Struct(User.fields) })
 const SignedOut = success(Schema.Struct({ signedOut: Schema.Literal(true) }))
 
-/** Sets cookie `spoke_session`; after ten failures of an account and address within 15 minutes every attempt is 429. */
+/** Sets cookie `spoke_session`. After ten failures of an account and address within 15 minutes every attempt is 429. */
 const login = HttpApiEndpoint.post("login", "/api/auth/login")
   .setPayload(Login)
   .addSuccess(success(SignedIn))

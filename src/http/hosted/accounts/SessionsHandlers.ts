@@ -7,7 +7,7 @@ import { CurrentUser } from "../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../server/ClientAddress.ts"
 import { SessionCookie, sessionToken } from "./SessionCookie.ts"
 
-/** Sign-in, sign-out and who is signed in. */
+/** Sign-in, sign-out and the current user. */
 export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts

@@ -1,4 +1,4 @@
-/** Cookies that bind a sign-in to the browser that began it, for as long as it may take: `spoke_sso` a single sign-on. */
+/** Cookies that bind a sign-in to the browser that began it: `spoke_sso` for single sign-on. */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -11,15 +11,15 @@ import * as Redacted from "effect/Redacted"
 import { scimPath } from "../../scim/Problem.ts"
 import { signOnCallback } from "./SingleSignOnApi.ts"
 
-/** What a browser keeps between the begin and the end of something. */
+/** A cookie with the sealed state of a flow. */
 export interface FlowCookie {
-  /** The response to come sets the cookie. */
+  /** Sets the cookie with the response. */
   readonly set: (flow: Redacted.Redacted, lasts: Duration.Duration) => Effect.Effect<void>
-  /** What the request carries; the response to come removes it, so that it is used once. */
+  /** Reads the cookie, and removes it with the response, so that it is used once. */
   readonly take: Effect.Effect<Option.Option<Redacted.Redacted>, never, HttpServerRequest.HttpServerRequest>
 }
 
-/** `appUrl` is `{app_url}`; the cookie is sent to `path` and below. */
+/** `appUrl` is `{app_url}`. The cookie is sent to `path` and below. */
 export const flowCookie = (
   appUrl: string,
   { name, ...given }: { readonly name: string; readonly path: string; readonly sameSite: "lax" | "strict" }
@@ -43,9 +43,9 @@ export const flowCookie = (
 export class SignOnCookie extends Context.Tag("http/hosted/accounts/SignOnCookie")<
   SignOnCookie,
   FlowCookie & {
-    /** Where providers send browsers back to. */
+    /** The address to which providers return browsers. */
     readonly redirectUri: string
-    /** Where they provision. */
+    /** The address for provisioning. */
     readonly scimUrl: string
   }
 >() {}
@@ -53,7 +53,7 @@ export class SignOnCookie extends Context.Tag("http/hosted/accounts/SignOnCookie
 /** `appUrl` is `{app_url}`. */
 export const layer = (appUrl: string): Layer.Layer<SignOnCookie> =>
   Layer.succeed(SignOnCookie, {
-    // The provider's redirect is another site's navigation.
+    // Lax, because the provider's redirect is a cross-site navigation.
     ...flowCookie(appUrl, { name: "spoke_sso", path: "/api/auth/sso", sameSite: "lax" }),
     redirectUri: new URL(signOnCallback, appUrl).href,
     scimUrl: new URL(scimPath, appUrl).href

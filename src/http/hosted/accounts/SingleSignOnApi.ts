@@ -1,4 +1,4 @@
-/** Single sign-on of a tenant: how its owners set it up, and how its people sign in. */
+/** Single sign-on of a tenant: configuration by its owners, and sign-in of its people. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -14,25 +14,28 @@ import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth
 import { failure, success } from "../../Envelope.ts"
 import { SameOrigin } from "./SameOrigin.ts"
 
-/** `redirectUri` is what the provider has to know of us. */
+/** `redirectUri` must be registered at the provider. */
 export const ConnectionAnswer = Schema.Struct({
   connection: Schema.NullOr(Connection),
   redirectUri: Schema.String
 })
 
-/** `connection` is null without one. */
+/** `connection` is null when there is none. */
 const get = HttpApiEndpoint.get("get", "/single-sign-on")
   .addSuccess(success(ConnectionAnswer))
   .annotate(RequiredRole, "owner")
 
-/** Replaces what there is. 409 when passwords would be switched off before an owner has signed in at the provider. Domains count once the operator has confirmed them. */
+/**
+ * Replaces the connection. 409 when passwords would be switched off before an owner has signed in through the provider.
+ * A domain takes effect once the operator has confirmed it.
+ */
 const put = HttpApiEndpoint.put("put", "/single-sign-on")
   .setPayload(PutConnection)
   .addSuccess(success(ConnectionAnswer))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "owner")
 
-/** The sessions that it opened end at once. */
+/** Removes the connection, and ends the sessions that it opened. */
 const remove = HttpApiEndpoint.del("remove", "/single-sign-on")
   .addSuccess(success(Schema.Struct({ deleted: Schema.Literal(true) })))
   .addError(failure(NotFound, ServiceUnavailable))
@@ -53,9 +56,9 @@ const ScimToken = Schema.Struct({
   createdAt: Schema.DateTimeUtc,
   usedAt: Schema.NullOr(Schema.DateTimeUtc)
 })
-/** `url` is what the provider has to know of us. */
+/** `url` is the provider's provisioning address. */
 export const ScimAnswer = Schema.Struct({ token: Schema.NullOr(ScimToken), url: Schema.String })
-/** The only answer that holds the secret. */
+/** The only response with the secret. */
 export const MadeScimToken = Schema.Struct({
   token: Schema.NullOr(ScimToken),
   url: Schema.String,
@@ -66,7 +69,7 @@ const getToken = HttpApiEndpoint.get("get", "/api/single-sign-on/scim")
   .addSuccess(success(ScimAnswer))
   .annotate(RequiredRole, "owner")
 
-/** Replaces the one that there is, which is void at once. 409 without a connection. */
+/** Replaces the token; the previous one is revoked at once. 409 without a connection. */
 const makeToken = HttpApiEndpoint.post("make", "/api/single-sign-on/scim")
   .addSuccess(success(MadeScimToken), { status: 201 })
   .addError(failure(Conflict, ServiceUnavailable))
@@ -83,10 +86,10 @@ export class ScimTokensApi extends HttpApiGroup.make("scimTokens")
   .add(removeToken)
   .middleware(SessionAuth) {}
 
-/** Where the page sends the browser. */
+/** The address that the page sends the browser to. */
 export const BegunSignOn = Schema.Struct({ url: Schema.String })
 
-/** Sets a cookie that the end of the sign-in needs; 404 says that the address's domain has no single sign-on. */
+/** Sets a cookie that the end of the sign-in needs. 404 when the address's domain has no single sign-on. */
 const begin = HttpApiEndpoint.post("begin", "/api/auth/sso")
   .setPayload(BeginSignOn)
   .addSuccess(success(BegunSignOn))
@@ -96,7 +99,10 @@ const begin = HttpApiEndpoint.post("begin", "/api/auth/sso")
 
 export const signOnCallback = "/api/auth/sso/callback"
 
-/** Where the provider sends the browser back to. Leads to the dashboard, with `?sso=` and the problem where there is one. */
+/**
+ * The address to which the provider returns the browser. Redirects to the dashboard, with the problem in `?sso=` if
+ * there is one.
+ */
 const callback = HttpApiEndpoint.get("callback", signOnCallback)
   .setUrlParams(SignOnAnswer)
   .addSuccess(HttpApiSchema.Empty(302))

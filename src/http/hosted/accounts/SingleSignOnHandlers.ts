@@ -16,7 +16,7 @@ import { actor } from "./Actor.ts"
 import { SessionCookie } from "./SessionCookie.ts"
 import { SignOnCookie } from "./SignOnCookie.ts"
 
-/** Where the people of the tenant sign in. */
+/** The tenant's single sign-on connection. */
 const group = (handlers: GroupHandlers<"singleSignOn">) =>
   Effect.gen(function* () {
     const settings = yield* SingleSignOn
@@ -49,7 +49,7 @@ const group = (handlers: GroupHandlers<"singleSignOn">) =>
 export const SingleSignOnHandlers = HttpApiBuilder.group(Api, "singleSignOn", group)
 export const ManagedSingleSignOnHandlers = HttpApiBuilder.group(Api, "managedSingleSignOn", group)
 
-/** The token that the provider provisions with. */
+/** The token for provisioning. */
 export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handlers) =>
   Effect.gen(function* () {
     const access = yield* ScimAccess
@@ -79,10 +79,10 @@ export const ScimTokensHandlers = HttpApiBuilder.group(Api, "scimTokens", (handl
   })
 )
 
-/** The dashboard, which says what went wrong where something did. No other address is ever led to. */
+/** Redirects to the dashboard, which shows the problem if there is one. There is no other redirect target. */
 const toDashboard = (query = "") => HttpServerResponse.redirect(`/app${query}`, { status: 302 })
 
-/** People sign in at their organisation's provider. */
+/** Sign-in through the organisation's provider. */
 export const SignOnHandlers = HttpApiBuilder.group(Api, "signOn", (handlers) =>
   Effect.gen(function* () {
     const signOn = yield* SignOn

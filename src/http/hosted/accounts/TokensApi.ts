@@ -1,4 +1,4 @@
-/** Access tokens for the management interface, for the dashboard's admins. No token makes another. */
+/** Access tokens for the management interface, for the dashboard's admins. A token cannot create another one. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -13,7 +13,7 @@ export const TokenPage = Schema.Struct({
   tokens: Schema.Array(AccessToken),
   nextCursor: Schema.NullOr(Schema.String)
 })
-/** The only answer that holds a secret. */
+/** The only response with the secret. */
 export const MadeToken = Schema.Struct({ token: AccessToken, secret: Schema.Redacted(Schema.String) })
 
 /** All tokens of the tenant, newest first. */
@@ -22,13 +22,13 @@ const list = HttpApiEndpoint.get("list", "/api/tokens")
   .addSuccess(success(TokenPage))
   .addError(failure(ValidationError))
 
-/** A token acts for its maker, with no more than the maker's role allows at the time. */
+/** A token acts for its author, with at most the author's current role. */
 const create = HttpApiEndpoint.post("create", "/api/tokens")
   .setPayload(CreateToken)
   .addSuccess(success(MadeToken), { status: 201 })
   .addError(failure(ValidationError, ServiceUnavailable))
 
-/** `REVOKED`, for good. */
+/** Sets the token to `REVOKED`, permanently. */
 const remove = HttpApiEndpoint.del("remove", "/api/tokens/:id")
   .setPath(Schema.Struct({ id: TokenId }))
   .addSuccess(success(Schema.Struct({ id: TokenId, deleted: Schema.Literal(true) })))

@@ -7,7 +7,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "./Actor.ts"
 
-/** Access tokens of the tenant's people. */
 export const TokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
   Effect.gen(function* () {
     const tokens = yield* AccessTokens

@@ -1,4 +1,4 @@
-/** The team, for the dashboard: viewers read, admins write, owners alone change owners. */
+/** The team, for the dashboard: viewers read, admins write, only owners change owners. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -19,7 +19,7 @@ import { SameOrigin } from "./SameOrigin.ts"
 
 const path = Schema.Struct({ id: UserId })
 export const OneMember = Schema.Struct({ user: Member })
-/** The only answers that hold an invitation's token. */
+/** The only responses with an invitation's token. */
 export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) })
 
 export const MemberPage = Schema.Struct({
@@ -39,14 +39,17 @@ const create = HttpApiEndpoint.post("create", "/users")
   .addError(failure(ValidationError, Forbidden, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** A fresh invitation to choose a password; the one before is void. 409 where the team signs in by single sign-on alone. */
+/**
+ * Makes a new invitation to choose a password; the previous one is void. 409 where the team signs in by single sign-on
+ * only.
+ */
 const invite = HttpApiEndpoint.post("invite", "/users/:id/invitation")
   .setPath(path)
   .addSuccess(success(InvitedMember), { status: 201 })
   .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** 409 for the last owner's demotion. */
+/** 409 when the last owner would be demoted. */
 const patch = HttpApiEndpoint.patch("patch", "/users/:id")
   .setPath(path)
   .setPayload(PatchUser)
@@ -54,7 +57,7 @@ const patch = HttpApiEndpoint.patch("patch", "/users/:id")
   .addError(failure(ValidationError, Forbidden, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Their sessions end at once; 409 for the last owner. */
+/** Ends the user's sessions at once. 409 for the last owner. */
 const remove = HttpApiEndpoint.del("remove", "/users/:id")
   .setPath(path)
   .addSuccess(success(Schema.Struct({ id: UserId, deleted: Schema.Literal(true) })))
@@ -71,7 +74,7 @@ export class ManagedUsersApi extends team("managedUsers")
   .middleware(ManageAuth)
   .annotateEndpoints(Managed, "team") {}
 
-/** Uses an invitation up; 401 when it is used, replaced or over. */
+/** Uses up the invitation. 401 when it was used or replaced, or has expired. */
 const choosePassword = HttpApiEndpoint.post("choosePassword", "/api/auth/password")
   .setPayload(ChoosePassword)
   .addSuccess(success(OneMember))

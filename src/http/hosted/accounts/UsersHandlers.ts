@@ -8,7 +8,6 @@ import * as Cursor from "../../Cursor.ts"
 import { RequestId } from "../../server/RequestId.ts"
 import { actor } from "./Actor.ts"
 
-/** The people of the tenant. */
 const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
     const team = yield* Team
@@ -52,7 +51,7 @@ const group = (handlers: GroupHandlers<"users">) =>
 export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)
 export const ManagedUsersHandlers = HttpApiBuilder.group(Api, "managedUsers", group)
 
-/** An invited user chooses a password. */
+/** Invited users choose their password. */
 export const PasswordsHandlers = HttpApiBuilder.group(Api, "passwords", (handlers) =>
   Effect.gen(function* () {
     const team = yield* Team
@@ -64,7 +63,7 @@ export const PasswordsHandlers = HttpApiBuilder.group(Api, "passwords", (handler
         const by = { tenantId: user.tenantId, actor: { type: "user" as const, id: user.id }, requestId }
         yield* audit.record(by, "user.password", user.id)
         return { user }
-        // A client that leaves in between must not leave a change without its entry.
+        // A disconnected client must not leave a change without its audit entry.
       }).pipe(Effect.uninterruptible)
     )
   })

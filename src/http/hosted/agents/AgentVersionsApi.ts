@@ -17,11 +17,11 @@ export const AgentVersionPage = Schema.Struct({
 })
 export const OneAgentVersion = Schema.Struct({
   version: Schema.Struct({ ...AgentVersion.fields, settings: AgentVersionSettings }),
-  /** The differences from the version before it. */
+  /** Changes from the previous version. */
   changes: Schema.Array(SettingChange)
 })
 
-/** Also what does not reach what the agent asks of what is published. */
+/** Publishes also a version that fails the agent's thresholds. */
 const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 const agentPath = Schema.Struct({ id: AgentId })
 const versionPath = Schema.Struct({ id: AgentId, version: WholeNumber.pipe(Schema.lessThan(2 ** 31)) })
@@ -40,7 +40,7 @@ const get = HttpApiEndpoint.get("get", "/agents/:id/versions/:version")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Turns that begin from now on use the version, be it newer or older than what was published. */
+/** Publishes a version, newer or older than the current one. New turns use it. */
 const publish = HttpApiEndpoint.post("publish", "/agents/:id/versions/:version/publish")
   .setPath(versionPath)
   .setUrlParams(forced)
@@ -48,7 +48,7 @@ const publish = HttpApiEndpoint.post("publish", "/agents/:id/versions/:version/p
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** A share of the conversations for another version than the published one. */
+/** Sends a share of the conversations to a version that is not published. */
 const split = HttpApiEndpoint.put("split", "/agents/:id/split")
   .setPath(agentPath)
   .setUrlParams(forced)

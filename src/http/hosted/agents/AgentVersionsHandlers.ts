@@ -7,7 +7,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Versions of the tenant's agents. */
 const group = (handlers: GroupHandlers<"agentVersions">) =>
   Effect.gen(function* () {
     const versions = yield* AgentVersions

@@ -17,7 +17,7 @@ export const AgentPage = Schema.Struct({
 })
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
-/** Publishes also what does not reach what the agent asks of what is published. */
+/** Publishes also settings that fail the agent's thresholds. */
 const forced = Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) })
 
 const list = HttpApiEndpoint.get("list", "/agents")
@@ -38,7 +38,7 @@ const get = HttpApiEndpoint.get("get", "/agents/:id")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** What is left out stays; `null` clears. `If-Match` names the version that the change was made from. */
+/** Omitted fields stay; `null` clears. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/agents/:id")
   .setPath(path)
   .setHeaders(IfMatchHeader)
@@ -48,7 +48,7 @@ const patch = HttpApiEndpoint.patch("patch", "/agents/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** With everything that is the agent's own; its keys are 401 at once. */
+/** Removes the agent with everything that belongs to it. Its keys are 401 at once. */
 const remove = HttpApiEndpoint.del("remove", "/agents/:id")
   .setPath(path)
   .addSuccess(Deleted)

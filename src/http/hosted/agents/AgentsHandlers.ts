@@ -11,7 +11,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** With its newest version as `ETag`, which `If-Match` takes. */
+/** Adds the newest version as `ETag`, for use in `If-Match`. */
 const tagged = (agent: Agent) =>
   Effect.as(
     HttpApp.appendPreResponseHandler((_, response) =>
@@ -20,7 +20,6 @@ const tagged = (agent: Agent) =>
     agent
   )
 
-/** The tenant's agents. */
 const agents = (handlers: GroupHandlers<"agents">) =>
   Effect.gen(function* () {
     const agents = yield* Agents

@@ -1,4 +1,4 @@
-/** Corrections of what went wrong: drafted, previewed, approved. */
+/** Corrections of wrong answers: draft, preview, approve. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -37,7 +37,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/corrections")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "agent")
 
-/** A draft, which nobody is given. */
+/** Creates a draft. It is not used for answers. */
 const create = HttpApiEndpoint.post("create", "/agents/:id/corrections")
   .setPath(agentPath)
   .setPayload(CreateCorrection)
@@ -58,7 +58,7 @@ const update = HttpApiEndpoint.patch("update", "/corrections/:id")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Answers at once; a job replays past questions with the draft, as an experiment. */
+/** Responds at once. A job replays past questions with the draft, as an experiment. */
 const preview = HttpApiEndpoint.post("preview", "/corrections/:id/preview")
   .setPath(path)
   .setPayload(PreviewCorrection)
@@ -66,7 +66,7 @@ const preview = HttpApiEndpoint.post("preview", "/corrections/:id/preview")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** From now on it is a curated answer of the agent. */
+/** Makes the draft a curated answer of the agent. */
 const approve = HttpApiEndpoint.post("approve", "/corrections/:id/approve")
   .setPath(path)
   .setUrlParams(Schema.Struct({ force: Schema.optionalWith(Schema.BooleanFromString, { exact: true }) }))

@@ -10,7 +10,6 @@ import { actor } from "../accounts/Actor.ts"
 
 const idOf = ({ id }: Correction) => id
 
-/** Corrections of the tenant's agents. */
 const group = (handlers: GroupHandlers<"corrections">) =>
   Effect.gen(function* () {
     const corrections = yield* Corrections

@@ -1,4 +1,4 @@
-/** Experiments with an agent, and what they have to show before a version is published. */
+/** Experiments with an agent, and the thresholds that a version must reach to be published. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -32,7 +32,7 @@ const agentPath = Schema.Struct({ id: AgentId })
 const experimentPath = Schema.Struct({ id: ExperimentId })
 const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })
 
-/** Answers at once; a job asks the questions. Stored turns leave an audit entry each, as those of a replay do. */
+/** Responds at once. A job runs the questions. Each stored turn gets an audit entry, as for a replay. */
 const start = HttpApiEndpoint.post("start", "/agents/:id/experiments")
   .setPath(agentPath)
   .setPayload(StartExperiment)
@@ -54,7 +54,7 @@ const get = HttpApiEndpoint.get("get", "/experiments/:id")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "agent")
 
-/** In the order of the cases, each beside that of the baseline. */
+/** In the order of the cases, each with the baseline's result. */
 const results = HttpApiEndpoint.get("results", "/experiments/:id/results")
   .setPath(experimentPath)
   .setUrlParams(pageParams)

@@ -8,7 +8,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Experiments with the tenant's agents. */
 const group = (handlers: GroupHandlers<"experiments">) =>
   Effect.gen(function* () {
     const experiments = yield* Experiments

@@ -1,4 +1,4 @@
-/** The guided start of the dashboard, and questions that an agent's content answers. */
+/** The dashboard's setup checklist, and questions that an agent's content answers. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -14,7 +14,7 @@ const get = HttpApiEndpoint.get("get", "/start")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Whether the start is shown first is the tenant's, and no secret: it is not audited. */
+/** Not audited: whether the checklist is shown is a setting of the tenant without security relevance. */
 const put = HttpApiEndpoint.put("put", "/start")
   .setPayload(PutStart)
   .addSuccess(success(PutStart))

@@ -4,7 +4,7 @@ import { Starts } from "../../../usecases/agents/Starts.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 
-/** The tenant's guided start. */
+/** The tenant's setup checklist. */
 const group = (handlers: GroupHandlers<"start">) =>
   Effect.gen(function* () {
     const starts = yield* Starts

@@ -50,7 +50,7 @@ const create = HttpApiEndpoint.post("create", "/agents/:id/cases")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** The question of a turn that has ended, with the sources that its reply cites. */
+/** Makes a case from the question of an ended turn, with the sources that its reply cites. */
 const fromRun = HttpApiEndpoint.post("fromRun", "/agents/:id/cases/from-run")
   .setPath(agentPath)
   .setPayload(TestCaseFromRun)
@@ -58,7 +58,7 @@ const fromRun = HttpApiEndpoint.post("fromRun", "/agents/:id/cases/from-run")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Every case of a file, or none. */
+/** Imports all cases of a file, or none. */
 const importFile = HttpApiEndpoint.post("import", "/agents/:id/cases/import")
   .setPath(agentPath)
   .setPayload(ImportTestCases)
@@ -66,7 +66,7 @@ const importFile = HttpApiEndpoint.post("import", "/agents/:id/cases/import")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Replaces the case; what is left out is expected no longer. */
+/** Replaces the case. Omitted expectations are removed. */
 const update = HttpApiEndpoint.put("update", "/cases/:id")
   .setPath(casePath)
   .setPayload(TestCaseFields)

@@ -8,7 +8,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Test cases of the tenant's agents. */
 const group = (handlers: GroupHandlers<"testCases">) =>
   Effect.gen(function* () {
     const cases = yield* TestCases

@@ -1,4 +1,4 @@
-/** The tools of an agent, for the dashboard. Secrets go in and never come out. */
+/** The tools of an agent, for the dashboard. Secrets can be written but not read. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -16,7 +16,7 @@ const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true
 const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })
 
-/** Oldest first. For roles below admin the values of fixed headers, queries and bodies are left out. */
+/** Oldest first. Roles below admin do not get the values of fixed headers, query parameters and bodies. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/tools")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
@@ -31,7 +31,7 @@ const create = HttpApiEndpoint.post("create", "/agents/:id/tools")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** What is left out stays, a secret too. `If-Match` names the version that the change was made from. */
+/** Omitted fields stay, including the secret. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/tools/:id")
   .setPath(toolPath)
   .setHeaders(IfMatchHeader)

@@ -8,7 +8,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Tools of the tenant's agents. */
 const group = (handlers: GroupHandlers<"tools">) =>
   Effect.gen(function* () {
     const tools = yield* Tools

@@ -18,7 +18,7 @@ const get = HttpApiEndpoint.get("get", "/agents/:id/widget")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** What is left out stays; `null` clears. `If-Match` names the version that the change was made from. */
+/** Omitted fields stay; `null` clears. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/agents/:id/widget")
   .setPath(path)
   .setHeaders(IfMatchHeader)

@@ -7,7 +7,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** The widgets of the tenant's agents. */
 const group = (handlers: GroupHandlers<"widgets">) =>
   Effect.gen(function* () {
     const widgets = yield* Widgets

@@ -1,4 +1,4 @@
-/** What the models may cost the tenant, its agents and its keys: everybody reads it, admins change it. */
+/** Cost limits for models, per tenant, agent and key: everybody reads them, admins change them. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -36,7 +36,7 @@ const find = HttpApiEndpoint.get("find", "/budgets/:id")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** What was spent stays. `If-Match` names the version that the change was made from. */
+/** The cost so far is kept. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/budgets/:id")
   .setPath(path)
   .setHeaders(IfMatchHeader)

@@ -8,7 +8,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** The tenant's budgets. */
 const group = (handlers: GroupHandlers<"budgets">) =>
   Effect.gen(function* () {
     const budgets = yield* Budgets

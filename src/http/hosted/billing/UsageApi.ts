@@ -1,4 +1,4 @@
-/** Usage of the tenant in the period, for the dashboard. */
+/** Usage of the tenant in the current period, for the dashboard. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { InternalError } from "../../../domain/Errors.ts"
@@ -6,7 +6,7 @@ import { TenantUsage } from "../../../domain/billing/Usage.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-/** Totals, each agent's part, and the days that had turns. */
+/** Totals, figures per agent, and days with turns. */
 const get = HttpApiEndpoint.get("get", "/usage")
   .addSuccess(success(TenantUsage))
   .addError(failure(InternalError))

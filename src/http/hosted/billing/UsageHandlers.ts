@@ -4,7 +4,6 @@ import { UsageReport } from "../../../usecases/billing/UsageReport.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 
-/** What the tenant has used. */
 const group = (handlers: GroupHandlers<"hostedUsage">) =>
   Effect.map(UsageReport, (report) =>
     handlers.handle("get", () => Effect.flatMap(CurrentUser, report.ofTenant))

@@ -1,4 +1,4 @@
-/** The messaging channels of an agent, for the dashboard. Access tokens go in and never come out. */
+/** The messaging channels of an agent, for the dashboard. Access tokens can be written but not read. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -31,7 +31,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/channels")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** A second active configuration of an account is 409. */
+/** 409 when the account already has an active configuration. */
 const create = HttpApiEndpoint.post("create", "/agents/:id/channels")
   .setPath(agentPath)
   .setPayload(CreateChannel)
@@ -39,7 +39,7 @@ const create = HttpApiEndpoint.post("create", "/agents/:id/channels")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** What is left out stays, the token too. `If-Match` names the version that the change was made from. */
+/** Omitted fields stay, including the token. `If-Match` has the version that the change is based on. */
 const patch = HttpApiEndpoint.patch("patch", "/channels/:id")
   .setPath(channelPath)
   .setHeaders(IfMatchHeader)

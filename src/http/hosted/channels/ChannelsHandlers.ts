@@ -8,7 +8,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Messaging channels of the tenant's agents. */
 const group = (handlers: GroupHandlers<"channels">) =>
   Effect.gen(function* () {
     const channels = yield* Channels

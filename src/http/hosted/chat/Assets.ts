@@ -1,7 +1,7 @@
 /**
- * The dashboard and the widget as files: `/` and everything below `/app/` is the dashboard's page, which
- * finds its way by the address; `/widget.js` is the chat for any page, and `/widget-markdown.js` what it asks for when it
- * is opened. None of them wears the envelope.
+ * The files of dashboard and widget. `/` and everything below `/app/` is the dashboard's page, which routes by the
+ * address. `/widget.js` is the chat for any page, and `/widget-markdown.js` is loaded when it is opened. None of them
+ * has the envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -19,17 +19,17 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: "image/svg+xml"
 }
 
-/** A file's name as the build writes it, and nothing that could lead out of the folder. */
+/** A file name as the build writes it. It cannot lead out of the folder. */
 const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg)$/
 
-/** The one sheet that a script of the dashboard writes into the page: its library's, about touching what can be pressed. */
+/** The hash of the only style sheet that a script adds to the dashboard's page: the one of its component library. */
 const writtenSheet = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
 
 const pagePolicy = (realtimeOrigin: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self' ${writtenSheet}; img-src 'self' data: blob:; font-src 'self'; ` +
   `connect-src 'self' ${realtimeOrigin}; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
 
-/** The page that the dashboard shows the widget on: the script as it is on any page, which is told how it looks. */
+/** The page on which the dashboard previews the widget, with the same script as on any page. */
 const preview = HttpServerResponse.text(
   '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">' +
     '<meta name="color-scheme" content="light dark"><title>Spoke</title><body>' +
@@ -44,7 +44,7 @@ const preview = HttpServerResponse.text(
   }
 )
 
-/** What is shown between the first start and the end of the build that runs beside it. */
+/** Shown between the first start and the end of the build, which runs at the same time. */
 const building = HttpServerResponse.text(
   '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Spoke</title>' +
     "<p>The dashboard is being built. This page reloads by itself.</p></html>",
@@ -57,13 +57,13 @@ const building = HttpServerResponse.text(
 
 const missing = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
 
-/** Adds the routes. `folder` is what the build wrote; `realtimeUrl` is where the dashboard's socket goes. */
+/** Adds the routes. `folder` has the build's output; `realtimeUrl` is the address of the dashboard's socket. */
 export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =>
   HttpApiBuilder.Router.use((router) =>
     Effect.gen(function* () {
       const policy = pagePolicy(new URL(realtimeUrl).origin)
 
-      /** The file, compressed where the client takes that; none when the build has no such file. */
+      /** The file, compressed if the client accepts that; none when the build has no such file. */
       const file = (name: string, headers: Readonly<Record<string, string>>) =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
@@ -87,7 +87,7 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
         "content-security-policy": policy
       }).pipe(Effect.catchAll(() => Effect.succeed(building)))
 
-      // Names carry a hash of their contents.
+      // Names contain a hash of the content.
       const asset = Effect.flatMap(HttpRouter.params, ({ name = "" }) =>
         namePattern.test(name)
           ? Effect.catchAll(

@@ -1,4 +1,4 @@
-/** The hosted chat stream, and shims for routes that have left the dashboard's domain. */
+/** The hosted chat stream, and removed routes. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -60,7 +60,7 @@ const stream = HttpApiEndpoint.post("stream", "/api/v1/chat/stream")
   .annotate(RequiredPermission, "chat")
   .annotate(RequiredRole, "agent")
 
-/** A running turn from its first part on, for a page that was reloaded during the turn. */
+/** Follows a running turn from its first part, for a page that was reloaded. */
 const follow = HttpApiEndpoint.get("follow", "/api/v1/chat/stream/:runId")
   .setPath(Schema.Struct({ runId: RunId }))
   .setUrlParams(Schema.Struct({ agentId: Schema.optionalWith(AgentId, { exact: true }) }))
@@ -84,7 +84,7 @@ export const HostedChatApi = HttpApiGroup.make("hostedChat")
   .add(stop)
   .middleware(CallerAuth)
 
-/** Every request to these is answered 410. */
+/** Removed routes: every request is answered 410. */
 export const ShimsApi = HttpApiGroup.make("shims")
   .add(HttpApiEndpoint.post("chat", "/api/v1/chat").addError(failure(Gone)))
   .add(HttpApiEndpoint.post("retrieve", "/api/v1/retrieve").addError(failure(Gone)))

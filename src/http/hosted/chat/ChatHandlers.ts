@@ -24,7 +24,7 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
           const { files, turn } = yield* HostedForm.read(request, attachments.stage)
           const standing = yield* callers.standing(yield* CurrentCaller, turn.agentId)
           return Sse.response(yield* turns.start(standing, turn, files), standing.full, request.headers)
-          // What was taken in and not kept goes before the answer does.
+          // Received files that were not kept are removed before the response.
         }).pipe(Effect.scoped)
       )
       .handle("stop", ({ path: { runId }, urlParams: { agentId } }) =>
@@ -45,7 +45,7 @@ export const HostedChatHandlers = HttpApiBuilder.group(Api, "hostedChat", (handl
 const gone = (instead: string) =>
   Effect.fail(new Gone({ message: `This route has moved to the public API: POST {base_url}${instead}.` }))
 
-/** The shims. */
+/** The removed routes. */
 export const ShimsHandlers = HttpApiBuilder.group(Api, "shims", (handlers) =>
   handlers.handle("chat", () => gone("/chat")).handle("retrieve", () => gone("/retrieve"))
 )

@@ -1,4 +1,4 @@
-/** A hosted turn as it is sent: JSON, or a form whose files are taken in as they come. */
+/** Reads a hosted turn: JSON, or a form whose files are read as a stream. */
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { HostedTurnRequest } from "../../../domain/chat/Widget.ts"
 import * as Issues from "../../server/Issues.ts"
 import * as Upload from "../../server/Upload.ts"
 
-/** Fields of the form that are text as they are; an identity may be written as JSON too. */
+/** Form fields that are plain text. An identity may also be JSON. */
 const texts: ReadonlyArray<string> = [
   "message",
   "sessionId",
@@ -54,13 +54,13 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
 
 const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
 
-/** A body of another form, as the routes whose bodies are declared answer it. */
+/** Answers an invalid body like the declared routes do. */
 export const refused = (error: ParseError) =>
   Effect.flatMap(HttpApiDecodeError.fromParseError(error), (issues) => Effect.fail(Issues.toError(issues)))
 
 const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", refused)
 
-/** The turn and what `take` made of its files. Fails as soon as something is wrong, before the rest has come. */
+/** The turn and the results of `take` for its files. Fails at the first error, before the rest has arrived. */
 export const read = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
   take: (file: Upload.UploadedFile) => Effect.Effect<A, E, R>

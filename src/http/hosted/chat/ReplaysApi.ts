@@ -1,4 +1,4 @@
-/** Stored turns run again. */
+/** Replays of stored turns. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -8,7 +8,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { CallerAuth, RequiredPermission, RequiredRole } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-/** By the key of that agent, or a session. Each run leaves an audit entry: its conversation is shown. */
+/** With a key of that agent, or a session. Each run gets an audit entry, because its conversation is shown. */
 const create = HttpApiEndpoint.post("create", "/api/agents/:id/replays")
   .setPath(Schema.Struct({ id: AgentId }))
   .setPayload(ReplayRequest)

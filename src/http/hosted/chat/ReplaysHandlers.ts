@@ -6,7 +6,6 @@ import { Api } from "../../Api.ts"
 import { CurrentCaller } from "../../Auth.ts"
 import { RequestId } from "../../server/RequestId.ts"
 
-/** Stored turns run again. */
 export const ReplaysHandlers = HttpApiBuilder.group(Api, "replays", (handlers) =>
   Effect.gen(function* () {
     const replays = yield* Replays

@@ -1,4 +1,4 @@
-/** The widget's routes apart from the chat stream; the agent comes from the key, or from `agentId`. */
+/** The widget's routes other than the chat stream. The agent is that of the key, or `agentId`. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -52,7 +52,7 @@ export const WidgetMessagePage = Schema.Struct({
   hasMore: Schema.Boolean
 })
 
-/** Oldest first, as the public route. */
+/** Oldest first, like the public route. */
 const messages = HttpApiEndpoint.get("messages", "/api/sdk/messages")
   .setUrlParams(
     Schema.Struct({
@@ -95,7 +95,7 @@ const handoff = HttpApiEndpoint.post("handoff", "/api/sdk/handoff")
   .addError(refused)
   .annotate(RequiredRole, "agent")
 
-/** The team is told that the person writes: at most every two seconds, however often it is said. */
+/** Signals to the team that the person is typing, at most every two seconds. */
 const typing = HttpApiEndpoint.post("typing", "/api/sdk/typing")
   .setPayload(TypingRequest)
   .addSuccess(success(Schema.Struct({ told: Schema.Boolean })))

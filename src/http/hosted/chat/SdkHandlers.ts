@@ -13,7 +13,7 @@ import { CurrentCaller } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { fileResponse } from "../conversations/FileResponse.ts"
 
-/** Messages of a page where none is asked for, and at most. */
+/** Default and maximum number of messages per page. */
 const defaultMessages = 50
 const maxMessages = 1_000
 
@@ -28,7 +28,6 @@ interface SessionParams {
   readonly externalEndUserId?: ExternalEndUserId
 }
 
-/** Routes of the widget. */
 export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
   Effect.gen(function* () {
     const callers = yield* Callers
@@ -39,10 +38,10 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
     const standingOf = (agentId: AgentId | undefined) =>
       Effect.flatMap(CurrentCaller, (caller) => callers.standing(caller, agentId))
 
-    /** The agent that the request is about. */
+    /** The scope of the agent that the request names. */
     const scopeOf = (agentId: AgentId | undefined) => Effect.map(standingOf(agentId), ({ scope }) => scope)
 
-    /** A session of the person that a token names, where one does. */
+    /** Opens a session, for the person that a token names, if there is one. */
     const begun = Effect.fn("SdkHandlers.begun")(function* (
       caller: Standing,
       { externalEndUserId, sessionId }: SessionParams

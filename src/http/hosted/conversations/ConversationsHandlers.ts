@@ -28,7 +28,6 @@ interface ListParams {
 const encodeHead = Schema.encodeSync(HostedConversationDetail.omit("messages"))
 const encodeMessage = Schema.encodeSync(Schema.parseJson(AuthoredMessage))
 
-/** Conversations of the tenant's agents. */
 const group = (handlers: GroupHandlers<"hostedConversations">) =>
   Effect.gen(function* () {
     const conversations = yield* Conversations

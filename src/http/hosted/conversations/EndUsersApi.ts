@@ -22,7 +22,7 @@ export const EndUserPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** Newest first; `externalId` is exact. */
+/** Newest first. `externalId` must match exactly. */
 const list = HttpApiEndpoint.get("list", "/end-users")
   .setUrlParams(
     Schema.Struct({
@@ -34,13 +34,13 @@ const list = HttpApiEndpoint.get("list", "/end-users")
   .addSuccess(success(EndUserPage))
   .addError(failure(ValidationError))
 
-/** Everything that is stored about the person; nothing is shown when the audit entry cannot be written. */
+/** Everything that is stored about the person. Nothing is returned when the audit entry cannot be written. */
 const exported = HttpApiEndpoint.get("export", "/end-users/:id/export")
   .setPath(path)
   .addSuccess(Lines)
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
-/** For good; 409 while a turn of theirs runs. */
+/** Permanent. 409 while a turn of the person runs. */
 const remove = HttpApiEndpoint.del("remove", "/end-users/:id")
   .setPath(path)
   .addSuccess(success(Schema.Struct({ id: EndUserId, deleted: Schema.Literal(true) })))

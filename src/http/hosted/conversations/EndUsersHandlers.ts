@@ -9,7 +9,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** End users: found, exported, erased. */
+/** End users: list, export, erase. */
 const group = (handlers: GroupHandlers<"endUsers">) =>
   Effect.gen(function* () {
     const endUsers = yield* EndUsers

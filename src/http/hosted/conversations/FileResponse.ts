@@ -1,11 +1,11 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 
-/** Pictures that a page may show; an SVG is none of them: it is a document that can run. */
+/** Image types that a page may display. Not SVG, which can contain scripts. */
 const shown = new Set(["image/jpeg", "image/png", "image/webp", "image/gif"])
-/** Types that files are served under. Any other file is served as bytes. */
+/** Other types that are served as such. All others are served as `application/octet-stream`. */
 const plain = /^(?:application\/pdf|(?:audio|video)\/[a-z0-9][a-z0-9.+-]{0,100})$/
 
-/** A file from outside: shown as what it is, and never as something that could run. */
+/** The response for an untrusted file. Browsers never execute it. */
 export const fileResponse = ({
   bytes,
   mimeType,

@@ -39,14 +39,14 @@ const addLabel = HttpApiEndpoint.post("addLabel", "/inbox/labels")
   .addError(failure(ValidationError, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** Conversations lose it. */
+/** Also removes the label from conversations. */
 const removeLabel = HttpApiEndpoint.del("removeLabel", "/inbox/labels/:id")
   .setPath(Schema.Struct({ id: LabelId }))
   .addSuccess(deleted(LabelId))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** For the whole team; `me` in a view is who looks at it. */
+/** For the whole team. `me` in a view is the member who opens it. */
 const addView = HttpApiEndpoint.post("addView", "/inbox/views")
   .setPayload(SavedViewFields)
   .addSuccess(success(OneView), { status: 201 })

@@ -6,7 +6,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** Labels, saved views and canned replies of the tenant. */
 const group = (handlers: GroupHandlers<"inboxItems">) =>
   Effect.gen(function* () {
     const items = yield* InboxItems

@@ -28,7 +28,7 @@ export const InboxPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** Last activity first, each with who is spoken with and what was said last. */
+/** Last activity first, each with the customer and the last message. */
 const list = HttpApiEndpoint.get("list", "/api/inbox")
   .setUrlParams(
     Schema.Struct({
@@ -44,7 +44,7 @@ const list = HttpApiEndpoint.get("list", "/api/inbox")
 export const RecentMessages = Schema.Struct({
   conversation: InboxConversation,
   messages: Schema.Array(InboxMessage),
-  /** Events between the messages of this page. */
+  /** Thread events between the messages of this page. */
   entries: Schema.Array(Entry),
   hasMore: Schema.Boolean
 })
@@ -57,7 +57,7 @@ const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** A file of the conversation, by the `artifact` that its message tells; outside the envelope. */
+/** A file of the conversation, by the `artifact` in its message; outside the envelope. */
 const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
   .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
   .addSuccess(
@@ -70,14 +70,14 @@ const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/att
 
 export const SocketAccess = Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })
 
-/** Opens the realtime socket of the conversation for one hour. */
+/** A token for the conversation's realtime socket, valid for one hour. */
 const realtime = HttpApiEndpoint.post("realtime", "/api/conversations/:id/realtime")
   .setPath(conversationPath)
   .addSuccess(success(SocketAccess))
   .addError(failure(NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** The trace of a run with its payloads; each reading leaves an audit entry. */
+/** The trace of a run with its payloads. Each read gets an audit entry. */
 const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
   .setPath(Schema.Struct({ runId: RunId }))
   .setUrlParams(
@@ -92,7 +92,7 @@ const trace = HttpApiEndpoint.get("trace", "/api/agent-runs/:runId")
 
 export const LatestRun = Schema.Struct({ run: Schema.NullOr(LastRun) })
 
-/** How the agent's last turn that has ended went: why it got no answer, where it did not. */
+/** The outcome of the agent's last ended turn, with the reason when it has no answer. */
 const lastRun = HttpApiEndpoint.get("lastRun", "/api/agents/:id/last-run")
   .setPath(Schema.Struct({ id: AgentId }))
   .addSuccess(success(LatestRun))

@@ -8,7 +8,7 @@ import { actor } from "../accounts/Actor.ts"
 import { fileResponse } from "./FileResponse.ts"
 import * as KnownChannel from "./KnownChannel.ts"
 
-/** Conversations of the tenant's agents, as the dashboard reads them. */
+/** Conversations of the tenant's agents, for the dashboard's inbox. */
 export const InboxViewHandlers = HttpApiBuilder.group(Api, "inboxView", (handlers) =>
   Effect.gen(function* () {
     const inbox = yield* InboxView

@@ -1,4 +1,4 @@
-/** A team's work on conversations, apart from replies. */
+/** A team's work on conversations, other than replies. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -22,17 +22,19 @@ export const OnePerson = Schema.Struct({ person: Person })
 export const OneEntry = Schema.Struct({ entry: Entry })
 const Changed = success(Schema.Struct({ id: ConversationId }))
 
-/** Unread conversations that humans answer and that no other member has; 100 means 100 or more. */
+/**
+ * Number of unread conversations that humans answer and that are not assigned to another member; 100 means 100 or more.
+ */
 const unread = HttpApiEndpoint.get("unread", "/inbox/unread")
   .addSuccess(success(UnreadCount))
   .annotate(RequiredRole, "viewer")
 
-/** Everything counts as read by the caller. */
+/** Marks everything as read by the caller. */
 const readAll = HttpApiEndpoint.post("readAll", "/inbox/read")
   .addSuccess(success(UnreadCount))
   .annotate(RequiredRole, "viewer")
 
-/** The caller has read up to `messageId`. */
+/** Marks messages up to `messageId` as read by the caller. */
 const read = HttpApiEndpoint.post("read", "/conversations/:id/read")
   .setPath(conversationPath)
   .setPayload(ReadFields)
@@ -48,7 +50,7 @@ const assign = HttpApiEndpoint.put("assign", "/conversations/:id/assignee")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** The conversation has these labels and no others. */
+/** Replaces the labels of the conversation. */
 const label = HttpApiEndpoint.put("label", "/conversations/:id/labels")
   .setPath(conversationPath)
   .setPayload(LabelsFields)
@@ -56,7 +58,7 @@ const label = HttpApiEndpoint.put("label", "/conversations/:id/labels")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** For the team alone: neither the customer nor a model is shown it. */
+/** For the team only: customers and models never see it. */
 const note = HttpApiEndpoint.post("note", "/conversations/:id/notes")
   .setPath(conversationPath)
   .setPayload(NoteFields)
@@ -64,14 +66,14 @@ const note = HttpApiEndpoint.post("note", "/conversations/:id/notes")
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** A note of the caller's own. */
+/** Removes a note that the caller wrote. */
 const removeNote = HttpApiEndpoint.del("removeNote", "/conversations/:id/notes/:noteId")
   .setPath(Schema.Struct({ ...conversationPath.fields, noteId: EntryId }))
   .addSuccess(success(Schema.Struct({ id: EntryId, deleted: Schema.Literal(true) })))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** Tells the customer that the team writes. The signal is sent at most every two seconds. */
+/** Signals to the customer that the team is typing, at most every two seconds. */
 const typing = HttpApiEndpoint.post("typing", "/conversations/:id/typing")
   .setPath(conversationPath)
   .addSuccess(Changed)

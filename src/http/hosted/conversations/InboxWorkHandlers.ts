@@ -6,7 +6,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** What the caller does with conversations of the tenant. */
 const group = (handlers: GroupHandlers<"inboxWork">) =>
   Effect.gen(function* () {
     const work = yield* InboxWork

@@ -1,4 +1,4 @@
-/** Failed turns grouped by question, and measures over all turns. */
+/** Failed turns grouped by question, and figures over all turns. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -12,7 +12,7 @@ import { failure, success } from "../../Envelope.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-/** From the first moment up to the second; without them the last 30 days. */
+/** The time range, end excluded; by default the last 30 days. */
 const time = { from: optional(TimestampInput), to: optional(TimestampInput), agentId: optional(AgentId) }
 
 /** The largest group first. */

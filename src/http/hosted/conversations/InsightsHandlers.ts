@@ -6,7 +6,6 @@ import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
-/** Reports over the tenant's turns. */
 export const InsightsHandlers = HttpApiBuilder.group(Api, "insights", (handlers) =>
   Effect.gen(function* () {
     const insights = yield* Insights

@@ -1,10 +1,10 @@
-/** Filters by channel: a name that no conversation can have is a mistake, and not an empty list. */
+/** Filter by channel. An unknown channel is an error, not an empty list. */
 import * as Effect from "effect/Effect"
 import { ChannelAdapters } from "../../../capabilities/ChannelAdapters.ts"
 import { type ConversationChannel, ownChannels } from "../../../domain/conversations/Conversation.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
 
-/** Refuses what is neither a channel of ours nor a registered one. */
+/** Refuses names that are neither built-in nor registered channels. */
 export const make = Effect.map(
   ChannelAdapters,
   ({ all, named }) =>

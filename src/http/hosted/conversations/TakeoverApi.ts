@@ -21,21 +21,21 @@ import { HostedConversation } from "./ConversationsApi.ts"
 
 const One = success(Schema.Struct({ conversation: HostedConversation }))
 
-/** `AI_ACTIVE` or `HUMAN_REQUESTED` → `HUMAN_ACTIVE`: what the agent is writing is not said. */
+/** `AI_ACTIVE` or `HUMAN_REQUESTED` → `HUMAN_ACTIVE`. A reply that the agent is writing is not sent. */
 const takeover = HttpApiEndpoint.post("takeover", "/conversations/:id/takeover")
   .setPath(conversationPath)
   .addSuccess(One)
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** `HUMAN_ACTIVE` or `HUMAN_REQUESTED` → `AI_ACTIVE`: the agent answers what is written from now on. */
+/** `HUMAN_ACTIVE` or `HUMAN_REQUESTED` → `AI_ACTIVE`. The agent answers later messages. */
 const release = HttpApiEndpoint.post("release", "/conversations/:id/release")
   .setPath(conversationPath)
   .addSuccess(One)
   .addError(failure(NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "agent")
 
-/** Any other state → `CLOSED`, for good. */
+/** Any other state → `CLOSED`, which is final. */
 const close = HttpApiEndpoint.post("close", "/conversations/:id/close")
   .setPath(conversationPath)
   .addSuccess(One)
@@ -46,8 +46,8 @@ const close = HttpApiEndpoint.post("close", "/conversations/:id/close")
 export const Said = Schema.Struct({ content: trimmed(32_000) })
 
 /**
- * Says something as the signed-in user, who has taken over with it; sent where the conversation came in by a channel. JSON,
- * or `multipart/form-data` with `files` and, unless they say enough, `content`.
+ * Sends a message as the signed-in user, who also takes the conversation over. It is sent through the channel of the
+ * conversation, if it has one. JSON, or `multipart/form-data` with `files` and optional `content`.
  */
 const say = HttpApiEndpoint.post("say", "/conversations/:id/messages")
   .setPath(conversationPath)

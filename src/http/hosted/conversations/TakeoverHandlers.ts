@@ -8,7 +8,7 @@ import { CurrentUser } from "../../Auth.ts"
 import { actor } from "../accounts/Actor.ts"
 import * as ReplyForm from "./ReplyForm.ts"
 
-/** Conversations of the tenant's agents, answered by its people. */
+/** Conversations that the tenant's people answer. */
 const group = (handlers: GroupHandlers<"takeover">) =>
   Effect.gen(function* () {
     const takeover = yield* Takeover
@@ -40,7 +40,7 @@ const group = (handlers: GroupHandlers<"takeover">) =>
           const reply = yield* ReplyForm.read(request, attachments.stage)
           const change = takeover.say(yield* CurrentUser, id, reply)
           return yield* audit.change(yield* actor, "conversation.message", change, () => id)
-          // What was taken in and not kept goes before the answer does.
+          // Received files that were not kept are removed before the response.
         }).pipe(Effect.scoped)
       )
   })

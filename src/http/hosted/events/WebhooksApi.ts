@@ -27,15 +27,18 @@ export const DeliveryPage = Schema.Struct({
   deliveries: Schema.Array(WebhookDelivery),
   nextCursor: Schema.NullOr(Schema.String)
 })
-/** The answers to making one and to a rotation are the only ones that hold a secret. */
+/** The response of a creation or rotation, the only ones with a secret. */
 export const MadeWebhook = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
-/** The id of the event that is being sent. */
+/** The id of the event that is sent. */
 export const TestedWebhook = Schema.Struct({ eventId: Schema.String })
 const Deleted = success(Schema.Struct({ id: WebhookId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: WebhookId })
 const pageParams = { limit: limitParam(100), cursor: cursorParam }
 
-/** The endpoints under `/base`: another name for each of who calls, since providers deliver to `/api/webhooks`. */
+/**
+ * The endpoints under `/base`. The base differs between dashboard and programs, because providers deliver to
+ * `/api/webhooks`.
+ */
 const endpoints = <const Path extends string>(base: Path) => {
   const all = `/${base}` as const
   const one = `/${base}/:id` as const
@@ -53,7 +56,7 @@ const endpoints = <const Path extends string>(base: Path) => {
       .setPath(path)
       .addSuccess(One)
       .addError(failure(ValidationError, NotFound)),
-    /** Absent fields stay. `If-Match` names the version that the change was made from. */
+    /** Omitted fields stay. `If-Match` has the version that the change is based on. */
     patch: HttpApiEndpoint.patch("patch", one)
       .setPath(path)
       .setHeaders(IfMatchHeader)
@@ -64,7 +67,7 @@ const endpoints = <const Path extends string>(base: Path) => {
       .setPath(path)
       .addSuccess(Deleted)
       .addError(failure(ValidationError, NotFound, ServiceUnavailable)),
-    /** The secret before it signs as well for 24 hours. */
+    /** The previous secret signs too for 24 hours. */
     rotate: HttpApiEndpoint.post("rotate", `/${base}/:id/rotate`)
       .setPath(path)
       .addSuccess(success(MadeWebhook))
@@ -77,13 +80,13 @@ const endpoints = <const Path extends string>(base: Path) => {
       )
       .addSuccess(success(DeliveryPage))
       .addError(failure(ValidationError, NotFound)),
-    /** Of the last seven days; a disabled webhook is 409. */
+    /** Resends events of the last seven days. 409 for a disabled webhook. */
     replay: HttpApiEndpoint.post("replay", `/${base}/:id/replay`)
       .setPath(path)
       .setPayload(ReplayRange)
       .addSuccess(success(Replayed))
       .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable)),
-    /** Sends `webhook.test`; a disabled webhook is 409. */
+    /** Sends `webhook.test`. 409 for a disabled webhook. */
     test: HttpApiEndpoint.post("test", `/${base}/:id/test`)
       .setPath(path)
       .addSuccess(success(TestedWebhook))

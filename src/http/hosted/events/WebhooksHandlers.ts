@@ -10,7 +10,6 @@ import { actor } from "../accounts/Actor.ts"
 
 const base = "/api/webhook-endpoints"
 
-/** The tenant's webhooks. */
 const webhooks = (handlers: GroupHandlers<"webhooks">) =>
   Effect.gen(function* () {
     const webhooks = yield* WebhookEndpoints

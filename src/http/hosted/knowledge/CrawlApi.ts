@@ -1,4 +1,4 @@
-/** The crawl report and the dry run for the dashboard: as the public routes, of every agent of the tenant. */
+/** Crawl report and dry run for the dashboard: like the public routes, for every agent of the tenant. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import { DryRun, DryRunRequest } from "../../../domain/knowledge/Crawl.ts"

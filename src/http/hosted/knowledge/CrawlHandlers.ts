@@ -5,7 +5,6 @@ import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 
-/** Crawls of the tenant's sources. */
 const group = (handlers: GroupHandlers<"hostedCrawl">) =>
   Effect.gen(function* () {
     const crawls = yield* Crawls

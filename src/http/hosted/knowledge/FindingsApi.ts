@@ -1,4 +1,4 @@
-/** Passages that contradict or repeat each other or are stale, and what each source is worth. */
+/** Passages that contradict or repeat each other or are stale, and the value of each source. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -19,13 +19,13 @@ import { failure, success } from "../../Envelope.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const agentPath = Schema.Struct({ id: AgentId })
 
-/** The weightiest first: contradictions, then passages that repeat others. */
+/** Highest weight first: contradictions, then passages that repeat others. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/findings")
   .setPath(agentPath)
   .setUrlParams(
     Schema.Struct({
       kind: optional(FindingKind),
-      /** Those that somebody has dismissed instead. */
+      /** Lists dismissed findings instead. */
       dismissed: optional(Schema.BooleanFromString),
       limit: limitParam(100),
       cursor: cursorParam
@@ -41,7 +41,7 @@ const dismiss = HttpApiEndpoint.post("dismiss", "/agents/:id/findings/:finding/d
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Takes a dismissal back. */
+/** Undoes a dismissal. */
 const restore = HttpApiEndpoint.post("restore", "/agents/:id/findings/:finding/restore")
   .setPath(Schema.Struct({ id: AgentId, finding: FindingId }))
   .addSuccess(success(Schema.Struct({ finding: Finding })))

@@ -7,7 +7,6 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** What was found in the sources of the tenant's agents. */
 const group = (handlers: GroupHandlers<"findings">) =>
   Effect.gen(function* () {
     const findings = yield* Findings

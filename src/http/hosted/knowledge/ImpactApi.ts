@@ -1,4 +1,4 @@
-/** Answers that rested on what has changed or gone since, and their replay. */
+/** Answers whose cited passages have changed or been removed, and their replay. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -14,7 +14,7 @@ import { OneExperiment } from "../agents/ExperimentsApi.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const path = Schema.Struct({ id: AgentId })
 
-/** Given most often first. */
+/** Most frequent first. */
 const list = HttpApiEndpoint.get("list", "/agents/:id/impact")
   .setPath(path)
   .setUrlParams(
@@ -30,7 +30,7 @@ const list = HttpApiEndpoint.get("list", "/agents/:id/impact")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "agent")
 
-/** Answers at once; a job replays one turn of each answer, as an experiment. */
+/** Responds at once. A job replays one turn of each answer, as an experiment. */
 const replay = HttpApiEndpoint.post("replay", "/agents/:id/impact/replay")
   .setPath(path)
   .setPayload(ReplayImpact)

@@ -10,7 +10,6 @@ import { actor } from "../accounts/Actor.ts"
 
 const textOf = (time: DateTime.Utc | undefined) => (time === undefined ? undefined : DateTime.formatIso(time))
 
-/** What changes of the tenant's sources did to answers. */
 const group = (handlers: GroupHandlers<"impact">) =>
   Effect.gen(function* () {
     const impact = yield* Impact

@@ -1,4 +1,7 @@
-/** Sources of the tenant's agents, for the dashboard: the public routes' operations, and uploads. Viewers read, admins write. */
+/**
+ * Sources of the tenant's agents, for the dashboard: the public routes' operations, and uploads. Viewers read, admins
+ * write.
+ */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -60,7 +63,7 @@ const list = HttpApiEndpoint.get("list", "/sources")
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "viewer")
 
-/** Body of a creation: the public route's body with the agent. */
+/** Body of a creation: the public route's body with `agentId`. */
 export const CreateAgentSource = Schema.extend(CreateSource, Schema.Struct({ agentId: AgentId }))
 
 const create = HttpApiEndpoint.post("create", "/sources")

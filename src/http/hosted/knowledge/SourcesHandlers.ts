@@ -31,7 +31,6 @@ const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastEr
 
 const idOf = ({ source }: Created) => source.id
 
-/** Sources of the tenant's agents. */
 const group = (handlers: GroupHandlers<"hostedSources">) =>
   Effect.gen(function* () {
     const sources = yield* Sources

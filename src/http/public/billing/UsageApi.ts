@@ -1,4 +1,4 @@
-/** Usage of the key's agent in the period. */
+/** Usage of the key's agent in the current period. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

@@ -1,4 +1,4 @@
-/** Runs: their traces, and the turns behind them stopped or followed. */
+/** Runs: read their traces, stop or follow their turns. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
@@ -12,7 +12,7 @@ import { limitParam, numeric } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
-/** A whole number from `least`, in decimal digits. */
+/** An integer of at least `least`, as decimal digits. */
 const counted = (least: 0 | 1, message: string) =>
   Schema.String.pipe(
     Schema.pattern(least === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),

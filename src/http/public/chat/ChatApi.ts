@@ -37,7 +37,7 @@ const repeats =
   "A repeat with the same `Idempotency-Key` from the same API key, on either route, is answered by the turn that the first " +
   "one began, for 24 hours; with another body it is 409."
 
-/** Server-Sent Events; what they carry is in `http/Sse`. */
+/** Server-Sent Events. `http/Sse` defines their content. */
 const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })
 ).annotations({ description: "AI SDK UI-message parts as Server-Sent Events, ended by `data: [DONE]`." })

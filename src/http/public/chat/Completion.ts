@@ -1,4 +1,4 @@
-/** From OpenAI's chat completion to a turn, and from the turn's parts to a completion or its stream. */
+/** Converts OpenAI's chat completion to a turn, and the turn's parts to a completion or its stream. */
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -27,7 +27,7 @@ const textOf = ({ content }: CompletionMessage): string =>
 
 const decodeTurn = Schema.decodeUnknown(StreamTurnRequest, { errors: "all" })
 
-/** What the schema of a turn says of a field, as what the completion calls it. */
+/** Field names of the completion, by the field names of a turn. */
 const renamed = {
   message: "messages",
   externalEndUserId: "user",
@@ -39,10 +39,7 @@ const renamed = {
 const isRenamed = (name: unknown): name is keyof typeof renamed =>
   typeof name === "string" && Object.hasOwn(renamed, name)
 
-/**
- * The turn that `request` asks for. A system message is the application's word about the request, which the agent is shown as
- * context: what the agent is told to be stays its owner's.
- */
+/** The turn for `request`. A system message becomes context: the agent's instructions stay those of its owner. */
 export const turnOf = Effect.fn("Completion.turnOf")(function* (
   { agentId }: AgentScope,
   { messages, metadata, model, response_format: format, store, user }: CompletionRequest
@@ -88,7 +85,7 @@ export const turnOf = Effect.fn("Completion.turnOf")(function* (
   return { request, history }
 })
 
-/** What the parts of a turn come to, beside their text. */
+/** Collects what the parts of a turn contain in addition to text. */
 class Tally {
   private input = 0
   private output = 0
@@ -98,7 +95,7 @@ class Tally {
   add(part: TurnPart): void {
     if (part._tag === "Done") this.result = part.result
     if (part._tag !== "RunEvent" || part.event.type !== "model.completed") return
-    // The last one counts the whole run.
+    // The last event has the tokens of the whole run.
     const { inputTokens, outputTokens, reason } = part.event.payload ?? {}
     this.input = typeof inputTokens === "number" ? inputTokens : 0
     this.output = typeof outputTokens === "number" ? outputTokens : 0
@@ -132,7 +129,7 @@ interface Head {
   readonly model: string
 }
 
-/** What every object of one answer begins with; `requestId` is what the answer is called where no run is. */
+/** The first fields of every object of one response. `requestId` is its id when there is no run. */
 export const head = (model: string, runId: RunId | null, requestId: string): Effect.Effect<Head> =>
   Effect.map(Clock.currentTimeMillis, (now) => ({
     id: `chatcmpl-${runId ?? requestId}`,
@@ -140,7 +137,7 @@ export const head = (model: string, runId: RunId | null, requestId: string): Eff
     model
   }))
 
-/** The complete answer. */
+/** The complete response. */
 export const complete = Effect.fn("Completion.complete")(function* (head: Head, turn: Answering) {
   const tally = new Tally()
   yield* Stream.runForEach(turn.parts, (part) => Effect.sync(() => tally.add(part)))
@@ -165,7 +162,7 @@ export const complete = Effect.fn("Completion.complete")(function* (head: Head, 
 
 const data = (value: unknown) => `data: ${JSON.stringify(value)}\n\n`
 
-/** The frames of `chat.completion.chunk` objects; `includeUsage` as `stream_options.include_usage` says. */
+/** The frames of `chat.completion.chunk` objects. `includeUsage` is `stream_options.include_usage`. */
 export class Chunks implements Frames {
   readonly keepAlive = comment
   private readonly head: Head

@@ -1,4 +1,7 @@
-/** Chat for clients of OpenAI's API: an agent is a model. Answers and errors have that API's shapes, without our envelope. */
+/**
+ * Chat for clients of OpenAI's API: an agent is a model. Responses and errors have that API's format, without our
+ * envelope.
+ */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

@@ -1,4 +1,4 @@
-/** Tokens that a server gives its visitors. */
+/** Tokens that a server issues to its visitors. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

@@ -1,4 +1,4 @@
-/** Conversations of the key's agent that came in over the API, and their messages. */
+/** Conversations of the key's agent that began over the API, and their messages. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"
@@ -38,7 +38,7 @@ export const MessagePage = Schema.Struct({
   hasMore: Schema.Boolean
 })
 
-/** `limit` may be any positive safe integer; a page has at most its maximum. */
+/** `limit` may be any positive safe integer; a page has at most the page maximum. */
 export const messagePageParams = Schema.Struct({
   limit: limitParam(Number.MAX_SAFE_INTEGER),
   cursor: cursorParam

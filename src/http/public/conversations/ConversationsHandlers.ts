@@ -17,7 +17,7 @@ interface ListParams {
   readonly endUserId?: EndUserId
 }
 
-/** What a key may see: conversations of its own agent that the API made. */
+/** A key may read conversations of its own agent that began over the API. */
 const scopeOf = ({ agentId, sourceScope, tenantId }: AgentKey): ConversationScope => ({
   tenantId,
   agentId,

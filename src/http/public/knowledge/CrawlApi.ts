@@ -1,4 +1,4 @@
-/** The report of a source's crawl, and the dry run of one. */
+/** The report of a source's crawl, and the dry run. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

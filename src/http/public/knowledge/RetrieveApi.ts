@@ -1,4 +1,4 @@
-/** Search of source chunks without generation. */
+/** Searches source chunks, without a generated answer. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as OpenApi from "@effect/platform/OpenApi"

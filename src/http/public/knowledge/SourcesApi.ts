@@ -35,7 +35,7 @@ import { BodyLimit, failure, MiB, success, UpdatedAt } from "../../Envelope.ts"
 
 const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
 
-/** A source as it was created. */
+/** A created source. */
 const CreatedSource = Schema.Struct({ id, agentId, type, name, labels, status, config })
 
 const latestJob = Schema.NullOr(LatestJob)
@@ -53,10 +53,10 @@ export const SourcePage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** One source, which calls `error` what the list calls `lastError`. */
+/** One source. Its `error` is the `lastError` of the list. */
 export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
 
-/** A source as it was changed. */
+/** A changed source. */
 export const ChangedSource = Schema.Struct({ id, agentId, name, labels, type, status })
 
 export const SourceCreation = Schema.Struct({
@@ -64,7 +64,7 @@ export const SourceCreation = Schema.Struct({
   ingestionJob: Schema.NullOr(Schema.Struct({ id: IngestionJobId, status: IngestionJobStatus }))
 })
 
-/** A filter whose unknown values are not applied, and are no error. */
+/** A filter that ignores unknown values. */
 export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
   const isKnown = Schema.is(known)
   return Schema.optionalWith(
@@ -81,10 +81,10 @@ export const lenient = <A extends string, I>(known: Schema.Schema<A, I>) => {
   )
 }
 
-/** Most bytes of an uploaded document; the form around it may take one MiB more. */
+/** Maximum bytes of an uploaded document. The form may have one MiB more. */
 export const uploadLimit = 50 * MiB
 
-/** A source that is gone. */
+/** A deleted source. */
 export const DeletedSource = Schema.Struct({ id, deleted: Schema.Literal(true) })
 
 /** Body of a sync. */
@@ -92,7 +92,7 @@ export const SyncRequest = Schema.Struct({
   force: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => false })
 })
 
-/** What a sync has queued. */
+/** The queued job. */
 export const SyncedSource = Schema.Struct({ jobId: IngestionJobId, status: IngestionJobStatus, sourceId: id })
 
 const sourcePath = Schema.Struct({ id: SourceId })

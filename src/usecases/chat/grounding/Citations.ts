@@ -1,9 +1,9 @@
-/** The citations of a reply: told while it streams, right where the reply marks them. */
+/** The citations of a reply. Each is emitted while the reply streams, at the place of its first mark. */
 import type { Citation, TurnPart } from "../../../domain/chat/ChatTurn.ts"
 import { MarkScanner, type Piece } from "./Marks.ts"
 import { type Passage, titleOf } from "./Passages.ts"
 
-/** What each passage is as a citation, in order. */
+/** Each passage as a citation, in order. */
 export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Citation> =>
   passages.map(({ chunk, index, text }) => ({
     index,
@@ -18,8 +18,8 @@ export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Ci
   }))
 
 /**
- * Tells each citation in the middle of the text, right before the bracket that ends its first mark: a client that shows the
- * text as it comes knows by then what the mark stands for. Where that is does not depend on the pieces of the text.
+ * Emits each citation within the text, right before the bracket that ends its first mark. A client that shows the text
+ * as it comes then knows what the mark refers to. The place does not depend on how the text is split into pieces.
  */
 export class Telling {
   private readonly candidates: Map<number, Citation>
@@ -29,7 +29,7 @@ export class Telling {
   private said = ""
 
   /**
-   * `marks`: `removed` takes marks of no passage out of the text, `kept` leaves them, `none` leaves the text alone, for an
+   * `marks`: `removed` removes marks that match no passage, `kept` leaves them, `none` leaves the text alone, for an
    * agent without sources.
    */
   constructor(candidates: ReadonlyArray<Citation>, marks: "removed" | "kept" | "none") {
@@ -39,7 +39,7 @@ export class Telling {
       marks === "none" ? null : new MarkScanner(this.numbers, { removesOthers: marks === "removed" })
   }
 
-  /** Passages that were found since the reply began. */
+  /** Adds passages that were found since the reply began. */
   add(candidates: ReadonlyArray<Citation>): void {
     for (const citation of candidates) {
       this.candidates.set(citation.index, citation)
@@ -52,32 +52,32 @@ export class Telling {
     return this.scanner === null ? null : this.numbers
   }
 
-  /** The candidates of these numbers, in their order. */
+  /** The candidates with these numbers, in order. */
   of(numbers: ReadonlySet<number>): ReadonlyArray<Citation> {
     return [...this.candidates.values()].filter(({ index }) => numbers.has(index))
   }
 
-  /** The text that was passed on so far. */
+  /** The text emitted so far. */
   get text(): string {
     return this.said
   }
 
-  /** Those of the candidates that the text marks, by number. */
+  /** The candidates that the text cites, by number. */
   get cited(): ReadonlyArray<Citation> {
     return this.of(this.told)
   }
 
-  /** The parts for the next piece of the text: citations come before their marks. */
+  /** The parts for the next piece of text. A citation comes before its mark. */
   say(delta: string): ReadonlyArray<TurnPart> {
     return this.tell(this.scanner === null ? [{ _tag: "Text", text: delta }] : this.scanner.push(delta))
   }
 
-  /** The rest that was held back, at the end of the text. */
+  /** The text held back, at the end of the reply. */
   end(): ReadonlyArray<TurnPart> {
     return this.scanner === null ? [] : this.tell(this.scanner.flush())
   }
 
-  /** Those of `citations` that were not told with the text. */
+  /** Those of `citations` that were not emitted with the text. */
   rest(citations: ReadonlyArray<Citation>): ReadonlyArray<TurnPart> {
     return citations
       .filter(({ index }) => !this.told.has(index))

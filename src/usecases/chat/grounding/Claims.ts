@@ -1,20 +1,20 @@
-/** The statements of a reply that its marks stand for. */
+/** The statements of a reply that its citation marks refer to. */
 import { sentencesOf, type Span } from "../../../domain/Sentences.ts"
 import { MarkScanner } from "./Marks.ts"
 
 export interface MarkedClaim {
-  /** `reply.slice(start, end)`, in UTF-16 units: the sentence, or the part of it that leads to the marks. */
+  /** `reply.slice(start, end)`, in UTF-16 units: the sentence, or the part of it that ends with the marks. */
   readonly start: number
   readonly end: number
-  /** Without its marks. */
+  /** The statement without its marks. */
   readonly text: string
-  /** Its citations, in order and without repetition. */
+  /** Numbers of its citations, in order and without duplicates. */
   readonly numbers: ReadonlyArray<number>
 }
 
-/** Statements of one reply that are checked. */
+/** Maximum statements of one reply that are checked. */
 const maxClaims = 64
-/** Words that a part of a sentence needs to be a statement by itself. */
+/** Minimum words of a part of a sentence that is checked on its own. */
 const minWords = 3
 
 interface Mark {
@@ -35,7 +35,7 @@ const marksOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<Mar
   return marks
 }
 
-/** Marks with nothing but blanks between them stand for one statement. */
+/** Groups marks with nothing but blanks between them: they refer to one statement. */
 const groupsOf = (reply: string, marks: ReadonlyArray<Mark>): ReadonlyArray<ReadonlyArray<Mark>> => {
   const groups: Array<Array<Mark>> = []
   for (const mark of marks) {
@@ -50,7 +50,7 @@ const groupsOf = (reply: string, marks: ReadonlyArray<Mark>): ReadonlyArray<Read
 
 const wordCount = (text: string): number => text.match(/\p{Script=Han}|[\p{L}\p{N}]+/gu)?.length ?? 0
 
-/** `reply.slice(start, end)` without `marks`, which are those in it. */
+/** `reply.slice(start, end)` without `marks`, which are the marks in it. */
 const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<Mark>): string => {
   let text = ""
   let at = start
@@ -62,7 +62,7 @@ const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<
   return (text + reply.slice(at, end)).replaceAll(/[ \t]{1,8}(?=[.,;:!?]|$)/gu, "").trim()
 }
 
-/** In order; of a reply with very many, the first. */
+/** The first {@link maxClaims} statements, in order. */
 export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyArray<MarkedClaim> => {
   const marks = marksOf(reply, numbers)
   const claims: Array<MarkedClaim> = []
@@ -95,7 +95,7 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
         if (claims.length >= maxClaims) break
       }
     } else if (before !== undefined) {
-      // Marks on a line of their own stand for what is before them.
+      // Marks on a line of their own refer to the sentence before them.
       for (const group of groups.slice(0, maxClaims)) add(before.span, before.own, group)
     }
     if (claims.length >= maxClaims || place >= marks.length) break

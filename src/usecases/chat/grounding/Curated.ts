@@ -1,4 +1,4 @@
-/** Curated answers: a question that is the same as theirs, or nearly so, gets them before anything else. */
+/** Curated answers. A question that equals theirs, or nearly does, gets them before other passages. */
 import type { Context } from "effect"
 import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
@@ -6,17 +6,17 @@ import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { likeness } from "../../../search/QuestionLikeness.ts"
 
-/** Chunks that are compared: an answer of the greatest length, among questions that have words in common with it. */
+/** Maximum chunks that are compared: enough for the longest answer among others with similar questions. */
 const compared = 20
 
-/** The passages of a written answer, in reading order, and how alike its question is to the one that was asked. */
+/** The passages of a curated answer in reading order, and the similarity of its question to the asked one. */
 export interface CuratedAnswer {
   readonly question: string
   readonly likeness: number
   readonly chunks: ReadonlyArray<FoundChunk>
 }
 
-/** The answer whose question is most like `asked`; null when none is alike enough. Chunks are best first. */
+/** The answer whose question is most similar to `asked`; null when none is similar enough. Chunks come best first. */
 const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
   let best: FoundChunk | undefined
   let most = 0
@@ -36,7 +36,7 @@ const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer
   }
 }
 
-/** Looks for a written answer among the sources that the scope and the filter leave. */
+/** Looks for a curated answer among the sources that the scope and the filter allow. */
 export const find = CheapSpans.fn("Curated.find")(function* (
   { search }: Context.Tag.Service<typeof VectorSearch>,
   scope: ReadScope,
@@ -50,7 +50,7 @@ export const find = CheapSpans.fn("Curated.find")(function* (
   return chosen(asked, chunks)
 })
 
-/** `curated` first, then what else was found; at most `topK` where the answer itself is not longer. */
+/** `curated` first, then other passages. At most `topK`, unless the answer itself has more. */
 export const before = (
   curated: CuratedAnswer | null,
   found: ReadonlyArray<FoundChunk>,

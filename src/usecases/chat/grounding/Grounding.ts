@@ -1,4 +1,4 @@
-/** Checks whether sources support a reply, and decides about an unsupported one. */
+/** Checks whether the sources support a reply, and decides what happens to an unsupported one. */
 import type { Context } from "effect"
 import type { GroundingChecker, Verdict } from "../../../capabilities/GroundingChecker.ts"
 import type { Bill } from "../../../domain/billing/Cost.ts"
@@ -15,7 +15,7 @@ export interface Grounding {
   readonly payload: Readonly<Record<string, unknown>> | null
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Costs of the models that checked. */
+  /** Costs of the models that the checker called. */
   readonly bills: ReadonlyArray<Bill>
 }
 
@@ -28,7 +28,7 @@ const gravity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
 const gravityOf = ({ verdict: { supported } }: Judged): number =>
   supported === null ? 0 : gravity[supported]
 
-/** The least supported statement that cites it; the first of equals. */
+/** The citation with its least supported statement; the first of equal ones. */
 const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation => {
   const own = judged.filter(({ claim }) => claim.numbers.includes(citation.index))
   const [first, ...others] = own
@@ -45,7 +45,7 @@ const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation 
   }
 }
 
-/** The result for a reply without anything to check: one without citations, or one of quotations. */
+/** The result for a reply that needs no check: one without citations, or one of quotations. */
 export const unchecked = (citations: ReadonlyArray<Citation>): Grounding => ({
   citations,
   isUnsupported: false,

@@ -1,23 +1,23 @@
 /**
- * The marks `[1]`, `[2]` in a text that comes in pieces. What may be the beginning of a mark waits for the rest; what stands
- * in code is no mark. Where marks are and what is removed does not depend on the pieces.
+ * Finds the marks `[1]`, `[2]` in a text that comes in pieces. Text that may begin a mark is held back. Code has no
+ * marks. The result does not depend on how the text is split into pieces.
  */
 
 export type Piece =
   | { readonly _tag: "Text"; readonly text: string }
-  /** `[number]`, right here in the text. */
+  /** `[number]` at this place in the text. */
   | { readonly _tag: "Mark"; readonly number: number }
 
-/** Characters of a mark or a list of marks, such as `[1, 2]`. */
+/** Maximum characters of a mark or a list of marks, such as `[1, 2]`. */
 const maxMarkLength = 24
-/** Blanks before a mark that may go with it. */
+/** Maximum blanks before a mark that are removed with it. */
 const maxBlanks = 64
 
-/** Whether a text is inside of Markdown code, character by character. */
+/** Tracks, character by character, whether a text is inside Markdown code. */
 class CodeState {
-  /** The fence that is open: its character and its length. */
+  /** The open code fence: its character and its length. */
   private fence: { readonly sign: string; readonly length: number } | null = null
-  /** Length of the backticks that opened the code within a line; 0 outside of it. */
+  /** Number of backticks that opened inline code; 0 outside of it. */
   private inline = 0
   private isLineBlank = true
   private run = { sign: "", length: 0, isFirst: false }
@@ -55,12 +55,12 @@ class CodeState {
   }
 }
 
-/** `numbers` are the marks that there are; with `removesOthers` the text loses every other one, and the blank before it. */
+/** `numbers` are the valid marks. With `removesOthers` every other mark is removed, with the blank before it. */
 export class MarkScanner {
   private readonly numbers: ReadonlySet<number>
   private readonly removesOthers: boolean
   private readonly code = new CodeState()
-  /** Incomplete marks, nested, the innermost last; and the blanks before them. */
+  /** Incomplete marks, nested, the innermost last, and the blanks before them. */
   private open: Array<string> = []
   private blanks = ""
   /** True right after a mark was removed. */
@@ -80,7 +80,7 @@ export class MarkScanner {
     return this.taken()
   }
 
-  /** The rest that was held back, at the end of the text. */
+  /** The text held back, at the end of the text. */
   flush(): ReadonlyArray<Piece> {
     if (this.removed) this.blanks = ""
     this.release()
@@ -112,7 +112,7 @@ export class MarkScanner {
     this.removed = false
   }
 
-  /** Shows what was held back. */
+  /** Emits what was held back. */
   private release(): void {
     const { blanks, open } = this
     this.blanks = ""
@@ -138,16 +138,16 @@ export class MarkScanner {
   }
 
   private readBlank(character: string): void {
-    // Of the blanks on both sides of what was removed, those before it stay.
+    // Of the blanks on both sides of a removed mark, those before it stay.
     if (this.removed && (this.blanks !== "" || this.last === "\n")) return
     this.blanks += character
     if (this.blanks.length > maxBlanks) this.release()
   }
 
-  /** The text goes on with `next` after a mark that was removed. */
+  /** Continues the text with `next` after a removed mark. */
   private resume(next: string): void {
     if (/[\s.,;:!?)\]}。，；：！？、]/u.test(next)) this.blanks = ""
-    // Two that come together would be one sign.
+    // Without a blank, the two would become one token.
     else if (/[`~]/u.test(next) && this.last === next && this.blanks === "") this.blanks = " "
   }
 

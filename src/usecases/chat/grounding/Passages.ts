@@ -1,4 +1,4 @@
-/** From the chunks that a search found to the passages that a model is shown, each under one number. */
+/** Builds the passages that the model is shown, each with one number, from the chunks that a search found. */
 import type * as DateTime from "effect/DateTime"
 import type * as ModelRuntime from "../../../capabilities/ModelRuntime.ts"
 import type { FoundChunk } from "../../../capabilities/VectorSearch.ts"
@@ -7,19 +7,19 @@ import { estimateTokens } from "../../../domain/Tokens.ts"
 import type { SectionChunk } from "../../../store/knowledge/Passages.ts"
 
 export interface Passage {
-  /** The number that the reply cites it by, from 1 in the order of the search. */
+  /** The number by which the reply cites it, from 1 in search order. */
   readonly index: number
-  /** The best of the chunks it is made of. */
+  /** The best of its chunks. */
   readonly chunk: FoundChunk
-  /** Chunks of one section in the order of reading. */
+  /** Chunks of one section in reading order. */
   readonly text: string
-  /** The time at which the service read it; null where unknown. */
+  /** When the service read it; null where unknown. */
   readonly readAt: DateTime.Utc | null
-  /** True for an answer that was written beforehand. */
+  /** True for a curated answer. */
   readonly curated: boolean
 }
 
-/** Each chunk as it was found, for a runtime that answers from the chunks themselves. */
+/** One passage per chunk, for a runtime that answers from the chunks themselves. */
 export const single = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
   chunks.map((chunk, place) => ({ index: place + 1, chunk, text: chunk.text, readAt: null, curated: false }))
 
@@ -29,13 +29,13 @@ export const titleOf = ({ title, heading }: FoundChunk): string =>
 const keyOf = ({ documentId, heading }: { readonly documentId: string; readonly heading: string }) =>
   `${documentId} ${heading}`
 
-/** Stands between chunks that are not neighbours. */
+/** Separates chunks that are not neighbours. */
 export const gap = "\n\n[…]\n\n"
 
 interface Section {
   readonly best: FoundChunk
   readonly hits: Array<number>
-  /** By ordinal: what is stored of the section, and what of it is shown. */
+  /** By ordinal: the stored chunks of the section, and the text shown of each. */
   readonly stored: ReadonlyMap<number, SectionChunk>
   readonly shown: Map<number, string>
 }
@@ -51,14 +51,14 @@ const textOf = ({ shown }: Section): string => {
   return text
 }
 
-/** The first chunk of the section: down from the first hit for as long as there is one. */
+/** The first stored chunk of the section: from the first hit backwards without a gap. */
 const startOf = ({ hits, stored }: Section): number => {
   let start = Math.min(...hits)
   while (stored.has(start - 1)) start--
   return start
 }
 
-/** Shows texts, no text twice, as long as the budget lasts. */
+/** Takes texts within a token budget, and no text twice. */
 class Budget {
   private readonly seen = new Set<string>()
   private left: number
@@ -67,12 +67,12 @@ class Budget {
     this.left = tokens
   }
 
-  /** False for a text that was shown before. */
+  /** False for a text that was taken before. */
   isNew(text: string): boolean {
     return !this.seen.has(text.replaceAll(/\s+/gu, " ").trim().toLowerCase())
   }
 
-  /** `text` where it fits and is new, else null; the very first is cut to what fits. */
+  /** `text` if it is new and fits, else null. The very first text is cut to fit. */
   take(text: string): string | null {
     if (!this.isNew(text)) return null
     const tokens = estimateTokens(text)
@@ -84,13 +84,13 @@ class Budget {
   }
 }
 
-/** Distances from a hit at which neighbours are looked for. */
+/** Maximum distance from a hit, in chunks, at which neighbours are added. */
 const maxDistance = 24
 
 /**
- * What was found, then the start of each section, then neighbours, nearest first and the best section first, within `tokens`
- * (by {@link estimateTokens}). Chunks of one section are one passage; texts that were shown already are left out, also those
- * of the passages `before`, whose numbers go on.
+ * Fills `tokens` (estimated by {@link estimateTokens}) with the found chunks, then the start of each section, then
+ * neighbours, nearest first and the best section first. Chunks of one section form one passage. Texts that were shown
+ * already are left out, also those of `before`; the numbers continue after `before`.
  */
 export const packed = (
   found: ReadonlyArray<FoundChunk>,
@@ -144,7 +144,7 @@ export const packed = (
   }))
 }
 
-/** As they are kept with the run. */
+/** The passages as stored with the run. */
 export const asShown = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPassage> =>
   passages.map(({ chunk, index, text }) => ({
     index,
@@ -159,7 +159,7 @@ export const asShown = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPass
     score: chunk.score
   }))
 
-/** As a runtime that answers from them reads them. */
+/** The passages as a runtime that answers from them receives them. */
 export const asRead = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>
   passages.map(({ chunk, curated, index, text }) => ({
     index,

@@ -1,6 +1,6 @@
 /**
- * Finds e-mail addresses, payment-card numbers and phone numbers in a text. Each place of the text is looked at a bounded
- * number of times. A library for phone numbers would have to be told a country, which a chat does not tell.
+ * Finds e-mail addresses, payment-card numbers and phone numbers in a text. Each position is read a bounded number of
+ * times. A library for phone numbers would need a country, which a chat does not give.
  */
 
 export interface Found {
@@ -9,13 +9,13 @@ export interface Found {
   readonly end: number
 }
 
-/** Characters of an address before and after its sign. */
+/** Maximum characters of an address before and after its `@`. */
 const maxLocal = 256
 const maxDomain = 253
 
 const localCharacter = /[\p{L}\p{M}\p{N}._%+'~-]/u
 const domainCharacter = /[\p{L}\p{M}\p{N}.-]/u
-/** Names of pictures for screens with many pixels look like addresses: `logo@2x.png`. */
+/** File names of high-resolution pictures look like addresses: `logo@2x.png`. */
 const fileEnding = /\.(?:avif|gif|jpe?g|pdf|png|svg|webp)$/iu
 const domainEnding = /\.(?:\p{L}{2,}|xn--[a-z0-9-]+)$/iu
 
@@ -42,7 +42,7 @@ export const emails = (text: string): ReadonlyArray<Found> => {
   return found
 }
 
-/** Digits with nothing between them. */
+/** A run of adjacent digits. */
 interface Group {
   readonly start: number
   readonly end: number
@@ -51,11 +51,11 @@ interface Group {
   readonly gap: string | null
 }
 
-/** Signs between the groups of one number. */
+/** Separators between the groups of one number. */
 const gap = /^(?:[ \u00a0\u202f]?[-./()\u2010-\u2013\u202f\u00a0 ][ \u00a0(]?)$/u
 const maxGap = 3
 
-/** Rows of groups that may be one number, or several after another. */
+/** Rows of groups. A row may be one number or several in sequence. */
 const rowsOf = (text: string): ReadonlyArray<ReadonlyArray<Group>> => {
   const rows: Array<Array<Group>> = []
   let end = 0
@@ -82,7 +82,7 @@ const isLuhn = (digits: string): boolean => {
   return sum % 10 === 0
 }
 
-/** Beginnings and lengths of the numbers that card networks give. */
+/** Prefixes and lengths of the numbers that card networks issue. */
 const networks = [
   /^4(?:\d{12}|\d{15}|\d{18})$/,
   /^(?:5[1-5]\d{2}|222[1-9]|22[3-9]\d|2[3-6]\d{2}|27[01]\d|2720)\d{12}$/,
@@ -98,7 +98,7 @@ const isCard = (digits: string): boolean =>
 
 const maxCardDigits = 19
 
-/** The groups of one row that are taken, by their places in it. */
+/** The groups of one row that form a number, as positions in the row. */
 interface Taken {
   readonly kind: string
   readonly from: number
@@ -107,7 +107,7 @@ interface Taken {
 
 const cardGap = /^[ \u00a0\u202f.-]{1,2}$/
 
-/** Whether the row from `from` on is a card's number, and where that ends. */
+/** The card number that begins at `from`, or null. */
 const cardAt = (row: ReadonlyArray<Group>, from: number): Taken | null => {
   let digits = ""
   let longest: Taken | null = null
@@ -128,7 +128,7 @@ const isDate = (row: ReadonlyArray<Group>, at: number): boolean => {
   if (second.gap !== third.gap || !/^[./-] ?$/.test(second.gap ?? "")) return false
   const lengths = `${first.digits.length} ${second.digits.length} ${third.digits.length}`
   if (/^4 [12] [12]$/.test(lengths)) return true
-  // Ten digits in pairs are a number of France.
+  // Ten digits in pairs are a French number.
   return (
     (/^[12] [12] 4$/.test(lengths) ||
       (/^[12] [12] 2$/.test(lengths) && !(fourth?.gap === third.gap && fourth?.digits.length === 2))) &&
@@ -147,7 +147,7 @@ const isAddressOfNetwork = (row: ReadonlyArray<Group>, at: number): boolean => {
   )
 }
 
-/** Characters before a number that may say what it is. */
+/** Characters before a number that are searched for a word that says what it is. */
 const contextLength = 32
 const says =
   /(?:\btel\b|\btel[.:]|telefon|t[ée]l[ée]phone|phone|mobile?\b|mobil|handy|\bcell|\bcall\b|\bfax|whatsapp|\bsms\b|rufnummer|durchwahl|anruf|rückruf|r[uü]f\w* \w{0,8} ?an|\bmy number|meine nummer|wa\.me\/|tel:)[^0-9\n]{0,20}$/iu
@@ -165,7 +165,7 @@ interface Candidate {
   readonly hasBracket: boolean
   readonly isCalled: boolean
   readonly isOther: boolean
-  /** More digits stand before it, which are no number by themselves. */
+  /** True when digits that are no number by themselves come before it. */
   readonly isContinued: boolean
 }
 
@@ -180,14 +180,14 @@ const isNational = ({ digits, groups, isOther }: Candidate): boolean => {
   const { least, most } = nationalLength
   if (!/^0[1-9]/.test(digits) || digits.length > most) return false
   if (groups.length === 1) return digits.length > least && !isOther
-  // Of three parts with a dash between them it may as well be a number of a thing.
+  // Three groups with dashes may be an article number as well.
   if (isOther && groups.length > 2 && groups.slice(1).every(({ gap: between }) => between === "-"))
     return false
   const first = groups[0]?.digits.length ?? 0
   return digits.length >= least && first >= 2 && first <= 6
 }
 
-/** Of North America: `(415) 555-2671`, `1-415-555-2671`. */
+/** North American numbers: `(415) 555-2671`, `1-415-555-2671`. */
 const isAmerican = ({ groups, hasBracket, isOther }: Candidate): boolean => {
   const own = groups.length === 4 && groups[0]?.digits === "1" ? groups.slice(1) : groups
   const lengths = own.map(({ digits }) => digits.length).join(" ")
@@ -205,7 +205,7 @@ const isPhone = (candidate: Candidate): boolean => {
   return isInternational(candidate) || isNational(candidate) || isAmerican(candidate)
 }
 
-/** What stands before a number that goes on with a sign is a part of something longer: `AB-030 12345`. */
+/** True when the number is part of a longer identifier, such as `AB-030 12345`. */
 const isAttached = (text: string, at: number): boolean => {
   const before = text.charAt(at - 1)
   if (/[\p{L}\p{N}_]/u.test(before)) return true
@@ -214,7 +214,7 @@ const isAttached = (text: string, at: number): boolean => {
 
 const maxPhoneGroups = 8
 
-/** Signs before the first group that are a part of the number. */
+/** The start of the number, including a `+` or bracket before its first group. */
 const beginOf = (text: string, { start }: Group): number => {
   const before = /(?:\(\+?|\+\(?)$/.exec(text.slice(Math.max(0, start - 2), start))
   return start - (before?.[0].length ?? 0)
@@ -272,7 +272,7 @@ const spanOf = (text: string, row: ReadonlyArray<Group>, { from, kind, to }: Tak
 interface Numbers {
   readonly cards: boolean
   readonly phones: boolean
-  /** Digits that are known to be one of these, however they are written. */
+  /** Digits of known numbers with their kind. They are found however they are written. */
   readonly known: ReadonlyMap<string, string>
 }
 
@@ -287,7 +287,7 @@ const knownAt = (row: ReadonlyArray<Group>, from: number, known: Numbers["known"
   return null
 }
 
-/** `lead` is what stands before the text and says what it is, as the name of a member of an object. */
+/** `lead` is text before `text` that may say what a number is, such as the name of an object's property. */
 export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArray<Found> => {
   const { cards, known, phones } = asked
   if (!cards && !phones) return []
@@ -311,5 +311,5 @@ export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArr
   return found
 }
 
-/** What {@link Numbers.known} knows a number by. */
+/** The digits by which {@link Numbers.known} identifies a number. */
 export const digitsIn = (text: string): string => text.replaceAll(/[^0-9]/g, "")

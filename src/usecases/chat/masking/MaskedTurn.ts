@@ -1,4 +1,4 @@
-/** Masking of a turn's tools, checker and trace; without effect where the agent masks nothing. */
+/** Applies masking to a turn's tools, checker and trace. Does nothing where the agent masks nothing. */
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
@@ -12,11 +12,11 @@ import type { Turn } from "../Turn.ts"
 type Checker = Context.Tag.Service<typeof GroundingChecker>
 type Masked = Pick<Turn, "masking">
 
-/** For the trace: how many values of which kinds have been masked so far. */
+/** Number of masked values so far by kind, for the trace. */
 export const counted = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
   masking === null ? {} : { masking: masking.counts }
 
-/** Reads all that the turn will send of what customers wrote: one text may tell what a number in another one is. */
+/** Reads all customer texts that the turn will send first: one text may show what a number in another one is. */
 export const learn = (
   { masking, request }: Pick<Turn, "masking" | "request">,
   history: ReadonlyArray<HistoryMessage>
@@ -25,17 +25,17 @@ export const learn = (
     if (masking === null) return
     for (const { content } of history) {
       masking.learn(content)
-      // Other turns go on between long texts.
+      // Lets other turns run between long texts.
       yield* yieldToEventLoop
     }
     if (request.context !== undefined) masking.learnJson(request.context)
     masking.learn(request.message)
   })
 
-/** What of a message or a question may be searched for: a search may ask a provider of embeddings or of ranks. */
+/** The text that may be searched for: embedding and ranking may call an outside provider. */
 export const searchable = ({ masking }: Masked, text: string): string => masking?.searchable(text) ?? text
 
-/** What is searched for first; masked before it is cut, so that no half of a value is left. */
+/** The first search query. It is masked before it is cut, so that no part of a value remains. */
 export const query = (
   { masking, request: { message } }: Pick<Turn, "masking" | "request">,
   history: ReadonlyArray<HistoryMessage>
@@ -45,12 +45,12 @@ export const query = (
   return searchText(masking.searchable(message), [{ ...last, content: masking.searchable(last.content) }])
 }
 
-/** Only values that the model has not seen are replaced: for what the model wrote. */
+/** Replaces only values that the model has not seen. For text that the model wrote. */
 export const known = ({ masking }: Masked, said: string): string => masking?.known(said) ?? said
 
 export const text = ({ masking }: Masked, said: string): string => masking?.text(said) ?? said
 
-/** Tools get placeholders, unless the agent trusts them with the values; nothing that they say goes on without being masked. */
+/** Tools that receive placeholders, unless the agent allows them the values. Their answers are masked. */
 export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
   if (masking === null) return given
   const call: TurnTools["call"] = (name, input, progress) =>
@@ -67,7 +67,7 @@ export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
   return { ...given, call }
 }
 
-/** A checker may ask a model or a service: statements and passages have the same placeholders for the same values. */
+/** A checker may call a model or a service. Statements and passages have the same placeholders for the same values. */
 export const checker = ({ masking }: Masked, given: Checker): Checker =>
   masking === null
     ? given
@@ -96,7 +96,7 @@ export const checker = ({ masking }: Masked, given: Checker): Checker =>
             )
       }
 
-/** An object that the model wrote, with the values, as it may be shown. */
+/** An object that the model wrote, with values restored, for display. */
 export const restoredObject =
   ({ masking }: Masked, { scrubber }: TurnTools) =>
   (object: JsonObject): JsonObject =>

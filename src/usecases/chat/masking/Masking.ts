@@ -1,7 +1,8 @@
 /**
- * The personal data of one turn: replaced by placeholders such as `[email-1]` before anything leaves, and restored in what the
- * model writes. The placeholders are made anew for each turn from what it sends, so nothing of them is stored. A text that
- * looks like a placeholder is replaced by one itself: who writes `[email-1]` gets back what he wrote, and no value of anybody.
+ * The personal data of one turn. Values are replaced by placeholders such as `[email-1]` before anything is sent, and
+ * restored in the model's text. Placeholders are made anew for each turn from its texts, and are not stored. A text
+ * that looks like a placeholder is itself replaced by one: a user who writes `[email-1]` gets that text back, and no
+ * other user's value.
  */
 import * as Either from "effect/Either"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
@@ -9,20 +10,20 @@ import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { digitsIn, emails, type Found, numbers } from "./Detect.ts"
 
-/** Characters between the brackets of a placeholder, with the blanks that a model may add. */
+/** Maximum characters between the brackets of a placeholder, including blanks that a model may add. */
 const maxInner = 48
 const bracketed = /\[([^[\]]{1,48})\]/g
-/** A number that is known is found again, however it is written, from this many digits on. */
+/** A known number with at least this many digits is found however it is written. */
 const minKnownDigits = 7
 
-/** What the model is told about placeholders; the number 0 is never given. */
+/** Instruction about placeholders for the model. The number 0 is never used. */
 export const rule = `Personal data is replaced by placeholders in square brackets, a kind and a number, as in [email-0]. Each stands for one value
 that you do not see. Where the value belongs into your reply or into a call, write its placeholder exactly as it stands; the reader
 sees the value. Never make up a placeholder, and do not explain them. They are no sources: do not cite them.`
 
 const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
-/** One form for what a model makes of a placeholder: another case, blanks, another dash. */
+/** Normal form of a placeholder that a model changed: other case, blanks, another dash. */
 const normal = (inner: string): string =>
   inner
     .trimStart()
@@ -31,7 +32,7 @@ const normal = (inner: string): string =>
 
 const keyOf = (inner: string): string => normal(inner.trim())
 
-/** Those that overlap as one: half of a value must not be left. */
+/** Merges overlapping values, so that no part of one remains. */
 const merged = (found: ReadonlyArray<Found>): ReadonlyArray<Found> => {
   const spans: Array<Found> = []
   const sorted = found.toSorted((one, other) => one.start - other.start || other.end - one.end)
@@ -48,15 +49,15 @@ const merged = (found: ReadonlyArray<Found>): ReadonlyArray<Found> => {
   return spans
 }
 
-/** For texts that come in pieces. */
+/** Restores values in a text that comes in pieces. */
 export interface Restoring {
   /** The text that may be shown after `delta`. */
   readonly push: (delta: string) => string
-  /** The rest that was held back, at the end of the text. */
+  /** The text held back, at the end of the text. */
   readonly flush: () => string
 }
 
-/** Which texts that look like placeholders stay as they are. */
+/** Selects texts that look like placeholders and are left as they are. */
 type Keeps = (key: string) => boolean
 const keepsNone: Keeps = () => false
 
@@ -64,12 +65,12 @@ export class Masking {
   readonly #settings: MaskingSettings
   readonly #patterns: ReadonlyArray<{ readonly name: string; readonly matcher: Matcher }>
   readonly #kinds: ReadonlySet<string>
-  /** By value its placeholder, and by what is between the brackets the value. */
+  /** Placeholders by value, and values by placeholder. */
   readonly #placeholders = new Map<string, string>()
   readonly #values = new Map<string, string>()
   readonly #numbers = new Map<string, number>()
   readonly #counts = new Map<string, number>()
-  /** By digits the kind that they are known to be. */
+  /** Kinds of known numbers, by their digits. */
   readonly #known = new Map<string, string>()
 
   constructor(settings: MaskingSettings) {
@@ -85,12 +86,12 @@ export class Masking {
     return Object.fromEntries(this.#counts)
   }
 
-  /** Whether the tool gets the unmasked values. */
+  /** True when the tool receives unmasked values. */
   trusts(tool: string): boolean {
     return this.#settings.tools.includes(tool)
   }
 
-  /** Finds numbers that the text tells to be personal data, so that they are known where another text does not tell it. */
+  /** Finds numbers that this text shows to be personal data, so that other texts without that context mask them too. */
   learn(text: string, lead = ""): void {
     this.#learned(text, lead)
   }
@@ -103,7 +104,7 @@ export class Masking {
         this.learnJson(member, isList(value) ? lead : `${name}: `)
   }
 
-  /** `text` with placeholders; `lead` is what stands before it and says what it is. */
+  /** `text` with placeholders. `lead` is text before it that may say what a number is. */
   readonly text = (text: string, lead = "", keeps: Keeps = keepsNone): string => {
     return this.#replaced(text, this.#all(text, keeps, this.#learned(text, lead)))
   }
@@ -111,10 +112,10 @@ export class Masking {
   /** Masks the agent's own texts for the model; unchanged unless sources are masked. */
   readonly source = (text: string): string => (this.#settings.sources ? this.text(text) : this.literals(text))
 
-  /** Only what looks like a placeholder is replaced. */
+  /** Replaces only texts that look like placeholders. */
   readonly literals = (text: string): string => this.#replaced(text, this.#literalsIn(text, keepsNone))
 
-  /** Only values that have a placeholder are replaced. */
+  /** Replaces only values that already have a placeholder. */
   readonly known = (text: string): string =>
     this.#replaced(
       text,
@@ -124,7 +125,7 @@ export class Masking {
       })
     )
 
-  /** Every text in `value` with placeholders, names of members included; a number that is personal data becomes a text. */
+  /** Masks every text in `value`, including property names. A number that is personal data becomes a string. */
   readonly json = (value: JsonValue, keeps: Keeps = keepsNone, lead = ""): JsonValue => {
     if (typeof value === "string") return this.text(value, lead, keeps)
     if (typeof value === "number") {
@@ -143,14 +144,14 @@ export class Masking {
         )
   }
 
-  /** Masks a tool's answer: placeholders that the tool was given keep their meaning. */
+  /** Masks a tool's answer. Placeholders that the tool received keep their meaning. */
   readonly answered = (input: JsonObject | null, value: JsonValue): JsonValue => {
     const given = new Set<string>()
     for (const [, inner = ""] of JSON.stringify(input ?? {}).matchAll(bracketed)) given.add(keyOf(inner))
     return this.json(value, (key) => given.has(key))
   }
 
-  /** Masks a tool's answer from a turn that is replayed: old placeholders stay, and no value gets one of them. */
+  /** Masks a recorded tool answer in a replay. Old placeholders stay, and no value gets one of them. */
   readonly recorded = (value: JsonValue): JsonValue =>
     this.json(value, (key) => {
       const at = key.lastIndexOf("-")
@@ -159,7 +160,7 @@ export class Masking {
       return true
     })
 
-  /** The query for search: without the values, or with their words where nothing else is left. */
+  /** The search query: without the values, or with their kinds as words where nothing else is left. */
   readonly searchable = (text: string): string => {
     const masked = this.text(text, "", () => true)
     const without = (instead: (kind: string) => string) =>
@@ -177,7 +178,7 @@ export class Masking {
   /** A passage, masked for comparison with statements that have gone through {@link known}. */
   readonly passage = (text: string): string => (this.#settings.sources ? this.text(text) : this.known(text))
 
-  /** For comparing: values and placeholders as their kinds. */
+  /** The text with every value and placeholder replaced by its kind, for comparison. */
   readonly kindsOnly = (text: string): string =>
     this.text(text, "", () => true).replaceAll(bracketed, (whole, inner: string) => {
       const key = keyOf(inner)
@@ -199,7 +200,7 @@ export class Masking {
       Object.entries(value).map(([name, member]) => [this.restored(name), this.restoredJson(member)])
     )
 
-  /** {@link restored} for a text that comes in pieces: what may be the beginning of a placeholder waits for the rest. */
+  /** {@link restored} for a text that comes in pieces. Text that may begin a placeholder is held back. */
   readonly restoring = (): Restoring => {
     let held = ""
     return {
@@ -238,7 +239,7 @@ export class Masking {
     return numbers(text, lead, asked)
   }
 
-  /** The numbers in a text, with those that are known once it is read. */
+  /** The numbers in a text, including those known only after it was read. */
   #learned(text: string, lead: string): ReadonlyArray<Found> {
     const before = this.#known.size
     const found = this.#numbersIn(text, lead)

@@ -1,4 +1,7 @@
-/** A curated answer that is live nowhere, found by a replay as if it were: its question by the same rule as those that are. */
+/**
+ * Lets a replay find a curated answer that is not live yet. Its question is compared by the same rule as those of live
+ * answers.
+ */
 import type { FoundChunk, SearchQuery, VectorSearch } from "../../../capabilities/VectorSearch.ts"
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
@@ -8,7 +11,7 @@ import { terms } from "../../../search/Tokenizer.ts"
 
 type Search = Context.Tag.Service<typeof VectorSearch>
 
-/** Share of the telling words of `asked` that the answer has: an estimate of what search would say of it. */
+/** Share of the search terms of `asked` that the answer contains: an estimate of its search score. */
 const shareOf = (asked: string, { answer, question }: QaPair): number => {
   const wanted = new Set(terms(asked))
   if (wanted.size === 0) return 0
@@ -31,7 +34,7 @@ const chunkOf = ({ answer, question }: QaPair, score: number): FoundChunk => ({
   semantic: 0
 })
 
-/** Whether a search takes curated answers at all, and asks for nothing that a draft does not have. */
+/** True when the search includes curated answers and its filter can match a draft. */
 const takes = ({ filter = {} }: SearchQuery): boolean => {
   const { sourceTypes, ...others } = filter
   return Object.keys(others).length === 0 && (sourceTypes === undefined || sourceTypes.includes("QA"))

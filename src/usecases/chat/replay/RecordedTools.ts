@@ -1,4 +1,4 @@
-/** The tools of a turn that is run again: each answers what it answered then. There is nothing here that a call could reach. */
+/** The tools of a replayed turn. Each call gets its recorded answer; no call reaches a real tool. */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -12,7 +12,7 @@ import { type ToolFailure, ToolFailureCode } from "../../../domain/agents/ToolFa
 import { Scrubber } from "../tools/Scrub.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 
-/** Why a replay was ended: what it asked for was not recorded. */
+/** Why a replay ended early: it asked for something that was not recorded. */
 export interface Divergence {
   readonly reason: string
 }
@@ -37,7 +37,7 @@ const keyOf = (tool: string, input: unknown): string => `${tool} ${canonical(inp
 
 const isJsonObject = Schema.is(JsonObject)
 
-/** JSON that was stored as such. */
+/** A stored value as JSON. */
 const asJson = (value: unknown): JsonValue => {
   const wrapped: unknown = { value }
   return isJsonObject(wrapped) ? (wrapped["value"] ?? null) : null
@@ -45,7 +45,7 @@ const asJson = (value: unknown): JsonValue => {
 
 type Answered = Either.Either<JsonValue, ToolFailure>
 
-/** What each call was answered, by tool and input, in the order of the calls; and the names of all that were called. */
+/** The recorded answers by tool and input, in call order, and the names of all called tools. */
 const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
   const answers = new Map<string, Array<Answered>>()
   const names = new Set<string>()
@@ -74,7 +74,7 @@ const recordingOf = (events: ReadonlyArray<RecordedEvent>) => {
   return { answers, names }
 }
 
-/** Of a tool that was called and is not described any more, or whose server would have to be asked. */
+/** Declaration of a tool that was called and is no longer described, or whose server would have to be asked. */
 const undescribed = (name: string): ToolDeclaration => ({
   name,
   description: "A tool of this agent.",
@@ -82,8 +82,8 @@ const undescribed = (name: string): ToolDeclaration => ({
 })
 
 /**
- * Tools that answer from `events`, each recorded call once; `declared` describes those of today. A call that was not recorded
- * fails `divergence`, and its caller waits to be ended.
+ * Tools that answer from `events`, each recorded call once. `declared` describes the current tools. A call that was not
+ * recorded completes `divergence`, and its caller waits to be interrupted.
  */
 export const make = (
   events: ReadonlyArray<RecordedEvent>,
@@ -101,7 +101,7 @@ export const make = (
     declarations: [...declared, ...[...names].filter((name) => !known.has(name)).map(undescribed)],
     unavailable: [],
     isRecorded: true,
-    // What was recorded has been scrubbed before it was stored.
+    // Recorded answers were scrubbed before they were stored.
     scrubber: new Scrubber(new Set()),
     call: (name, input) =>
       Effect.suspend(() => {

@@ -1,6 +1,6 @@
 /**
- * One stored turn, run again by the same code that ran it. It is handed everything it may use: to read knowledge, to ask the
- * model, to check the reply. Nothing among that can write, send, or reach a tool, so neither can a replay.
+ * Runs one stored turn again with the same code. It receives everything it may use: search, the model, the checker.
+ * None of these can write, send or call a tool, so a replay cannot either.
  */
 import * as DateTime from "effect/DateTime"
 import * as Deferred from "effect/Deferred"
@@ -26,16 +26,16 @@ import { noFiles } from "../TurnOptions.ts"
 import * as TurnParts from "../TurnParts.ts"
 import * as RecordedTools from "./RecordedTools.ts"
 
-/** What a replay is given of the outside: no tools, no channels, no mail, no way to write. */
+/** The services of a replay: no tools, no channels, no mail, no writes. */
 export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 
-/** The agent that answers this time. */
+/** The agent that answers the replay. */
 export interface ReplayAgent {
   readonly version: number
   readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "masking">
   readonly hasSources: boolean
   readonly hasCurated: boolean
-  /** The agent's tools as the model sees them, as far as that is known without a request to a server. */
+  /** The agent's tools as the model sees them, as far as they are known without a request to a server. */
   readonly declarations: ReadonlyArray<ToolDeclaration>
 }
 
@@ -46,7 +46,7 @@ const failureOf = ({ events, status }: RecordedRun): string | null => {
   return Option.match(told, { onNone: () => "TURN_FAILED", onSome: ({ code }) => code })
 }
 
-/** How the run ended when it was first run. */
+/** The outcome of the recorded run. */
 const outcomeOf = (run: RecordedRun): TurnOutcome => ({
   reply: run.reply,
   citations: run.citations ?? [],
@@ -63,7 +63,7 @@ const requestOf = (run: RecordedRun): ChatTurnRequest => {
   return { message: run.question, conversationId: run.conversationId, persist: true, ...searched }
 }
 
-/** The turn as it stood when it had begun. Its parts are not read, and nothing of it is settled. */
+/** The turn in its state right after it began. Its parts are not read, and nothing is settled. */
 const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
   Effect.gen(function* () {
     const { grounding, instructions, masking, model, retrieval } = agent.settings
@@ -129,7 +129,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
     return turn
   })
 
-/** What of a citation decides whether it is the same: a source that was read again has new ids and the same text. */
+/** The fields of a citation that are compared. A source that was read again has new ids and the same text. */
 const comparable = ({ chunkId: _, documentId: __, score: ___, ...citation }: Citation) =>
   Object.entries(citation).toSorted(([one], [other]) => (one < other ? -1 : 1))
 
@@ -138,7 +138,7 @@ const isEqual = (before: TurnOutcome, after: TurnOutcome): boolean =>
   (before.failure === null) === (after.failure === null) &&
   JSON.stringify(before.citations.map(comparable)) === JSON.stringify(after.citations.map(comparable))
 
-/** What tools answered stands in the trace without its values: where data is masked, kinds are compared, and no places. */
+/** The trace has tool answers without their values. Where data is masked, kinds are compared, and no positions. */
 const unmasked = (masking: Masking | null, outcome: TurnOutcome): TurnOutcome =>
   masking === null
     ? outcome
@@ -159,7 +159,7 @@ const diverged = (run: RecordedRun, reason: string): ReplayedRun => ({
   after: null
 })
 
-/** Runs `run` again, for `timeout` at most. */
+/** Runs `run` again, for at most `timeout`. */
 export const replay = Effect.fn("ReplayTurn.replay")(function* (
   environment: ReplayEnvironment,
   scope: AgentScope,

@@ -1,4 +1,4 @@
-/** Stored turns run again, to show what a change does to them. Nothing is written, counted or sent. */
+/** Runs stored turns again, to show the effect of a change. Nothing is written, counted or sent. */
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ import { TurnSettings } from "../TurnSettings.ts"
 import * as DraftAnswer from "./DraftAnswer.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
 
-/** The actor of a replay, for the audit trail, and what they may read: a key reads its own agent only. */
+/** The actor of a replay for the audit trail, and what it may read. A key reads its own agent only. */
 export const standing = (
   caller: Caller,
   agentId: AgentId
@@ -40,7 +40,7 @@ export const standing = (
     : Effect.fail(absentAgent())
 }
 
-/** Replays under way at once: they ask the model that customers wait for. */
+/** Maximum concurrent replays: they use the same model as customers. */
 const maxReplays = 2
 
 const absentAgent = () => new NotFound({ message: "There is no such agent." })
@@ -60,7 +60,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
     }
     const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
 
-    /** The settings of that version; of the published one where none is named. */
+    /** The settings of `version`; of the published version when undefined. */
     const settingsOf = Effect.fn("Replays.settingsOf")(function* (
       scope: ReadScope,
       version: number | undefined
@@ -106,8 +106,8 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       )
 
     /**
-     * Runs each of `runIds` again, in their order, after `told` has said so. NOT_FOUND before the first when one is not the
-     * agent's.
+     * Runs each of `runIds` again, in order, after `told` has recorded all of them. Fails with NOT_FOUND before the
+     * first one when a run belongs to another agent.
      */
     const run = Effect.fn("Replays.run")(function* <E>(
       scope: ReadScope,
@@ -136,9 +136,9 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       )
 
     /**
-     * How `chosen` answers, all sources of the agent being readable: `question` one that stands at the beginning of a
-     * conversation, with tools that answer as in the turn `runId`; `turn` that turn. Nothing is kept of either. `draft` is a
-     * curated answer that is found beside those that are live.
+     * Runs questions with the settings `chosen` and read access to all sources of the agent. `question` runs a first
+     * message of a new conversation, with the recorded tool answers of the turn `runId`. `turn` runs that turn again.
+     * Neither is stored. `draft` is a curated answer that is found in addition to the live ones.
      */
     const asking = Effect.fn("Replays.asking")(function* (
       of: AgentScope,

@@ -1,21 +1,23 @@
 /**
- * Checks a model's arguments against a tool's JSON Schema, so that the model is told what to mend before the tool is called.
- * The author of a schema is not trusted: nothing is compiled, no pattern runs and no reference is followed, and the work is
- * bounded by the sizes of both together. What is not understood is not checked; the tool itself has the last word.
+ * Checks a model's arguments against a tool's JSON Schema, so that the model learns what to correct before the tool is
+ * called. Schemas are not trusted: nothing is compiled, no pattern is run, no reference is followed, and the work is
+ * bounded by the size of schema and arguments. Unknown keywords are not checked; the tool decides.
  */
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { WorkBudget } from "../../../concurrency/WorkBudget.ts"
 
-/** Most problems that are told at once. */
+/** Maximum problems reported at once. */
 const maxProblems = 8
-/** Comparisons for each value that stands in the schema or in the arguments; what is left then is not checked. */
+/**
+ * Comparisons allowed for each value in the schema or the arguments. When they are used up, the rest is not checked.
+ */
 const stepsPerValue = 256
 
 const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 const isObject = (value: JsonValue | undefined): value is JsonObject =>
   typeof value === "object" && value !== null && !isList(value)
 
-/** Values that stand in `value`, itself included. */
+/** Number of values in `value`, including itself. */
 const countOf = (value: JsonValue): number => {
   if (typeof value !== "object" || value === null) return 1
   let count = 1
@@ -58,7 +60,7 @@ const is = (type: JsonValue, value: JsonValue): boolean => {
 const within = (size: number, least: JsonValue | undefined, greatest: JsonValue | undefined): boolean =>
   (typeof least !== "number" || size >= least) && (typeof greatest !== "number" || size <= greatest)
 
-/** Put into words only when it is told. */
+/** The message is built only when it is reported. */
 type Problem = () => string
 type Check = (schema: JsonObject, value: JsonValue, at: string, work: WorkBudget) => Iterable<Problem>
 
@@ -87,7 +89,7 @@ const number: Check = (schema, value, at) => {
 
 const string: Check = ({ minLength, maxLength }, value, at, work) => {
   if (typeof value !== "string" || (minLength === undefined && maxLength === undefined)) return []
-  // A character may have two halves.
+  // A character may be two UTF-16 units.
   work.spend(value.length / stepsPerValue)
   return within([...value].length, minLength, maxLength) ? [] : [() => `${at} has the wrong length`]
 }
@@ -133,7 +135,7 @@ const problems: Check = function* (schema, value, at, work) {
   }
 }
 
-/** What is wrong with `input`, in words for the model; empty when nothing is. */
+/** Problems of `input`, in words for the model; empty when it is valid. */
 export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
   const work = new WorkBudget()
   work.allow((countOf(schema) + countOf(input)) * stepsPerValue)

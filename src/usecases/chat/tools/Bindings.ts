@@ -1,4 +1,4 @@
-/** The values of `toolContext` that a tool's bindings ask for. */
+/** Resolves a tool's bindings to values of `toolContext`. */
 import * as Either from "effect/Either"
 import type { BoundValue } from "../../../capabilities/ToolSources.ts"
 import type { Binding } from "../../../domain/agents/Tool.ts"
@@ -12,7 +12,7 @@ const member = (value: JsonValue | undefined, name: string): JsonValue | undefin
   return Object.hasOwn(value, name) ? value[name] : undefined
 }
 
-/** The values that the bindings ask for; what is absent or null is missing. */
+/** The bound values. An absent value or null counts as missing. */
 export const resolve = (
   bindings: ReadonlyArray<Binding>,
   context: JsonObject | undefined
@@ -26,7 +26,7 @@ export const resolve = (
     })
   )
 
-/** Every text and number that stands in `value`. */
+/** Every string and number in `value`. */
 export const leaves = (value: JsonValue): ReadonlyArray<string> => {
   if (typeof value === "string") return [value]
   if (typeof value === "number") return [String(value)]

@@ -1,6 +1,6 @@
 /**
- * The tool by which the model asks for a human: a typed call, never words in a reply. Offered where a human
- * of the team can answer, in the widget and on messaging channels; an application that calls the API has its own ways.
+ * The tool by which the model requests a human: a typed call, never text in a reply. Offered where a team member can
+ * answer, in the widget and on messaging channels. An application that calls the API handles this itself.
  */
 import * as Effect from "effect/Effect"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
@@ -10,7 +10,7 @@ import type { Turn } from "../Turn.ts"
 
 const name = "hand_off_to_human"
 
-/** Characters of a reason that are kept. */
+/** Maximum characters of a reason that are kept. */
 const maxReasonCharacters = 500
 
 const declaration: ToolDeclaration = {
@@ -26,10 +26,10 @@ const declaration: ToolDeclaration = {
   }
 }
 
-/** Whether a human of the team can answer in the place of the agent. */
+/** True when a team member can answer instead of the agent. */
 export const isOffered = ({ opening, request }: Turn): boolean => request.persist && opening.channel !== "api"
 
-/** The turn's tools, and this one where it is offered. A call of any other tool may have had effects outside. */
+/** The turn's tools, with this one where it is offered. A call of any other tool may have had outside effects. */
 export const added = (turn: Turn, tools: TurnTools): TurnTools => {
   const { call, declarations, scrubber } = tools
   const others: TurnTools["call"] = (tool, input, progress) =>
@@ -48,7 +48,7 @@ export const added = (turn: Turn, tools: TurnTools): TurnTools => {
         return Effect.fail(toolFailure("INVALID_ARGUMENTS", "reason: expected a text"))
       }
       return Effect.sync(() => {
-        // For the team, which reads the conversation too.
+        // Unmasked, because the team reads the conversation too.
         const said = turn.masking === null ? reason : turn.masking.restored(reason)
         turn.handoff = scrubber.text(said.trim()).slice(0, maxReasonCharacters).toWellFormed()
         return { state: "HUMAN_REQUESTED" }

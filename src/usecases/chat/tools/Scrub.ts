@@ -1,17 +1,17 @@
 /**
- * Removes credentials and binding values from what a tool or a model answers, in the encodings that servers
- * commonly echo them in.
+ * Removes credentials and binding values from the output of tools and models, in the encodings in which servers
+ * commonly echo them.
  */
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 
 const mark = "[redacted]"
 
-/** Shorter values are part of ordinary words: they are only removed where they stand alone. */
+/** Shorter values also occur in ordinary words: they are removed only where they stand alone. */
 const telling = 4
-/** From this length on, the value is also looked for inside of other encoded text. */
+/** Values of at least this length are also searched for inside other encoded text. */
 const distinctive = 6
 
-/** What base64 makes of `bytes` wherever they lie in a longer text: the characters that depend on nothing else. */
+/** The base64 forms of `bytes` inside a longer text: the characters that do not depend on their neighbours. */
 const insideBase64 = (bytes: Buffer): ReadonlyArray<string> =>
   [0, 1, 2].flatMap((before) => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes])
@@ -26,7 +26,7 @@ const percent = (text: string): string => encodeURIComponent(text.toWellFormed()
 const lowerPercent = (text: string): string =>
   text.replaceAll(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())
 
-/** The value as it stands in JSON inside of JSON, four deep. */
+/** The value as escaped in JSON inside JSON, up to four levels. */
 const escaped = (value: string): ReadonlyArray<string> => {
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
   const once = inJson(value)
@@ -48,13 +48,13 @@ const inBytes = (value: string): ReadonlyArray<string> => {
   return [bytes.toString("hex"), bytes.toString("hex").toUpperCase(), ...insideBase64(bytes)]
 }
 
-/** As a server would write it into a page. */
+/** The value as escaped in HTML. */
 const inHtml = (value: string): ReadonlyArray<string> => {
   const html = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
   return [html, html.replaceAll('"', "&quot;").replaceAll("'", "&#39;")]
 }
 
-/** The forms of a value, the likely ones in earlier rounds. */
+/** The encoded forms of a value, the likely ones in earlier rounds. */
 const rounds: ReadonlyArray<(value: string) => Iterable<string>> = [
   (value) => [value],
   (value) => [...escaped(value).slice(0, 2), ...inUrl(value)],
@@ -69,8 +69,8 @@ const rounds: ReadonlyArray<(value: string) => Iterable<string>> = [
 ]
 
 /**
- * Characters of the forms that are looked for beside the values themselves: what a turn's request names must not take the time
- * of other turns. Short values come first: a long one is hardly a credential.
+ * Maximum characters of encoded forms, not counting the values themselves: the values of one request must not slow
+ * other turns. Short values come first, because a long one is rarely a credential.
  */
 const maxFormCharacters = 65_536
 
@@ -94,31 +94,31 @@ const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
 
 const isWord = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}_]/u.test(character)
 
-/** Room for one character's code beside a state in a number. */
+/** Factor that leaves room for a character code beside a state in one number. */
 const codes = 65_536
 
 /**
- * The automaton of Aho and Corasick: its state says which beginning of a needle the text so far ends in, so that one pass
- * finds all needles, however many there are and however they overlap.
+ * Aho-Corasick automaton. Its state is the longest prefix of a needle that the text so far ends in. One pass finds all
+ * needles, including overlapping ones.
  */
 class Automaton {
   readonly #edges = new Map<number, number>()
-  /** By state, of which 0 is the beginning: the state of the longest shorter ending. */
+  /** The failure link of each state: the state of the longest proper suffix. State 0 is the start. */
   readonly #shorter = [0]
   readonly #depth = [0]
   readonly #isInner = [false]
   readonly #isShort = [false]
-  /** The longest ending that a needle which has to stand alone can be. */
+  /** The longest suffix of the state that may be a stand-alone needle. */
   readonly #brief = [0]
-  /** Length of the longest telling needle that ends here. */
+  /** Length of the longest needle that ends here and may be part of a word. */
   readonly #found = [0]
-  /** Length of the longest ending that may become a needle, or is one that has to stand alone. */
+  /** Length of the longest suffix that may become a needle, or is a stand-alone needle. */
   readonly #open = [0]
 
   constructor(needles: Iterable<string>) {
     const byDepth: Array<Array<number>> = []
     for (const needle of needles) this.#add(needle, byDepth)
-    // Shorter texts were handled above.
+    // In order of depth, so that shorter prefixes are settled first.
     for (const states of byDepth) for (const state of states) this.#settle(state)
   }
 
@@ -136,7 +136,7 @@ class Automaton {
         this.#edges.set(edge, next)
         this.#isInner[state] = true
         this.#depth.push(place + 1)
-        // Its parent, and how it is reached, until it is settled.
+        // Holds the edge from the parent until the state is settled.
         this.#shorter.push(edge)
         this.#isInner.push(false)
         this.#isShort.push(false)
@@ -180,7 +180,7 @@ class Automaton {
     return this.#open[state] ?? 0
   }
 
-  /** Lengths of the needles that end here and count where they stand alone. */
+  /** Lengths of the stand-alone needles that end here. */
   alone(from: number): ReadonlyArray<number> {
     const lengths: Array<number> = []
     for (let state = this.#brief[from] ?? 0; state !== 0; state = this.#shorter[state] ?? 0) {
@@ -190,7 +190,7 @@ class Automaton {
   }
 }
 
-/** What comes at one end and goes at the other, in the time that each of them takes. */
+/** A queue with constant time for adding and removing, amortized. */
 class Line<A> {
   #items: Array<A> = []
   #gone = 0
@@ -222,7 +222,7 @@ class Line<A> {
 export interface Streaming {
   /** The text that may be shown after `delta`. */
   readonly push: (delta: string) => string
-  /** The rest that was held back, at the end of the text. */
+  /** The text held back, at the end of the text. */
   readonly flush: () => string
 }
 
@@ -231,20 +231,20 @@ interface Span {
   readonly to: number
 }
 
-/** One text on its way. Places are counted from its beginning. */
+/** The scan of one text. Positions are counted from its beginning. */
 class Scan implements Streaming {
   readonly #automaton: Automaton
-  /** Text that is not shown yet, in its original pieces, and the consumed length of the first. */
+  /** Text not emitted yet, in its original pieces, and the characters already used of the first. */
   readonly #pieces = new Line<string>()
   #used = 0
   #state = 0
   #end = 0
   #shown = 0
-  /** Ranges to hide in the text that is not shown yet; overlapping needles are one range. */
+  /** Ranges to hide in the text not emitted yet. Overlapping needles form one range. */
   readonly #hidden = new Line<Span>()
-  /** Needles that end here and count if no word goes on after them. */
+  /** Stand-alone needles that end here and count if no word character follows. */
   #undecided: ReadonlyArray<Span> = []
-  /** The last characters: no word may go on before a needle that has to stand alone, either. */
+  /** The last characters: a stand-alone needle must not follow a word character either. */
   #last = ""
 
   constructor(automaton: Automaton) {
@@ -289,7 +289,7 @@ class Scan implements Streaming {
     this.#hidden.push({ from: begin, to })
   }
 
-  /** Everything before `place`, but nothing from where something is hidden across it: that may yet be longer. */
+  /** Returns the text before `place`, up to a hidden range that crosses it: that range may still grow. */
   #show(place: number): string {
     let shown = ""
     for (let next = this.#hidden.first; ; next = this.#hidden.first) {
@@ -301,7 +301,7 @@ class Scan implements Streaming {
     }
   }
 
-  /** The next `count` characters. */
+  /** Removes and returns the next `count` characters. */
   #take(count: number): string {
     let taken = ""
     for (
@@ -323,7 +323,7 @@ class Scan implements Streaming {
 
 const asItIs: Streaming = { push: (delta) => delta, flush: () => "" }
 
-/** Looks for all of `values` at once. */
+/** Removes all of `values` in one pass. */
 export class Scrubber {
   readonly #automaton: Automaton | null
 
@@ -337,7 +337,7 @@ export class Scrubber {
     return scan.push(text) + scan.flush()
   }
 
-  /** Every text in `value`, names of members included; a number is taken as it is written. */
+  /** Scrubs every string in `value`, including property names. Numbers are compared as they are written. */
   readonly json = (value: JsonValue): JsonValue => {
     if (typeof value === "string") return this.text(value)
     if (typeof value === "number") {
@@ -352,7 +352,7 @@ export class Scrubber {
   readonly object = (value: JsonObject): JsonObject =>
     Object.fromEntries(Object.entries(value).map(([name, member]) => [this.text(name), this.json(member)]))
 
-  /** For text that comes in pieces: what may be the beginning of a needle waits for the rest. */
+  /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tool by which the model searches again, where the agent allows it: in other words, or for one part of a question at a
- * time. Bounded in calls, passages and time; what it finds goes on with the numbers of what was found before.
+ * The tool by which the model searches again, where the agent allows it: with other words, or for one part of a
+ * question. Calls, passages and time are bounded. New passages continue the numbering of the earlier ones.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,9 +13,9 @@ import type { Turn } from "../Turn.ts"
 
 const name = "search_sources"
 
-/** Characters of a query. */
+/** Maximum characters of a query. */
 const maxQueryLength = 1_000
-/** For one search. */
+/** Time-out of one search. */
 const timeout = Duration.seconds(10)
 
 const declaration: ToolDeclaration = {
@@ -35,7 +35,7 @@ const declaration: ToolDeclaration = {
 
 const refused = (message: string) => Effect.fail(toolFailure("INVALID_ARGUMENTS", message))
 
-/** `search` finds what was not shown yet, numbered from where the passages so far end. */
+/** `search` returns passages that were not shown yet, with numbers that continue the earlier ones. */
 export const added = (
   turn: Turn,
   tools: TurnTools,

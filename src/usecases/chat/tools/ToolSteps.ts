@@ -1,6 +1,6 @@
 /**
- * The rounds of a turn with tools: the model asks, the tools answer, until the model has nothing more to ask. All that a
- * client sees of it is scrubbed, the reply as it is streamed included.
+ * The rounds of a turn with tools: the model calls tools and gets their answers until it makes no more calls.
+ * Everything that a client sees is scrubbed, including the streamed reply.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
@@ -16,15 +16,15 @@ import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
 import { emit, record, type Turn } from "../Turn.ts"
 
-/** Rounds of one turn; in the last one the model has no tools, so that it answers. */
+/** Maximum rounds of one turn. In the last one the model has no tools, so that it answers. */
 const maxSteps = 8
-/** Calls of one round; the model is told that the others were not made. */
+/** Maximum calls of one round. The model is told that the others were not made. */
 const maxCallsPerStep = 16
 const maxConcurrentCalls = 4
-/** Texts of progress of one call, and characters of each. */
+/** Maximum progress texts of one call, and maximum characters of each. */
 const maxProgressTexts = 100
 const maxProgressCharacters = 500
-/** Characters of one answer that the model is shown. */
+/** Maximum characters of one tool answer that the model is shown. */
 const maxAnswerCharacters = 32 * 1024
 
 type Call = ModelStep.StepResult["calls"][number]
@@ -37,13 +37,13 @@ interface Answered {
 
 const note = "\n[The rest of the answer was cut off.]"
 
-/** As it is where it fits, else the beginning of its text and a note. */
+/** `value` if it fits, else the beginning of its text with a note. */
 const cut = (value: JsonValue, limit: number): JsonValue => {
   const text = written(value)
   return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
 }
 
-/** Tells of a call's progress until it has ended, scrubbed; what comes too often is left out. */
+/** Emits a call's progress until it has ended, scrubbed. Texts above the maximum are dropped. */
 const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
   let left = maxProgressTexts
   return {
@@ -54,14 +54,14 @@ const progressOf = (turn: Turn, tools: TurnTools, call: Call) => {
         const text = tools.scrubber.text(said).slice(0, maxProgressCharacters).toWellFormed()
         return emit(turn, { _tag: "ToolProgress", id: call.id, text })
       }),
-    /** Text after the answer would replace it. */
+    /** Progress after the answer would replace it. */
     end: Effect.sync(() => {
       left = 0
     })
   }
 }
 
-/** Calls one tool, and emits and records its outcome; secrets are removed from its output already. */
+/** Calls one tool, and emits and records its outcome. Secrets are already removed from its output. */
 const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   turn: Turn,
   tools: TurnTools,
@@ -94,7 +94,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   })
 })
 
-/** The round as the model is reminded of it, with what it thought: some providers refuse the calls without that. */
+/** The prompt with this round added, including its reasoning: some providers reject tool calls without it. */
 const reminded = (
   prompt: Prompt.Prompt,
   text: string,
@@ -125,7 +125,7 @@ const reminded = (
   ])
 }
 
-/** Why providers bill nothing: they did not begin to answer. */
+/** Problems for which providers bill nothing, because they did not begin to answer. */
 const unbilled: ReadonlySet<ProviderProblem> = new Set([
   "key_refused",
   "quota_spent",
@@ -135,7 +135,7 @@ const unbilled: ReadonlySet<ProviderProblem> = new Set([
   "unreachable"
 ])
 
-/** One call of a model, with what it costs; what is not known to cost nothing is of an unknown cost. */
+/** One model call with its cost. The cost is unknown unless the call is known to be free. */
 const billed = (
   runtime: ModelRuntimeService,
   turn: Turn,
@@ -165,7 +165,7 @@ const billed = (
   })
 }
 
-/** Says what the model thinks, scrubbed and with masked values restored, until `end`. */
+/** Emits the model's reasoning, scrubbed and with masked values restored, until `end`. */
 const thinking = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => Effect.Effect<void>) => {
   const begin = () => ({ stream: tools.scrubber.streaming(), restoring: turn.masking?.restoring() ?? null })
   let open: ReturnType<typeof begin> | null = null
@@ -176,7 +176,7 @@ const thinking = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => 
       const { restoring, stream } = open
       return show(stream.push(restoring === null ? delta : restoring.push(delta)))
     },
-    /** What was held back comes before the text that follows. */
+    /** Emits the reasoning held back, before the text that follows. */
     end: () => {
       if (open === null) return Effect.void
       const { restoring, stream } = open
@@ -186,7 +186,7 @@ const thinking = (turn: Turn, tools: TurnTools, onReasoning: (delta: string) => 
   }
 }
 
-/** One round, with secrets removed from its text before it is emitted; `own` is the text as the model may be reminded of it. */
+/** One round. Secrets are removed from its text before it is emitted. `own` is the text for the model's next prompt. */
 const step = CheapSpans.fn("ToolSteps.step")(function* (
   runtime: ModelRuntimeService,
   turn: Turn,
@@ -197,7 +197,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
 ) {
   const thoughts = onReasoning === null ? null : thinking(turn, tools, onReasoning)
   const stream = tools.scrubber.streaming()
-  // The values of an object are restored once it is read.
+  // The values of an object are restored after it was parsed.
   const restoring = request.responseSchema === undefined ? (turn.masking?.restoring() ?? null) : null
   let text = ""
   const show = (shown: string) => {
@@ -226,18 +226,18 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   return { ...result, text, own: restoring === null ? text : tools.scrubber.text(result.text) }
 })
 
-/** For the trace: what of the output was thought, where the provider counts it. */
+/** Reasoning tokens for the trace, where the provider reports them. */
 export const counted = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoningTokens">) =>
   reasoningTokens === 0 ? {} : { reasoningTokens }
 
-/** Who is told of a reply as it may be shown, once and at once. */
+/** Callbacks that receive the reply as it may be shown, without delay. */
 export interface Told {
   readonly onDelta: (delta: string) => Effect.Effect<void>
-  /** Null where what the model thinks is nobody's to know. */
+  /** Null where reasoning is not shown. */
   readonly onReasoning: ((delta: string) => Effect.Effect<void>) | null
 }
 
-/** The prompt with a reply that cannot be used, and with what the model is told of it. */
+/** The prompt with a reply that cannot be used and the correction for the model. */
 const corrected = (prompt: Prompt.Prompt, text: string, correction: string): Prompt.Prompt =>
   Prompt.fromMessages([
     ...prompt.content,
@@ -246,9 +246,9 @@ const corrected = (prompt: Prompt.Prompt, text: string, correction: string): Pro
   ])
 
 /**
- * Runs the model with the turn's tools and returns the whole reply with the tokens of all its rounds, and the text of its last
- * one as `final`. The events of every round but the last are recorded here. `correctionOf` says what the model is to be told of a last text that cannot be used, null of any
- * other: then there is one round more, without tools.
+ * Runs the model with the turn's tools. Returns the whole reply, the tokens of all rounds, and the text of the last
+ * round as `final`. Records the events of every round but the last. `correctionOf` returns the correction for a last
+ * text that cannot be used, else null. With a correction there is one more round, without tools.
  */
 export const run = CheapSpans.fn("ToolSteps.run")(function* (
   runtime: ModelRuntimeService,
@@ -265,7 +265,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   let inputTokens = 0
   let outputTokens = 0
   let reasoningTokens = 0
-  // Half of the window, at about four characters a token, is what all answers together may take.
+  // Half of the window, at about four characters a token, is the budget of all tool answers together.
   let room = runtime.contextWindow * 2
   let isCorrected = false
   for (let round = 1; ; round++) {

@@ -1,4 +1,4 @@
-/** The tools of one turn: what the model is told of them, and what comes of calling them, scrubbed. */
+/** The tools of one turn: their declarations for the model, and the scrubbed results of their calls. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -23,36 +23,36 @@ import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
 import { Scrubber } from "./Scrub.ts"
 
-/** Characters of a failure that are shown; cut after scrubbing, so that no half of a credential is left. */
+/** Maximum characters of a failure that are shown. Cut after scrubbing, so that no part of a credential remains. */
 const maxFailureCharacters = 2_048
-/** Characters of a name and of a description that models are told. */
+/** Maximum characters of a name and of a description. */
 const maxNameCharacters = 64
 const maxDescriptionCharacters = 4_000
-/** Credentials of a request that are looked for beside those that the tools use. */
+/** Maximum credentials of a request that are scrubbed, in addition to those of the tools. */
 const maxCredentials = 256
-/** Servers that are asked at once what they offer. */
+/** Maximum tool servers that are queried at once. */
 const maxConcurrentOpens = 4
 
 export interface TurnTools {
   readonly declarations: ReadonlyArray<ToolDeclaration>
-  /** Tools that could not be offered, and why: one entry a tool of the agent. */
+  /** Tools that could not be offered, with the reason: one entry per tool of the agent. */
   readonly unavailable: ReadonlyArray<{ readonly name: string; readonly failure: ToolFailure }>
-  /** The part of the call that the model may see: the tool's answer or its failure. */
+  /** Returns what the model may see of the call: the tool's answer or its failure. */
   readonly call: (
     name: string,
     input: JsonObject | null,
     progress: Progress
   ) => Effect.Effect<JsonValue, ToolFailure>
   readonly scrubber: Scrubber
-  /** True where calls are answered from a trace, which holds no personal data that was masked. */
+  /** True when calls are answered from a trace. A trace holds no masked personal data. */
   readonly isRecorded: boolean
 }
 
-/** The two halves of a basic credential are secret as well. */
+/** Both halves of a basic credential are secret too. */
 const partsOf = ({ definition: { auth } }: StoredTool, credential: string): ReadonlyArray<string> =>
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
-/** As models may be told of it: what a server says of its tools may hold anything. */
+/** The declaration, limited in size: a server may send anything. */
 const declared = (
   { description, name, parameters }: ToolDeclaration,
   scrubber: Scrubber
@@ -86,7 +86,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         return Either.fromOption(opened, () => toolFailure("TOOL_FAILED", "its secret has to be set again"))
       })
 
-    /** The functions of one tool, from the source that has it. */
+    /** The functions of one tool, from the source that provides it. */
     const opened = (tool: AgentTool, turn: CallingTurn) => {
       const source = sources.find(({ has }) => has(tool))
       return source === undefined
@@ -94,7 +94,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         : source.open(tool, turn)
     }
 
-    /** The tools of the agent, when it has any, with what this request brings for them. */
+    /** The agent's tools, if any, with the request's values for them. */
     const forTurn = CheapSpans.fn("ChatTools.forTurn")(function* (
       scope: AgentScope,
       request: ChatTurnRequest,

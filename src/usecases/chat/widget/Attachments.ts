@@ -1,6 +1,6 @@
 /**
- * Files that come with a message, from their first byte to the model: checked by their
- * bytes as they come, kept once all of the request is good, and read again only for the model.
+ * Files of a message. They are checked by their bytes while they arrive, kept once the whole request is valid, and read
+ * again only for the model.
  */
 import * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
@@ -35,18 +35,18 @@ import { Artifacts } from "../../knowledge/Artifacts.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { Files } from "../TurnOptions.ts"
 
-/** How a body may break off. */
+/** How reading a body may fail. */
 type Broken = ValidationError | PayloadTooLarge
 
-/** A file as it is sent. */
+/** A file as received. */
 export interface SentFile {
   readonly name: string
-  /** As declared by the sender. */
+  /** The content type that the sender declares. */
   readonly contentType: string
   readonly content: Stream.Stream<Uint8Array, Broken>
 }
 
-/** A file that has come and is of an allowed type and size. */
+/** A received file of an allowed type and size. */
 export interface StagedFile {
   readonly name: string
   readonly mimeType: AttachmentType
@@ -54,10 +54,12 @@ export interface StagedFile {
 }
 
 const MiB = 1_048_576
-/** MiB of files that all turns of this process hold for their models; one with more than half of them counts as half. */
+/**
+ * MiB of files that all turns of this process hold for their models. A turn with more than half of it counts as half.
+ */
 const memory = { permits: 128, maxPermitsPerOwner: 64, maxWaiting: 1_024 } as const
 
-/** Bytes of files that come along with messages of a channel which one reply answers. */
+/** Maximum bytes of files that one reply to channel messages takes. */
 const maxBurstBytes = 50 * MiB
 
 const notAllowed = () =>
@@ -73,7 +75,7 @@ const tooLarge = (type: AttachmentType) =>
 const unavailable = () =>
   new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
 
-/** The content of `file`, failing as soon as its bytes tell that it is not allowed or too large. */
+/** The content of `file`. Fails as soon as its bytes show a type or size that is not allowed. */
 const checked = ({ content, contentType }: SentFile, found: (type: AttachmentType) => void) =>
   Stream.suspend((): Stream.Stream<Uint8Array, Broken | UnsupportedType | FileTooLarge> => {
     let head = new Uint8Array(0)
@@ -106,7 +108,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
     const agents = yield* AgentStore
     const places = new FairLimiter({ name: "attachment-mebibytes", ...memory })
 
-    /** Takes the file in; it is gone with the scope unless it is kept. */
+    /** Receives the file. It is removed with the scope unless it is kept. */
     const stage = Effect.fn("Attachments.stage")(function* (file: SentFile) {
       const found: Array<AttachmentType> = []
       const content = checked(file, (type) => found.push(type))
@@ -157,7 +159,7 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
       )
     }
 
-    /** Keeps the files for a turn; its end, or the failure to begin it, runs `release`. */
+    /** Keeps the files for a turn. `release` runs when the turn ends or does not begin. */
     const keep = Effect.fn("Attachments.keep")(function* (files: ReadonlyArray<StagedFile>) {
       const kept = yield* Effect.forEach(files, ({ mimeType, name, staged }) =>
         Effect.map(artifacts.keepStaged(staged), (claim) => {
@@ -175,8 +177,8 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
     })
 
     /**
-     * Files that their conversation keeps, as far as the agent's model can read them: the newest, ten of them and
-     * {@link maxBurstBytes} bytes. The others stay what their messages say of them.
+     * Files that the conversation stores and the agent's model can read: the newest, at most ten and {@link
+     * maxBurstBytes} bytes. The model knows the others only from the text of their messages.
      */
     const ofConversation = (scope: AgentScope, stored: ReadonlyArray<StoredAttachment>): Files => ({
       stored: [],

@@ -1,4 +1,4 @@
-/** For which agent a caller of the hosted chat speaks, and what it may see. */
+/** Resolves the agent that a caller of the hosted chat talks to, and what the caller may see. */
 import * as Effect from "effect/Effect"
 import {
   allows,
@@ -14,23 +14,23 @@ import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
 
-/** What a page's visitors say comes over the widget; what the team says in the dashboard is to try the agent. */
+/** `widget` for visitors of a page; `test` for team members who try the agent in the dashboard. */
 export type HostedChannel = "widget" | "test"
 
-/** The agent, where what is said comes in, and whether the caller sees a turn as operators do. */
+/** The agent, the channel, and whether the caller sees a turn as operators do. */
 export interface Standing {
   readonly scope: ReadScope
   readonly channel: HostedChannel
   readonly full: boolean
-  /** Whether the caller may change the agent. */
+  /** True when the caller may change the agent. */
   readonly mayChange: boolean
   /** The credential behind the caller's realtime token. */
   readonly by: Grantor | null
-  /** The name that a token proves; null where none does. */
+  /** The external id that a token proves; null without a token. */
   readonly visitor: ExternalEndUserId | null
 }
 
-/** The person whom a request is for: a name that a token proves stands alone. */
+/** The person that a request is for. An id proven by a token excludes any other. */
 export const named = (
   { visitor }: Pick<Standing, "visitor">,
   given: ExternalEndUserId | undefined
@@ -50,7 +50,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
   effect: Effect.gen(function* () {
     const scopes = yield* SourceScopes
 
-    /** A key stands for its own agent, and `agentId` is ignored; a dashboard user must name one of the tenant's. */
+    /** A key stands for its own agent, and `agentId` is ignored. A dashboard user must name an agent of the tenant. */
     const standing = Effect.fn("Callers.standing")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
         const { agentId: own, permissions, sourceScope, tenantId, visitor = null } = caller.key

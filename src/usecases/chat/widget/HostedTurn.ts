@@ -1,6 +1,6 @@
 /**
- * The hosted chat turn: the turn of `/v1/chat/stream` with files and sessions. While a
- * human answers a session's conversation its messages are stored and shown to the human, and the model stays silent.
+ * The hosted chat turn: the turn of `/v1/chat/stream` with files and sessions. While a human answers a session's
+ * conversation, messages are stored for the human and the model is not called.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -26,7 +26,7 @@ import { Attachments, type StagedFile } from "./Attachments.ts"
 import { type HostedChannel, named, type Standing } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
-/** How often a message looks again who answers, when that changes while it is being handed over. */
+/** Retries of a message when the conversation's state changes while it is placed. */
 const looks = Schedule.recurs(3)
 
 interface Retry extends ChatTurnRequest {
@@ -46,7 +46,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     const runs = yield* AgentRuns
     const sources = yield* ToolSources
 
-    /** Only team members may try what is not published, or take back what was said, outside a session. */
+    /** Only team members may try unpublished settings or replace an earlier turn, and only outside a session. */
     const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
       { channel, mayChange, scope }: Standing,
       { draft, replaces, sessionId, version }: HostedTurnRequest
@@ -68,7 +68,10 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
     })
 
-    /** The conversation of the turn `runId`, which is stopped, as it was before that; not active while another one is running. */
+    /**
+     * The conversation of the stopped turn `runId`, restored to its state before that turn. Not active while another
+     * turn runs.
+     */
     const rewound = Effect.fn("HostedTurn.rewound")(function* (scope: ReadScope, runId: RunId) {
       const conversationId = yield* tests.conversationOf(scope, runId)
       if (Option.isNone(conversationId)) {
@@ -79,7 +82,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       return conversationId.value
     })
 
-    /** The message is stored for the human; what the page gets is a turn that ends at once, and says who answers. */
+    /** Stores the message for the human. The page gets a turn that ends at once and says who answers. */
     const handOver = Effect.fn("HostedTurn.handOver")(function* (
       scope: ReadScope,
       { conversationId, endUserId, state }: Place,
@@ -93,7 +96,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       return turn
     })
 
-    /** A turn that stores nothing begins no conversation either. */
+    /** A turn that stores nothing does not begin a conversation either. */
     const unstored = Effect.fn("HostedTurn.unstored")(function* (
       scope: ReadScope,
       channel: HostedChannel,
@@ -123,7 +126,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
           const message = { id, content: turn.message, attachments: stored }
           return yield* Effect.tap(handOver(scope, place, message), release)
         }
-        // What was refused after its place had come is stored under the id already.
+        // A message that was refused after it got its place is already stored under `id`.
         const userMessageId = again ? yield* newId.message : id
         again = true
         return yield* turns
@@ -135,7 +138,10 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       )
     })
 
-    /** Answers the person's last message, which has no answer yet; not active while it is being answered, or a human is to. */
+    /**
+     * Answers the person's last message, which has no answer yet. Not active while it is being answered or a human
+     * answers.
+     */
     const retried = Effect.fn("HostedTurn.retried")(function* (
       scope: ReadScope,
       channel: HostedChannel,
@@ -153,7 +159,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       return yield* turns.start(scope, request, channel, { files, endUserId, retryOf })
     })
 
-    /** Starts the turn, as `ChatTurn.start` does; `sent` are its files, which are kept from here on. */
+    /** Starts the turn like `ChatTurn.start`. `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
       standing: Standing,
       request: HostedTurnRequest,

@@ -1,4 +1,4 @@
-/** Sessions of the widget: opened, found again, given a name. */
+/** Widget sessions: open, find, identify. */
 import { createHash, randomBytes } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,7 +12,7 @@ import { WidgetSessionStore } from "../../../store/chat/WidgetSessions.ts"
 
 const hashOf = (id: SessionId): Uint8Array => createHash("sha256").update(id).digest()
 
-/** 256 random bits: knowing it proves to be the session's person. */
+/** 256 random bits: knowing the id proves the session's person. */
 const freshId = Effect.sync(() => SessionId.make(`ses_${randomBytes(32).toString("base64url")}`))
 
 const unknown = () => new NotFound({ message: "There is no such session. Begin one with init." })
@@ -21,7 +21,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
   effect: Effect.gen(function* () {
     const store = yield* WidgetSessionStore
 
-    /** Its conversation is one that may be read under the scope: null where what was said last was said under another. */
+    /** The session. Its conversation is null when its last message was written under another scope. */
     const find = Effect.fn("WidgetSessions.find")(function* (scope: ReadScope, sessionId: SessionId) {
       const found = yield* store.find(scope, hashOf(sessionId))
       if (Option.isNone(found)) return yield* unknown()
@@ -30,8 +30,8 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
     })
 
     /**
-     * Makes the session's anonymous person the one with the caller's id. The person's earlier conversations stay out of the
-     * session's reach. A session that belongs to another id of the caller's stays as it is: 409.
+     * Assigns the session's anonymous person the caller's external id. That person's earlier conversations stay hidden
+     * from the session. Fails with 409 when the session belongs to another external id.
      */
     const identify = Effect.fn("WidgetSessions.identify")(function* (
       scope: ReadScope,
@@ -48,7 +48,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
       return yield* find(scope, sessionId)
     })
 
-    /** A new session; a person of its own unless the caller names one. */
+    /** Opens a session, with a new person unless the caller names one. */
     const open = Effect.fn("WidgetSessions.open")(function* (
       scope: ReadScope,
       externalId: ExternalEndUserId | null
@@ -62,7 +62,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
       return session
     })
 
-    /** The session that is named, else a new one. */
+    /** The named session, else a new one. */
     const begin = Effect.fn("WidgetSessions.begin")(function* (
       scope: ReadScope,
       {
@@ -79,7 +79,7 @@ export class WidgetSessions extends Effect.Service<WidgetSessions>()("usecases/c
         : yield* identify(scope, sessionId, externalEndUserId)
     })
 
-    /** The conversation of the session's next message; `created` when it begins with it. */
+    /** The conversation of the session's next message. `created` is true when that message begins it. */
     const place = Effect.fn("WidgetSessions.place")(function* (
       scope: ReadScope,
       channel: HostedChannel,

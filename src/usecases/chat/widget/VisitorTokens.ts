@@ -1,4 +1,7 @@
-/** Tokens of visitors: made by a server's key, good until they expire or that key ends, and worth no more than it. */
+/**
+ * Tokens for visitors. A server's key issues them; they are valid until they expire or that key ends, and allow no more
+ * than it.
+ */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
@@ -12,19 +15,19 @@ import { AgentId, KeyId, TenantId } from "../../../domain/Ids.ts"
 import { narrowed, SourceScope } from "../../../domain/knowledge/SourceScope.ts"
 import { ApiKeyStore } from "../../../store/accounts/ApiKeys.ts"
 
-/** Longer than any that is made: a hundred sources and twenty labels. */
+/** Longer than any token that is issued: a hundred sources and twenty labels. */
 const maxTokenCharacters = 16_384
 
-/** What a token says. */
+/** The payload of a token. */
 const Grant = Schema.parseJson(
   Schema.Struct({
     tenantId: TenantId,
     agentId: AgentId,
-    /** The key that it was made by. */
+    /** The key that issued it. */
     keyId: KeyId,
     externalEndUserId: Schema.NullOr(ExternalEndUserId),
     sourceScope: SourceScope,
-    /** Milliseconds since 1970; the token is good until then. */
+    /** Milliseconds since 1970. The token is valid until then. */
     expires: Schema.Int
   })
 )
@@ -38,7 +41,7 @@ export class VisitorTokens extends Effect.Service<VisitorTokens>()("usecases/cha
     const box = yield* SecretBox
     const keys = yield* ApiKeyStore
 
-    /** A token for the agent of `key`, for nothing that `key` may not read itself. */
+    /** A token for the agent of `key`. It reads nothing that `key` may not read. */
     const issue = Effect.fn("VisitorTokens.issue")(function* (
       key: AgentKey,
       { expiresIn, externalEndUserId, sourceScope: asked }: VisitorTokenRequest
@@ -53,8 +56,8 @@ export class VisitorTokens extends Effect.Service<VisitorTokens>()("usecases/cha
     })
 
     /**
-     * None for a token that is not ours or another agent's, that has expired, or whose key has ended; what the host of a
-     * library has made ends with its time alone.
+     * None for an invalid signature, another agent's token, an expired token, or one whose key has ended. A token
+     * issued by a host of the library ends only by its time.
      */
     const verify = Effect.fn("VisitorTokens.verify")(function* (
       { agentId, tenantId }: AgentScope,

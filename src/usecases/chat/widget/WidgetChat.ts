@@ -1,4 +1,4 @@
-/** The widget's operations in its session's conversation. */
+/** The widget's operations on its session's conversation. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -23,7 +23,7 @@ import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
 
-/** Where the file is read, below `{app_url}`: the address of its bytes, which is useless without a session. */
+/** The path of the file below `{app_url}`. It is useless without a session. */
 const mediaOf = ({ artifact, mimeType, name }: StoredAttachment): Media => ({
   type: mimeType.startsWith("image/") ? "image" : "file",
   url: `/api/sdk/attachments/${artifact.slice(prefix.length)}`,
@@ -35,7 +35,7 @@ const refOf = (id: string) => Schema.decodeUnknownOption(ArtifactRef)(prefix + i
 
 interface HandoffWish {
   readonly reason?: string | undefined
-  /** Of the page. */
+  /** Language of the page. */
   readonly language?: string | undefined
 }
 
@@ -53,7 +53,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const feed = yield* RealtimeFeed
     const { realtimeUrl } = yield* TurnSettings
 
-    /** A token exists only for a conversation. */
+    /** Only an existing conversation gets a token. */
     const realtime = ({ by, scope }: Pick<Standing, "by" | "scope">, id: ConversationId | null) =>
       id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(scope, id, by)
 
@@ -76,7 +76,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       }
     })
 
-    /** The session's conversation, null until something has been said. */
+    /** The session's conversation; null before its first message. */
     const conversation = Effect.fn("WidgetChat.conversation")(function* (
       { by, scope }: Standing,
       sessionId: SessionId
@@ -91,7 +91,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       }
     })
 
-    /** At most `limit` messages of the conversation after the place `after`, oldest first; none before the first one. */
+    /** At most `limit` messages after the position `after`, oldest first; none when there is no conversation. */
     const page = Effect.fn("WidgetChat.page")(function* (
       scope: ReadScope,
       { conversationId }: Session,
@@ -103,7 +103,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return {
         rows: shown.map(({ attachments, position: _, ...message }) => ({
           ...message,
-          // A model that hands over without a word is given the same sentence, so the author does not matter.
+          // A model that hands over without text gets the same sentence, so the author is irrelevant.
           notice:
             message.role === "assistant" && HandoffNotice.isSentence(message.content)
               ? ("handoff" as const)
@@ -114,7 +114,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       }
     })
 
-    /** Keeps what the person thinks of a reply; the last word counts. */
+    /** Stores the person's rating of a reply; the last one counts. */
     const rate = Effect.fn("WidgetChat.rate")(function* (
       scope: ReadScope,
       { comment, messageId, rating, sessionId }: FeedbackRequest
@@ -125,7 +125,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return yield* new NotFound({ message: "The conversation has no such reply." })
     })
 
-    /** Asks for a human, also before the first message; who already has one changes nothing. */
+    /** Requests a human, also before the first message. Does nothing when a human was already requested. */
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
       caller: Standing,
       sessionId: SessionId,
@@ -137,7 +137,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return yield* conversation(caller, sessionId)
     })
 
-    /** Tells the team that the person writes. False before the first message: there is nobody to be told. */
+    /** Signals to the team that the person is typing. False before the first message: there is no conversation yet. */
     const typing = Effect.fn("WidgetChat.typing")(function* ({ scope }: Standing, sessionId: SessionId) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       if (conversationId === null) return false
@@ -145,7 +145,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       return true
     })
 
-    /** A file of the session's conversation, by the last part of its address in `media`. */
+    /** A file of the session's conversation, by the last segment of its path in `media`. */
     const attachment = Effect.fn("WidgetChat.attachment")(function* (
       scope: ReadScope,
       sessionId: SessionId,

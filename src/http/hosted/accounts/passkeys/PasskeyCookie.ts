@@ -1,4 +1,4 @@
-/** Cookie `spoke_passkey`: binds a challenge to the browser that asked for it. */
+/** Cookie `spoke_passkey`: binds a challenge to the browser that requested it. */
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import { isIP } from "node:net"
@@ -9,7 +9,7 @@ export class PasskeyCookie extends Context.Tag("http/hosted/accounts/passkeys/Pa
   PasskeyCookie,
   FlowCookie & {
     readonly site: PasskeySite
-    /** Browsers know no passkeys of a bare address, and none without https elsewhere than on the machine itself. */
+    /** False where browsers support no passkeys: for IP addresses, and without https except on localhost. */
     readonly isAvailable: boolean
   }
 >() {}

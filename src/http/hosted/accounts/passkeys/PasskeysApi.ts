@@ -1,4 +1,4 @@
-/** Passkeys: one's own, and signing in with one. */
+/** Passkeys: the caller's own, and sign-in. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -23,7 +23,7 @@ import { failure, success } from "../../../Envelope.ts"
 import { SameOrigin } from "../SameOrigin.ts"
 import { SignedIn } from "../SessionsApi.ts"
 
-/** `available` is false where browsers know no passkeys: of an address without a name, or without https. */
+/** `available` is false where browsers support no passkeys: for IP addresses, or without https. */
 export const PasskeyList = Schema.Struct({
   passkeys: Schema.Array(Passkey),
   available: Schema.Boolean
@@ -42,7 +42,7 @@ const beginAdding = HttpApiEndpoint.post("beginAdding", "/api/auth/passkeys/chal
   .addError(failure(Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
-/** Each challenge takes one answer, within five minutes. */
+/** Each challenge accepts one answer, within five minutes. */
 const add = HttpApiEndpoint.post("add", "/api/auth/passkeys")
   .setPayload(CreatePasskey)
   .addSuccess(success(OnePasskey), { status: 201 })
@@ -62,13 +62,13 @@ export class PasskeysApi extends HttpApiGroup.make("passkeys")
   .add(remove)
   .middleware(SessionAuth) {}
 
-/** The same for everybody. Sets a cookie that the answer to the challenge needs. */
+/** The same response for everybody. Sets a cookie that the answer to the challenge needs. */
 const challenge = HttpApiEndpoint.post("challenge", "/api/auth/passkey/challenge")
   .addSuccess(success(RequestChallenge))
   .middleware(SameOrigin)
   .annotate(Open, "It is how a session begins.")
 
-/** Sets cookie `spoke_session`; after ten failures of an address within 15 minutes every attempt is 429. */
+/** Sets cookie `spoke_session`. After ten failures of an address within 15 minutes every attempt is 429. */
 const signIn = HttpApiEndpoint.post("signIn", "/api/auth/passkey")
   .setPayload(SignInWithPasskey)
   .addSuccess(success(SignedIn))

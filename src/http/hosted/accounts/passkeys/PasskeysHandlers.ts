@@ -11,7 +11,7 @@ import { actor } from "../Actor.ts"
 import { SessionCookie } from "../SessionCookie.ts"
 import { PasskeyCookie } from "./PasskeyCookie.ts"
 
-/** One's own passkeys. */
+/** The caller's own passkeys. */
 export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers) =>
   Effect.gen(function* () {
     const passkeys = yield* Passkeys
@@ -46,7 +46,6 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
   })
 )
 
-/** Signing in with one. */
 export const PasskeySignInHandlers = HttpApiBuilder.group(Api, "passkeySignIn", (handlers) =>
   Effect.gen(function* () {
     const passkeys = yield* Passkeys
