@@ -1,5 +1,6 @@
 /**
- * Bundles src/ into dist/ and makes the seed archive. Does nothing, in a few milliseconds, when nothing has changed.
+ * Bundles src/ into dist/ and creates the seed archive. If nothing has changed, it takes a few milliseconds and does
+ * nothing.
  */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
@@ -14,8 +15,8 @@ const source = Path.join(root, "src")
 const ui = Path.join(source, "ui") + Path.sep
 
 /**
- * Packages that load files beside themselves, native ones, optional ones that are not installed, and CommonJS ones that
- * are imported lazily: esbuild would hand those over as `default` alone, other than node does in the tests.
+ * Packages that load files from their own folder, native ones, optional ones that are not installed, and CommonJS
+ * ones that are imported lazily: esbuild would export those only as `default`, unlike node in the tests.
  */
 const external = [
   "@electric-sql/*",
@@ -40,7 +41,7 @@ const require = createRequireOfBundle(import.meta.url)`
 const selectors = fileURLToPath(new URL("selectors.mjs", import.meta.url))
 const assembler = fileURLToPath(new URL("wat.mjs", import.meta.url))
 
-/** Gives linkedom our {@link selectors} for its `css-select`. */
+/** Replaces linkedom's `css-select` with {@link selectors}. */
 const keptSelectors = {
   name: "kept-selectors",
   setup: ({ onResolve }) =>
@@ -74,8 +75,8 @@ const programs = ["main.ts", "index.ts", "express.ts", "fastify.ts", "hono.ts", 
 )
 
 /**
- * What shares its packages with the host: effects of two copies of one package do not mix, and a bundler of the host's own
- * takes of the client's packages only what it needs.
+ * Entries that share their packages with the host: effects of two copies of a package do not mix, and the host's
+ * bundler takes only the parts of the client's packages that it needs.
  */
 const shared = [
   { entryPoints: [Path.join(source, "effect.ts")], platform: "node" },
@@ -88,7 +89,7 @@ const shared = [
 
 const recordFile = Path.join(dist, "build.json")
 
-/** What the last complete build was made from and what it wrote. */
+/** Inputs and outputs of the last complete build. */
 const lastBuild = () => {
   try {
     return JSON.parse(Fs.readFileSync(recordFile, "utf8"))
@@ -123,14 +124,14 @@ const bundle = async (entryPoints) => {
     external,
     plugins: [...common.plugins, keptSelectors],
     banner: { js: banner },
-    // `require` of what is not installed stands in a try block of the package that does it.
+    // A `require` of a missing package is in a try block of its caller.
     logOverride: { "require-resolve-not-external": "silent" }
   })
   const others = shared.map((options) =>
     build({ ...common, ...options, packages: "external", chunkNames: "client/chunk-[hash]" })
   )
   const outputFiles = (await Promise.all([own, ...others])).flatMap((built) => built.outputFiles)
-  // Chunks come before who imports them: an entry that is read while we write finds all it names.
+  // Chunks are written before the entries that import them, so that an entry read meanwhile finds all of them.
   const written = outputFiles.toSorted(
     (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))
   )
@@ -145,7 +146,7 @@ const bundle = async (entryPoints) => {
 /** True when {@link buildServer} would have something to do. */
 export const isStale = () => lastBuild().hash !== inputHash()
 
-/** What the server itself needs: programs, workers and the seed archive, each unless it is there and fresh. */
+/** Builds what the server needs: programs, workers and the seed archive, each unless it is up to date. */
 export const buildServer = async () => {
   await bundle([...programs, ...workers()])
   await ensureSeed()
