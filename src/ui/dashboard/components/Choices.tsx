@@ -1,4 +1,4 @@
-/** Several of a few: a group of check boxes, each with what it means. */
+/** A group of check boxes, each with an explanation. */
 import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
 import css from "./Choices.module.css"
 
@@ -9,7 +9,7 @@ interface Props<K extends string> {
   readonly value: ReadonlyArray<K>
   readonly onChange: (value: ReadonlyArray<K>) => void
   readonly error?: string | undefined
-  /** True where people have given the names, in any language. */
+  /** True if users chose the names, in any language. */
   readonly isNamedByPeople?: boolean
 }
 
