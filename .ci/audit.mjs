@@ -1,7 +1,7 @@
 /**
- * What the packages that this project rests on have to be, read from package-lock.json alone: `problems` says in words what
- * is not so. Run by itself, it asks the registry for known vulnerabilities too, and says so where the registry does not
- * answer that.
+ * Requirements on the project's dependencies, read only from package-lock.json: `problems` lists the violations. Run
+ * as a program, it also asks the registry for known vulnerabilities, and says so if the registry does not support
+ * that.
  */
 import { spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
@@ -11,9 +11,9 @@ import { pathToFileURL } from "node:url"
 const sha512 = /^sha512-[A-Za-z0-9+/]{86}==$/
 const registry = "https://registry.npmjs.org/"
 
-/** Nothing of these binds what is built with them. */
+/** Permissive licences. */
 const permissive = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"]
-/** Tools that are not shipped may besides be under these. */
+/** Additional licences for tools that are not shipped. */
 const forTools = [
   "(AFL-2.1 OR BSD-3-Clause)",
   "BlueOak-1.0.0",
@@ -25,19 +25,19 @@ const forTools = [
   "Unlicense"
 ]
 
-/** Tools whose manifest does not name a licence in the way of today; their files say MIT. */
+/** Tools whose manifest has no licence in the current format; their files say MIT. */
 const unnamed = ["busboy", "dicer", "humanize-number", "only", "streamsearch"]
 
-/** Code of these runs when they are installed; each was read. Nothing of Spoke needs that it runs. */
+/** Packages with install scripts. Each was reviewed, and Spoke needs none of them. */
 const scripted = ["@parcel/watcher", "esbuild", "msgpackr-extract", "tesseract.js"]
 
-/** Cryptography comes with Node: signatures, ciphers and tokens of a package would be one more to trust. */
+/** Only Node's cryptography is used. A package for signatures, ciphers or tokens would be another one to trust. */
 const cryptography =
   /(?:^|[/-])(?:bcrypt|crypto|elliptic|jose|jsonwebtoken|libsodium|node-forge|node-rsa|openpgp|scrypt|sodium|tweetnacl)(?:$|[.-])|^@noble\//
 
 const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)
 
-/** Nothing is known of builds for other systems: npm writes their names alone, and never fetches them here. */
+/** Builds for other systems are not checked: npm only writes their names, and never fetches them here. */
 const isForeign = ({ cpu, integrity, license, optional, os }) =>
   optional === true && (os ?? cpu) !== undefined && integrity === undefined && license === undefined
 
@@ -102,7 +102,7 @@ const ofPackage = (path, entry, isTool) => {
     .map((found) => `${path} ${found}`)
 }
 
-/** Ranges that npm would take from elsewhere than the registry. */
+/** Ranges that npm would resolve outside the registry. */
 const elsewhere = /^(?:git|https?|file|link|github)\b|^[\w-]+\/[\w.-]+/
 
 const ofRanges = (manifest) =>

@@ -1,7 +1,7 @@
 /**
- * Two steps of .ci/nix. `locks`: that both locks say what is installed, without naming a host. `tarballs CACHE FOLDER`:
- * puts the tarballs of package-lock.json into the nix store, under the names the build looks for them, from npm's cache,
- * which an `npm ci` has just filled; what is not in it is left to the build. Reads the list of nix/npm-lock.nix from
+ * Two steps of .ci/nix. `locks` checks that both locks pin everything, without naming a host. `tarballs CACHE FOLDER`
+ * adds the tarballs of package-lock.json to the nix store, under the names that the build expects, from npm's cache,
+ * which an `npm ci` has just filled. The build fetches the missing ones. Reads the list of nix/npm-lock.nix from
  * standard input.
  */
 import { execFileSync } from "node:child_process"
@@ -30,13 +30,13 @@ const addTarballs = () => {
   )
   const found = [...wanted].filter(([hex]) => Fs.existsSync(cached(hex)))
   const files = found.map(([hex, name]) => {
-    // Two packages may have one name once the characters are gone that a store path cannot have.
+    // Two packages may have the same name after the characters are removed that a store path cannot have.
     const file = Path.join(folder, hex.slice(0, 16), name)
     Fs.mkdirSync(Path.dirname(file), { recursive: true })
     Fs.copyFileSync(cached(hex), file)
     return file
   })
-  // Hashed by nix itself: a file that is not what the lock says gets another path, which nobody asks for.
+  // Nix hashes the file: one that differs from the lock gets another path, which is not used.
   if (files.length > 0)
     execFileSync("nix-store", ["--add-fixed", "sha512", ...files], {
       stdio: ["ignore", "ignore", "inherit"]

@@ -1,8 +1,8 @@
 /**
- * Runs all tests. The machines of CI have few cores, and tests that drive a browser or several processes sometimes fail there
- * for want of time alone: the files that failed are run once more, one after the other, and are named as unsteady when they
- * pass. What loses data may do so rarely: the suites that inject faults have no second run. Neither have more files than
- * `maxUnsteadyFiles`: that is no accident.
+ * Runs all tests. CI machines have few cores, and tests that drive a browser or several processes sometimes fail
+ * there only because of time. Failed files are run once more, one after the other, and reported as unsteady if they
+ * pass. The fault suites have no second run, because data loss may be rare. If more than `maxUnsteadyFiles` files
+ * fail, there is no second run either.
  */
 import { spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
@@ -13,7 +13,7 @@ import { pathToFileURL } from "node:url"
 const maxUnsteadyFiles = 4
 const withoutSecondRun = /\/test\/(faults|store|usecases)\//
 
-/** Failed files of a report of vitest; none where it ended before it wrote one. */
+/** Failed files in a report of vitest; none if vitest ended before it wrote one. */
 export const failedFiles = (report) =>
   report.testResults.filter(({ status }) => status === "failed").map(({ name }) => name)
 

@@ -1,4 +1,4 @@
-/** Charts as SVG: plain text, light or dark as the reader's system is, every value written beside its mark. */
+/** Charts as SVG: plain text, in the reader's colour scheme, with every value as a label. */
 
 const width = 720
 const left = 190
@@ -83,7 +83,7 @@ export const lines = (title, series, { unit = "", across = "" } = {}) => {
     )
   }
   content.push(`<text class="faint" x="${box.left}" y="${box.bottom + 36}">${escaped(across)}</text>`)
-  // Names stand beside the lines' ends, none upon another.
+  // Labels are next to the ends of the lines, without overlap.
   let free = -Infinity
   const ended = series.toSorted((a, b) => y(a.points.at(-1)[1]) - y(b.points.at(-1)[1]))
   for (const { dashed, kind, name, points: some } of ended) {

@@ -1,7 +1,8 @@
 /**
- * A server right after its start, when no agent's chunks are in memory: searches of many agents at a steady rate, how long they
- * take, and when `/readyz` is 200; then the same once more, warm. `node bench/cold.mjs` prints both and their ratio.
- * `--agents=24`, `--chunks=2000`, `--rate=10`, `--seconds=30`, `--server` (PostgreSQL, searched in process). Linux only.
+ * Searches right after the start of a server, when no agent's chunks are in memory: many agents at a steady rate, the
+ * response times, and the time until `/readyz` is 200. Then the same again with a warm cache. `node bench/cold.mjs`
+ * prints both and their ratio. `--agents=24`, `--chunks=2000`, `--rate=10`, `--seconds=30`, `--server` (PostgreSQL,
+ * searched in-process). Linux only.
  */
 import { parseArgs } from "node:util"
 import { startPostgres } from "./databases.mjs"
@@ -34,7 +35,7 @@ const ask = async (url, agent, place) => {
   return performance.now() - from
 }
 
-/** Every agent as often as every other, and none twice before all have had their turn. */
+/** Round-robin over the agents. */
 const searches = async (url, known) => {
   const asked = []
   for (let place = 0; place < rate * seconds; place++) {

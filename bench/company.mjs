@@ -1,6 +1,6 @@
 /**
- * How well the finders do on a made-up company: `npm run bench:company`. Prints precision and recall of each, and keeps the
- * figures in bench/company.json.
+ * Measures the finders on a generated company: `npm run bench:company`. Prints precision and recall of each, and
+ * stores the figures in bench/company.json.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"

@@ -1,4 +1,4 @@
-/** The knowledge of the benchmarks: the same in every run, and questions of which no two are alike. */
+/** The documents of the benchmarks, deterministic, and questions that are all different. */
 const vocabulary = (
   "account address agent alert archive article audit avatar backup balance banner battery billing browser budget button cable " +
   "calendar campaign card carrier cart catalog channel charge checkout color comment contact contract coupon courier currency " +
@@ -68,7 +68,7 @@ const rarely = (next) => {
   return vocabulary[place % vocabulary.length] + vocabulary[Math.floor(place / vocabulary.length)]
 }
 
-/** Short passages have two halves, each out of so many. */
+/** Short passages have two halves, each from this many. */
 export const halves = 1_000
 
 /** Ten words; the first halves come first. */
@@ -77,7 +77,7 @@ export const half = (place) => {
   return Array.from({ length: 10 }, () => rarely(next)).join(" ")
 }
 
-/** A short passage, of which a million can be made, no two alike (see growth.mjs). */
+/** A short passage. A million different ones can be generated (see growth.mjs). */
 export const line = (number) =>
   `topic${number} ${half(number % halves)} ${half(halves + ((Math.floor(number / halves) + 7 * number) % halves))}`
 

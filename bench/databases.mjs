@@ -24,7 +24,7 @@ const hasVector = (binaries) => {
   return version !== undefined && fs.existsSync(`/usr/share/postgresql/${version}/extension/vector.control`)
 }
 
-/** The one with the extension, else any. */
+/** The server with the extension, else any. */
 const installed = () => {
   const found = folders().filter((folder) =>
     ["initdb", "postgres"].every((name) => fs.existsSync(path.join(folder, name)))
@@ -67,7 +67,7 @@ const unpacked = path.join(
 )
 
 const fromUnpacked = async (port, more) => {
-  // Mounts and processes are its own, and end with it.
+  // It has its own mount and process namespaces, which end with it.
   const data = `/srv/bench-${process.pid}`
   const script = `
     mount --make-rprivate / && mount --bind /dev "$root/dev" && mount --bind /proc "$root/proc"
@@ -140,7 +140,7 @@ export const startPostgres = async (more = []) => {
   }
 }
 
-/** Runs statements on a connection of its own; the last result. */
+/** Runs statements on a separate connection; returns the last result. */
 export const query = async (url, ...statements) => {
   const client = new pg.Client({ connectionString: url })
   await client.connect()

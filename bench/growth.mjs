@@ -116,7 +116,7 @@ export const grow = async (run, { agentId, tenantId }, count, { first, profile, 
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
     [agentId, profile]
   )
-  // The listing shows an index of a partitioned table without its partitions.
+  // The catalogue lists an index of a partitioned table without its partitions.
   for (const { definition } of indexes) await run(definition.replace(" ON ONLY ", " ON "))
   await run("set session_replication_role = origin")
   await run("vacuum analyze")

@@ -1,7 +1,7 @@
 /**
- * What hostile files cost the server that reads them: its most memory and how long its events waited, file by file, on
- * its embedded database. `npm run bench:hostile` prints a table and writes bench/hostile.json. Linux only: the memory is
- * read from /proc. The files are made before the server starts; health is asked by a thread that does nothing else.
+ * The cost of hostile files for the server that reads them: its maximum memory and event loop delay, for each file,
+ * on its embedded database. `npm run bench:hostile` prints a table and writes bench/hostile.json. Linux only, because
+ * memory is read from /proc. The files are created before the server starts. A separate thread polls health.
  */
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -92,7 +92,7 @@ const statusOf = (pid, field) =>
       new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))[1]
     ) / 1024
   )
-/** From now on `VmHWM` is the most since now. */
+/** Resets `VmHWM`, the maximum memory. */
 const forgetPeak = (pid) => fs.writeFileSync(`/proc/${pid}/clear_refs`, "5")
 
 /** The server's own figures of the last five seconds, in milliseconds. */

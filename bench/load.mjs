@@ -2,7 +2,7 @@
 import * as http from "node:http"
 import { cpuOf, median, quantile, rounded } from "./machine.mjs"
 
-/** How many requests there have been: no two ask the same. */
+/** Number of requests, used to make all questions different. */
 let asked = 0
 
 /** One request: milliseconds to its first token and to its end, or why it failed. */
@@ -37,7 +37,7 @@ const request = ({ body, end, first, headers, method = "POST", signed, url }, ag
         response.on("data", (chunk) => {
           length += chunk.length
           if (end === undefined) return
-          // Marks may be cut in two.
+          // A character may be split between chunks.
           const seen = carry + chunk
           if (firstAt === undefined && seen.includes(first)) firstAt = performance.now()
           if (seen.includes(end)) ended = true
@@ -119,8 +119,9 @@ const without = async (pids, work) => {
 }
 
 /**
- * The targets in turns, `rounds` times; for each target the medians, the errors of all rounds, and `ratio`, the median of
- * the ratios of two targets of the same round. `alone`: the others' processes stand still meanwhile.
+ * Measures the targets alternately, `rounds` times. For each target: the medians, the errors of all rounds, and
+ * `ratio`, the median of the ratios of two targets in the same round. `alone`: the processes of other targets are
+ * stopped meanwhile.
  */
 export const alternate = async (targets, rounds, { alone = false, ...options }, progress) => {
   const seen = Object.fromEntries(Object.keys(targets).map((name) => [name, []]))
@@ -152,7 +153,7 @@ export const alternate = async (targets, rounds, { alone = false, ...options }, 
       ...Object.fromEntries(values)
     }
   }
-  /** Round by round, because both met the same machine then. */
+  /** Within a round, because both then had the same conditions. */
   const ratio = (name, other, read, readOther = read) => {
     const ratios = seen[name].flatMap((result, round) => {
       const [value, reference] = [read(result), readOther(seen[other][round])]

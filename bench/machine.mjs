@@ -13,7 +13,7 @@ process.on("exit", () => {
 })
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1))
 
-/** What of this machine's environment would change what is measured. */
+/** Variables of the environment that would affect the measurement. */
 const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
 /** Starts a program that prints `listening on URL`; `{url, pid, stop, output}`, the last of it what it printed lately. */
@@ -34,7 +34,7 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
     const fail = (why) => reject(new Error(`${path.basename(args[0] ?? command)} ${why}: ${output}`))
     const timer = setTimeout(() => fail("did not listen in time"), within)
     const read = (chunk) => {
-      // Only its beginning is of interest, and a failure's end.
+      // Only the beginning of the output, and its end after a failure, are needed.
       output = (output + chunk).slice(-20_000)
       const found = /listening on (\S+)/.exec(output)
       if (found === null) return
@@ -90,7 +90,7 @@ const stat = (pid) => {
   return text.slice(text.lastIndexOf(")") + 2).split(" ")
 }
 
-/** A process and all below it. */
+/** A process and its descendants. */
 const tree = (pid) => {
   const children = new Map()
   for (const name of fs.readdirSync("/proc")) {
@@ -99,7 +99,7 @@ const tree = (pid) => {
       const parent = Number(stat(name)[1])
       children.set(parent, [...(children.get(parent) ?? []), Number(name)])
     } catch {
-      // It has ended meanwhile.
+      // The process has ended.
     }
   }
   const found = [pid]
@@ -130,7 +130,7 @@ export const memoryOf = (pid) =>
     return Number(kilobytes ?? 0) / 1_024
   })
 
-/** Watches the memory of a process, in MiB: what it is now, and, with its end, the most it was. */
+/** Samples the memory of a process, in MiB: the current value, and at the end the maximum. */
 export const watchMemory = (pid, every = 100) => {
   const now = memoryOf(pid)
   let peak = now
@@ -142,7 +142,7 @@ export const watchMemory = (pid, every = 100) => {
   return { before: now, end }
 }
 
-/** What the figures were measured on. */
+/** Description of the machine. */
 export const machine = () => ({
   node: process.version,
   cores: os.availableParallelism(),
@@ -157,7 +157,7 @@ export const quantile = (values, part) =>
 export const median = (values) => quantile(values, 0.5)
 export const rounded = (value, digits = 3) => (value === null ? null : Number(value.toPrecision(digits)))
 
-/** Asks again until there is an answer. */
+/** Polls until there is an answer. */
 export const until = async (what, limit, probe, every = 50) => {
   const end = performance.now() + limit
   for (;;) {

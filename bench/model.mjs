@@ -30,7 +30,7 @@ const direction = (word, size) => {
     state ^= state << 5
     return state / 2_147_483_648
   })
-  // Words that stand in one text alone would fill the memory.
+  // Words that occur in only one text would fill the memory.
   if (directions.size < 5_000) directions.set(key, made)
   return made
 }
@@ -116,7 +116,7 @@ const json = (response, body) => {
 
 const same = new Map()
 
-/** Written once for each number of texts. */
+/** Serialized once for each number of texts. */
 const alike = (response, count, size) => {
   const key = `${count} ${size}`
   if (!same.has(key)) {
@@ -131,7 +131,7 @@ const alike = (response, count, size) => {
   response.end(same.get(key))
 }
 
-/** As the provider answers who asks for `encoding_format: "base64"`. */
+/** As the provider answers for `encoding_format: "base64"`. */
 const encoded = (text, size) => Buffer.from(vectorOf(text, size).buffer).toString("base64")
 
 const embedded = (response, { dimensions: size = dimensions, encoding_format, input, model }, pace) => {

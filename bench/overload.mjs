@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds)
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Longer than a request may wait and be worked on. */
+/** Longer than the maximum waiting and processing time of a request. */
 const answerTimeoutMs = 120_000
 const good = new Set([200, 201])
 const refusals = new Set([429, 503])
@@ -118,13 +118,13 @@ const press = async (spoke, { clients, keys, path }) => {
   let peakMiB = 0
   const watching = setInterval(() => (peakMiB = Math.max(peakMiB, memoryOf(spoke.pid))), 500)
   const client = async (place) => {
-    // They come within a second.
+    // They start within a second.
     await pause((place / clients) * 1_000)
     while (!over()) {
       const answer = await ask({ agent, key: keys[place % keys.length], path, url: spoke.url }, count++)
       answers.push(answer)
       if (answer.again === undefined) continue
-      // As told, and not all at once.
+      // After `retry-after`, with jitter.
       const away = values.hammer ? 50 : answer.again * 1_000 * (1 + Math.random())
       await pause(Math.min(away, Math.max(0, seconds * 1_000 - (performance.now() - begun))))
     }

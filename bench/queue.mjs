@@ -24,7 +24,7 @@ const { values } = parseArgs({
 const sizes = values.workers.split(",").map(Number)
 const backlog = Number(values.backlog)
 const seconds = Number(values.seconds)
-/** Conversations that the jobs belong to: those of one run one after the other. */
+/** Number of conversations of the jobs. Jobs of one conversation run one after the other. */
 const keys = 5_000
 /** Jobs a second while nothing else is due. */
 const perSecond = 20
@@ -47,7 +47,7 @@ if (postgres === undefined) {
   process.exit(1)
 }
 
-/** Does one thing after the other, as it is asked; ends with this process. */
+/** Runs one command after the other; ends with this process. */
 const startProcess = async (url) => {
   const child = fork(program, [url, path.join(root, "migrations")], {
     stdio: ["ignore", "ignore", "inherit", "ipc"]
@@ -123,7 +123,7 @@ const measure = async (size) => {
         .rows[0].xact_commit
     )
   })
-  /** What happens while `use` runs; CPU in seconds, and transactions, for each thousand jobs. */
+  /** CPU in seconds and transactions for each thousand jobs while `use` runs. */
   const watch = async (use) => {
     await report()
     const before = await used()
@@ -144,7 +144,7 @@ const measure = async (size) => {
   }
 
   await Promise.all(workers.map(({ ask }) => ask("work")))
-  // Warm before it counts.
+  // Warm-up before the measurement.
   await pause(2_000)
   const loaded = await watch(() => pause(seconds * 1_000))
   await setAside(url)

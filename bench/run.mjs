@@ -58,7 +58,7 @@ const begun = performance.now()
 const progress = (text) =>
   console.error(`${String(Math.round((performance.now() - begun) / 1_000)).padStart(5)} s  ${text}`)
 
-/** What several figures share is started when the first of them asks. */
+/** Shared services are started when the first figure needs them. */
 const lazily = (make) => {
   let made
   return () => (made ??= make())

@@ -30,7 +30,7 @@ const { values } = parseArgs({
 const seconds = Number(values.seconds)
 const progress = (text) => process.stderr.write(`${text}\n`)
 
-/** Pages of a hostile tenant: `/slow/N` hardly come, `/large/N` take long to parse. */
+/** Pages of a hostile tenant: `/slow/N` send very slowly, `/large/N` take long to parse. */
 const startSlowSite = async () => {
   const row = "<tr><td>Order</td><td><b>of<i>the<u>account</u></i></b></td></tr>"
   const server = http.createServer((request, response) => {
@@ -124,7 +124,7 @@ const others = {
 const hostile = await hostileAt(spoke)
 const elsewhere = await hostileAt(neighbour)
 
-/** The others work for a while. */
+/** Runs the other clients for a while. */
 const window = async (length) => {
   const { stop } = startOthers(others)
   await pause(length * 1_000)
@@ -143,7 +143,7 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
   rows.push({ attack, worked, ended, memory: { before: memory.before, peak: memory.end() } })
   progress(`${attack}: ${JSON.stringify(ended)}`)
   for (const [kind, all] of Object.entries(worked)) progress(`  ${kind}: ${JSON.stringify(figures(all))}`)
-  // What it has begun comes to its end.
+  // Waits until its work has ended.
   await pause(5_000)
   const apart = await startAttack(attack, elsewhere)
   rows.at(-1).beside = await window(seconds)

@@ -1,8 +1,8 @@
 /**
- * Mixed load for a long time, and what it leaves behind: heap after garbage collection, descriptors, handles, timers and
- * database connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time.
- * `npm run bench:soak` takes 30 minutes, writes bench/soak.json and fails where something grows; `--minutes=N`,
- * `--out=FILE`, `--only=embedded|server`. `SOAK_MINUTES` is another way to say how long. Linux only.
+ * Mixed load for a long time, and leaks: heap after garbage collection, descriptors, handles, timers and database
+ * connections of the server, on its embedded database and on PostgreSQL and Redis, both at the same time. `npm run
+ * bench:soak` takes 30 minutes, writes bench/soak.json and fails if something grows; `--minutes=N`, `--out=FILE`,
+ * `--only=embedded|server`. `SOAK_MINUTES` also sets the duration. Linux only.
  */
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
@@ -41,12 +41,12 @@ const descriptorsOf = (pid) =>
     try {
       return !fs.readlinkSync(`/proc/${pid}/fd/${name}`).includes("/database/")
     } catch {
-      // Closed meanwhile.
+      // It has been closed.
       return false
     }
   }).length
 
-/** Collects the server's garbage and looks at what is left. */
+/** Runs the server's garbage collector and takes a sample. */
 const sampleOf = async ({ databaseUrl, pid, probe }, begun) => {
   fs.rmSync(probe, { force: true })
   process.kill(pid, "SIGUSR2")
@@ -126,7 +126,7 @@ const variables = (graph) => {
 }
 
 const model = await startScript("model.mjs", [], { MODEL_KEEP_ALIVE: "5000" })
-// Tokens that take time: what waits is what leaks.
+// Slow tokens, because waiting requests are the ones that leak.
 await call(`${model.url}/pace`, { method: "POST", body: { first: 20, gap: 10, tokens: 30 } }).catch(
   () => undefined
 )

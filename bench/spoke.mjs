@@ -1,4 +1,4 @@
-/** Spoke as a benchmark runs it: with a tenant, an agent, a key and knowledge that is there already. */
+/** Spoke for benchmarks: with a tenant, an agent, a key and existing knowledge. */
 import { randomUUID } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -53,7 +53,7 @@ export const tenantOf = async (url, agents = 1) => {
   return made
 }
 
-/** What the service makes of a chunk's words, with the code of the service. */
+/** The terms of a chunk, with the service's own code. */
 export const indexing = async () => {
   const file = path.join(root, `dist/bench-indexing.${process.pid}.mjs`)
   await build({
@@ -146,7 +146,7 @@ const settings = (model, variables) => ({
   SPOKE_DATA_DIR: temporaryFolder(),
   SPOKE_OPERATOR_TOKEN: operatorToken,
   SPOKE_SECRET: secret,
-  // The pages that are read stand on this machine.
+  // The pages are served by this machine.
   SPOKE_FETCH_ALLOW: "127.0.0.1",
   ...(model !== undefined && provider(model)),
   ...variables
@@ -227,7 +227,7 @@ export const retrieve = async (spoke, key, query, topK = 5) => {
   return data.chunks
 }
 
-/** Until a search of the first agent finds what was written. */
+/** Waits until a search of the first agent finds the written chunks. */
 export const searchable = (spoke, query) =>
   until("The first search", 120_000, async () =>
     (await retrieve(spoke, spoke.key, query)).length === 5 ? true : undefined

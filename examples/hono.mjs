@@ -6,10 +6,10 @@ export const spoke = await createSpoke({ dataDir: process.env.SPOKE_DATA_DIR ?? 
 
 export const app = new Hono()
 app.get("/hello", (context) => context.text("Hello"))
-// Whatever Hono has no route for: API, dashboard, widget, webhooks.
+// Every path without a Hono route: API, dashboard, widget, webhooks.
 app.all("*", (context) => spoke.fetch(context.req.raw))
 
-// Run by itself, it listens with @hono/node-server.
+// Run as a program, it listens with @hono/node-server.
 if (process.argv[1] === import.meta.filename) {
   const { serve } = await import("@hono/node-server")
   serve({ fetch: app.fetch, port: 3000 })

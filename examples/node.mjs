@@ -1,4 +1,4 @@
-/** A plain program: make an agent, give it a document, ask it. `node examples/node.mjs` */
+/** A plain program: creates an agent, adds a document, and asks a question. `node examples/node.mjs` */
 import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"

@@ -1,4 +1,4 @@
-/** A capability of the host's own in the place of Spoke's: here the audit trail goes to the host's list. */
+/** Replaces a capability of Spoke by one of the host: the audit trail is also written to the host's list. */
 import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -8,7 +8,7 @@ import { AuditLog, AuditLogSql, createSpoke } from "spoke/effect"
 
 const written = []
 
-/** Spoke's own layer does the work; this one also keeps what passes. */
+/** Spoke's own layer does the work. This one also records the entries. */
 const audit = Layer.effect(
   AuditLog,
   Effect.map(AuditLog, (own) => ({

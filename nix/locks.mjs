@@ -1,10 +1,10 @@
-/** What has to be true of package-lock.json and flake.lock, read from a folder: a list of what is not, in words. */
+/** Checks package-lock.json and flake.lock in a folder, and returns a list of violations. */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 
 /**
- * The one revision of nixpkgs that this project was reviewed with. The hash stands in public locks of others too; whoever
- * moves it takes all three from what `nix flake update` writes on a machine that can reach nixpkgs.
+ * The revision of nixpkgs that this project was reviewed with. Public locks of other projects have the same hash. To
+ * update, copy all three values from the output of `nix flake update` on a machine that can reach nixpkgs.
  */
 const pin = {
   rev: "b51242d7d43689db2f3be91bd05d5b24fbb469c4",

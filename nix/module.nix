@@ -1,5 +1,5 @@
-# services.spoke: the API, workers and migrations as hardened units; PostgreSQL with pgvector and Redis beside them when
-# they are to be local. Described in docs/nix.md.
+# services.spoke: the API, workers and migrations as hardened units, optionally with a local PostgreSQL with pgvector and
+# a local Redis. Described in docs/nix.md.
 { self }:
 {
   config,
@@ -10,7 +10,7 @@
 let
   cfg = config.services.spoke;
 
-  # Values of `settings` are in the store, which everybody on the machine may read.
+  # Values of `settings` are in the Nix store, which every user of the machine can read.
   secrets = [
     "AWS_ACCESS_KEY_ID"
     "AWS_SECRET_ACCESS_KEY"
@@ -39,7 +39,7 @@ let
     exec ${lib.getExe cfg.package} "$@"
   '';
 
-  # As the first argument says which worker it is.
+  # The first argument is the number of the worker.
   workerStart = pkgs.writeShellScript "spoke-worker-start" ''
     set -eu
     export SPOKE_HEALTH_PORT=$((${toString cfg.workerHealthPort} + $1 - 1))
@@ -81,7 +81,7 @@ let
   '';
 
   extension = lib.optional cfg.database.createLocally "spoke-extension.service";
-  # Wanted, not required: the service bears that its stores are restarted, and migrates by itself when this has not.
+  # `wants`, not `requires`: the service tolerates restarts of its stores, and migrates itself if this unit has not.
   first =
     extension
     ++ lib.optional cfg.redis.createLocally "redis-spoke.service"
@@ -373,7 +373,7 @@ in
               if cfg.workerHealthPort == null then
                 "${start} serve --role worker"
               else
-                # An instance is a number; systemd does not reckon.
+                # The instance is a number, and systemd cannot add.
                 "${workerStart} %i serve --role worker";
           };
         };
@@ -392,7 +392,7 @@ in
           ];
         };
 
-        # Only a superuser may: the service itself is none.
+        # Only a superuser may create it, and the service is not one.
         systemd.services.spoke-extension = {
           description = "pgvector in Spoke's database";
           after = [ "postgresql.target" ];

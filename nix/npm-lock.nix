@@ -23,7 +23,7 @@ let
     list == [ ]
     || (if refused != [ ] then !(builtins.elem "!${want}" list) else builtins.elem want list);
 
-  # Those of other platforms stay without an address: npm passes over them before it fetches anything.
+  # Packages of other platforms have no address: npm skips them before it fetches anything.
   wanted =
     entry:
     allows node.platform (entry.os or [ ])
@@ -37,7 +37,7 @@ let
     && !(entry.inBundle or false)
     && !(entry ? resolved);
 
-  # The name in the registry: an alias brings its own.
+  # The name in the registry, which differs for an alias.
   nameOf = path: entry: entry.name or (lib.last (lib.splitString "node_modules/" path));
 
   tarball =
@@ -67,7 +67,7 @@ let
   ) (builtins.attrNames lock.packages);
 in
 {
-  # Where each tarball belongs, for a machine that has it already.
+  # The store path of each tarball, for a machine that already has it.
   tarballs = map (path: {
     inherit (tarball path lock.packages.${path}) name;
     inherit (lock.packages.${path}) integrity;

@@ -13,7 +13,7 @@ stdenv.mkDerivation {
   pname = "spoke";
   inherit (lib.importJSON ../package.json) version;
 
-  # What the build reads and what the service reads beside its code: any other change leaves the package as it is.
+  # Files that the build or the service reads. Changes of other files do not change the package.
   src = lib.fileset.toSource {
     root = ../.;
     fileset = lib.fileset.unions [
@@ -54,7 +54,7 @@ stdenv.mkDerivation {
     cp --no-preserve=mode ${npmLock.file} package-lock.json
     node scripts/service-manifest.mjs
     npm prune --omit=dev --offline --ignore-scripts --no-audit --no-fund
-    # It names the tarballs, which would then come along.
+    # It refers to the tarballs, which would then be in the closure.
     rm -f node_modules/.package-lock.json
     runHook postBuild
   '';

@@ -1,4 +1,4 @@
-# A machine with everything of services.spoke: asked, restarted, hurt, and asked again.
+# A virtual machine with all of services.spoke: requests, a restart, a killed worker, and requests again.
 { self }:
 {
   name = "spoke";

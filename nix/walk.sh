@@ -1,6 +1,6 @@
-# What a deployment has to be able to do, over HTTP: become ready, get a tenant with an agent and a key, read an upload with
-# its workers, find and answer from it. `first` makes all that, `again` asks the same key once more, after a restart.
-# Needs curl, node, SPOKE_URL and SPOKE_OPERATOR_TOKEN; keeps the key in the folder $1.
+# Checks a deployment over HTTP: it becomes ready, creates a tenant with an agent and a key, reads an upload with its
+# workers, searches it and answers from it. `first` does all of this, `again` repeats the requests with the same key after
+# a restart. Needs curl, node, SPOKE_URL and SPOKE_OPERATOR_TOKEN; stores the key in the folder $1.
 set -euo pipefail
 folder=$1 part=$2
 

@@ -1,5 +1,6 @@
 /**
- * Bundles src/ into dist/ and makes the seed archive. Does nothing, in a few milliseconds, when nothing has changed.
+ * Bundles src/ into dist/ and creates the seed archive. If nothing has changed, it takes a few milliseconds and does
+ * nothing.
  */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
@@ -40,7 +41,7 @@ const require = createRequireOfBundle(import.meta.url)`
 const selectors = fileURLToPath(new URL("selectors.mjs", import.meta.url))
 const assembler = fileURLToPath(new URL("wat.mjs", import.meta.url))
 
-/** Gives linkedom our {@link selectors} for its `css-select`. */
+/** Replaces linkedom's `css-select` with {@link selectors}. */
 const keptSelectors = {
   name: "kept-selectors",
   setup: ({ onResolve }) =>
@@ -84,7 +85,7 @@ const clients = ["client.ts", "client/Effect.ts"].map((name) => Path.join(source
 
 const recordFile = Path.join(dist, "build.json")
 
-/** What the last complete build was made from and what it wrote. */
+/** Inputs and outputs of the last complete build. */
 const lastBuild = () => {
   try {
     return JSON.parse(Fs.readFileSync(recordFile, "utf8"))
@@ -117,7 +118,7 @@ const bundle = async (entryPoints) => {
     platform: "node",
     plugins: [...common.plugins, keptSelectors],
     banner: { js: banner },
-    // `require` of what is not installed stands in a try block of the package that does it.
+    // A `require` of a missing package is in a try block of its caller.
     logOverride: { "require-resolve-not-external": "silent" }
   }
   const builds = [
@@ -148,7 +149,7 @@ const bundle = async (entryPoints) => {
 /** True when {@link buildServer} would have something to do. */
 export const isStale = () => lastBuild().hash !== inputHash()
 
-/** What the server itself needs: programs, workers and the seed archive, each unless it is there and fresh. */
+/** Builds what the server needs: programs, workers and the seed archive, each unless it is up to date. */
 export const buildServer = async () => {
   await bundle([...programs, ...workers()])
   await ensureSeed()

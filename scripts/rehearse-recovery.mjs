@@ -72,7 +72,7 @@ const query = async (url, text, values) => {
   }
 }
 
-/** Asks until it is so, for a minute. */
+/** Polls until it is true, for at most a minute. */
 const until = async (what, ask) => {
   for (let tries = 0; tries < 600; tries++) {
     if (await ask().catch(() => false)) return
@@ -104,11 +104,11 @@ const start = async (data, settings = {}) => {
   return {
     url,
     port,
-    /** As a power cut would: no process writes anything more. */
+    /** Simulates a power failure: no process writes any more. */
     kill: async () => {
       child.kill("SIGKILL")
       await ended
-      // Its own processes end when they notice; a new server would refuse to start beside them.
+      // Its child processes end once they notice. Before that a new server would refuse to start.
       await until("its processes have ended", async () => !fs.existsSync(`/proc/${child.pid}`))
       await delay(1_000)
     },
@@ -145,7 +145,7 @@ const recovery = async () => {
   await tool("initdb", ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"])
   const primary = await start(data, {
     archive_mode: "on",
-    // What a crash of the whole machine costs at most: the log since then.
+    // The maximum loss if the whole machine crashes: the log since then.
     archive_timeout: 60,
     archive_command: `test ! -f ${archive}/%f && cp %p ${archive}/%f`
   })
@@ -208,7 +208,7 @@ const recovery = async () => {
   return again
 }
 
-/** `primary` is killed while rows are written: what was acknowledged has to be on the standby. */
+/** Kills `primary` during writes and checks that the standby has all acknowledged rows. */
 const failover = async (primary) => {
   const data = path.join(folder, "standby")
   await tool("pg_basebackup", [
@@ -251,7 +251,7 @@ const failover = async (primary) => {
   await query(standby.url, "select pg_promote(true, 60)")
   say(`the standby takes writes ${((Date.now() - lost) / 1_000).toFixed(1)} s later`)
   const { drill = 0, ...others } = await rowsOf(standby.url)
-  // One may have been written of which the client heard nothing.
+  // One more row may have been written without an acknowledgement.
   if (drill < acknowledged || drill > acknowledged + 1)
     throw new Error(`${drill} rows are there, of ${acknowledged} that were acknowledged.`)
   say(`all ${acknowledged} rows that were acknowledged are there`)

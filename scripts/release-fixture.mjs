@@ -1,6 +1,6 @@
 /**
- * Before a release, after scripts/freeze.mjs: fills a database of this version over HTTP and keeps it in
- * test/fixtures/releases/VERSION, where test/e2e/upgrade finds it from then on. A version that has one keeps it.
+ * Before a release, after scripts/freeze.mjs: fills a database of this version over HTTP and stores a dump in
+ * test/fixtures/releases/VERSION for test/e2e/upgrade. An existing dump of this version is kept.
  */
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"

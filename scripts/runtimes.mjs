@@ -1,6 +1,6 @@
 /**
- * Installs what the packed library is tried in beside the Node that runs this: `node scripts/runtimes.mjs FOLDER`. Then
- * `SPOKE_TEST_RUNTIMES=FOLDER npx vitest run test/e2e/Package.test.ts` runs the trials. Everything stays in the folder.
+ * Installs the other runtimes in which the packed library is tested: `node scripts/runtimes.mjs FOLDER`. Then
+ * `SPOKE_TEST_RUNTIMES=FOLDER npx vitest run test/e2e/Package.test.ts` runs the tests. All files stay in the folder.
  */
 import { execFileSync } from "node:child_process"
 import * as Fs from "node:fs"
@@ -11,7 +11,7 @@ if (folder === undefined) throw new Error("Name the folder to install them into.
 
 const system = `${process.platform}-${process.arch}`
 
-/** Where a package has the program, below its folder. */
+/** The path of the program in its package. */
 const programs = {
   node22: { package: `node-${system}@22`, file: `node_modules/node-${system}/bin/node` },
   node24: { package: `node-${system}@24`, file: `node_modules/node-${system}/bin/node` },

@@ -1,6 +1,6 @@
 /**
- * Makes dist/seed.tgz from migrations/ and the installed PGlite, unless the one there was made from the same.
- * dist/seed.json tells what it was made from.
+ * Creates dist/seed.tgz from migrations/ and the installed PGlite, unless it is up to date. dist/seed.json records
+ * its inputs.
  */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
@@ -17,7 +17,7 @@ const pgliteVersion = () => {
   return JSON.parse(Fs.readFileSync(Path.join(entry, "../../package.json"), "utf8")).version
 }
 
-/** What a seed archive depends on, in one string. */
+/** The inputs of a seed archive, in one string. */
 export const seedHash = () => {
   const hash = createHash("sha256").update(`1 pglite ${pgliteVersion()}\n`)
   for (const name of Fs.readdirSync(migrations)
@@ -28,7 +28,7 @@ export const seedHash = () => {
   return hash.digest("hex")
 }
 
-/** Replaces a file in one step, so that who reads it at the same time gets the old or the new one. */
+/** Replaces a file atomically, so that a concurrent reader gets the old or the new one. */
 export const replaceFile = (path, contents) => {
   Fs.mkdirSync(Path.dirname(path), { recursive: true })
   const fresh = `${path}.${process.pid}`
@@ -36,7 +36,7 @@ export const replaceFile = (path, contents) => {
   Fs.renameSync(fresh, path)
 }
 
-/** The path of the archive when it was made from what is here now. */
+/** The path of the archive if it is up to date. */
 export const currentSeed = () => {
   const path = Path.join(dist, "seed.tgz")
   try {

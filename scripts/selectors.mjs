@@ -1,23 +1,23 @@
 /**
- * Stands between linkedom and its `css-select` where the parser's thread is bundled (see build.mjs). Extracting an article asks
- * some two hundred questions of a page, the same of every page, and linkedom reads and compiles the selector each time:
- * a third of what a page costs. Here a compiled selector is kept.
+ * A cache between linkedom and its `css-select` in the bundle of the parser's thread (see build.mjs). Extracting an
+ * article runs some two hundred selectors, the same for every page, and linkedom parses and compiles each one again:
+ * a third of a page's cost. Compiled selectors are cached here.
  */
 import { compile as compileNew } from "css-select"
 
-/** Selectors that are kept; pages can name their own. */
+/** Maximum number of cached selectors, because pages can contain their own. */
 const mostKept = 500
 const longestKept = 10_000
 
 /**
- * What is compiled from an ancestor's condition or from most pseudo-classes remembers answers of the document that it was made for.
- * Selectors with neither depend on nothing but the element that they are asked about.
+ * A selector compiled from a condition on an ancestor, or from most pseudo-classes, caches results for its document.
+ * Selectors with neither depend only on the element that they are tested against.
  */
 const remembers = /[^\s>+~,][ \t\n\r\f]+[^\s>+~,]|:(?!not\()/
-/** One of a list: a comma in quotes belongs to it. */
+/** One selector of a list. A comma in quotes is part of it. */
 const one = /(?:[^,"']|"[^"]*"|'[^']*')+/g
 
-/** Those that may be kept, and the rest; either may be empty. */
+/** The cacheable selectors and the rest. Either may be empty. */
 const split = (selector) => {
   if (!remembers.test(selector)) return { lasting: selector, rest: "" }
   const parts = selector.match(one) ?? []
@@ -38,7 +38,7 @@ const keep = (selector, options) => {
   }
 }
 
-/** As `compile` of css-select, for what linkedom asks. */
+/** As `compile` of css-select, for linkedom's calls. */
 export const compile = (selector, options) => {
   if (options.context !== undefined || selector.length > longestKept) return compileNew(selector, options)
   const known = options.xmlMode ? kept.xml : kept.html

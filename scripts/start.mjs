@@ -10,7 +10,7 @@ import { isUiStale } from "./ui.mjs"
 if (isStale())
   process.stderr.write("Building Spoke; this takes a few seconds and happens after changes only …\n")
 await buildServer()
-// The API need not wait for the dashboard, which takes longer to build than the server to start.
+// The API does not wait for the dashboard, whose build takes longer than the start of the server.
 if (isUiStale()) {
   spawn(process.execPath, [Path.join(import.meta.dirname, "ui.mjs")], {
     stdio: ["ignore", "ignore", "inherit"]

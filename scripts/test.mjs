@@ -1,13 +1,13 @@
 /**
- * `npm test` and `npm run test:all`: builds what the tests run beside themselves, then hands its arguments to vitest. Without
- * `--all`, and where no file is named, the long suites are left out.
+ * `npm test` and `npm run test:all`: builds what the tests need, then passes the arguments to vitest. Without `--all`
+ * and without file names, the long suites are skipped.
  */
 import { spawn } from "node:child_process"
 import * as Path from "node:path"
 import { buildAll } from "./build.mjs"
 import { root } from "./seed.mjs"
 
-/** Suites that start servers, browsers or packages of their own, or run many random inputs. */
+/** Suites that start servers, browsers or packages, or run many random inputs. */
 const longSuites = [
   "test/{bench,browser,faults,growth}/**",
   // One suite of a real process remains: it goes through the whole API.

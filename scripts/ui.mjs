@@ -1,6 +1,6 @@
 /**
- * Builds the dashboard and the widget into dist/ui. Does nothing when nothing has changed. `npm start` runs this beside
- * the starting server: the API does not wait for it.
+ * Builds the dashboard and the widget into dist/ui, if something has changed. `npm start` runs this while the server
+ * starts: the API does not wait for it.
  */
 import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
@@ -40,7 +40,10 @@ export const isUiStale = () => {
   }
 }
 
-/** The same whoever asks: where a test runner has set NODE_ENV to `test`, Vite would make the development build of React. */
+/**
+ * Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build React's development
+ * version.
+ */
 const dashboard = async (outDir) => {
   const { build } = await import("vite")
   const before = process.env.NODE_ENV
@@ -58,8 +61,8 @@ const dashboard = async (outDir) => {
 }
 
 /**
- * One script for any page, with no name in the page's global scope; and the module that it asks for when a visitor opens the
- * chat.
+ * One script for any page, without names in the page's global scope, and the module that it loads when a visitor
+ * opens the chat.
  */
 const widget = async (outDir) => {
   const entry = Path.join(source, "widget/main.tsx")
@@ -83,7 +86,7 @@ const widget = async (outDir) => {
   })
 }
 
-/** Text is served compressed, once and for all. */
+/** Compresses text files once, at build time. */
 const compress = (folder) => {
   for (const file of filesBelow(folder)) {
     if (/\.(?:js|css|html|svg)$/.test(file)) {
@@ -100,7 +103,7 @@ export const buildUi = async () => {
     await dashboard(fresh)
     await widget(fresh)
     compress(fresh)
-    // The folder of before goes only when the new one is whole.
+    // The old folder is removed only after the new one is complete.
     Fs.rmSync(target, { recursive: true, force: true })
     Fs.renameSync(fresh, target)
     replaceFile(recordFile, JSON.stringify({ hash }))

@@ -1,6 +1,6 @@
 /**
- * Assembles the WebAssembly text of `src/`, for esbuild and for Vite: what imports `NAME.wat` gets the bytes of the module as
- * a Uint8Array.
+ * Assembles the WebAssembly text of `src/`, for esbuild and for Vite: an import of `NAME.wat` yields the module's
+ * bytes as a Uint8Array.
  */
 import * as Fs from "node:fs/promises"
 

@@ -1,6 +1,6 @@
 /**
- * A company of ours, made up from a seed: pages about its things, what people ask about them, and what is planted: questions that
- * no page answers, pages that contradict or repeat others, and old pages that do not help.
+ * Generates a company from a seed: pages about its products, questions of customers, and planted problems: questions
+ * that no page answers, pages that contradict or repeat others, and old pages that do not help.
  */
 
 export interface CompanySize {
@@ -27,12 +27,12 @@ export interface Page {
   readonly daysOld: number
 }
 
-/** What somebody asks, and what they think of the reply. */
+/** A question and the rating of its reply. */
 export interface Asking {
   readonly question: string
   readonly person: string
   readonly rating: 1 | -1 | null
-  /** Of the gap that it is about, by its place. */
+  /** The index of its gap. */
   readonly gap: number | null
 }
 
@@ -42,7 +42,7 @@ export interface Gap {
   /** Never asked before the corrections. */
   readonly held: ReadonlyArray<string>
   readonly answer: string
-  /** Stands in the answer. */
+  /** A fact in the answer. */
   readonly fact: string
 }
 
@@ -59,11 +59,11 @@ export interface Company {
   readonly contradictions: ReadonlyArray<readonly [string, string]>
   readonly duplicates: ReadonlyArray<readonly [string, string]>
   readonly stale: ReadonlyArray<string>
-  /** What the pages answer, and what corrections must not break. */
+  /** Questions that the pages answer, and that corrections must not break. */
   readonly known: ReadonlyArray<Expected>
 }
 
-/** Numbers from 0 up to 1, the same for the same seed. */
+/** Random numbers from 0 to 1, deterministic for a seed. */
 const random = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -89,7 +89,7 @@ const days = listed("Monday Tuesday Wednesday Thursday Friday Saturday")
 interface Template {
   readonly question: (name: string) => string
   readonly statement: (name: string, value: string) => string
-  /** The same, as somebody else would write it. */
+  /** The same question in other words. */
   readonly restated: (name: string, value: string) => string
   readonly values: ReadonlyArray<string>
 }
@@ -148,7 +148,7 @@ const wordingsOf = (service: string): ReadonlyArray<string> => [
   `What about ${service}?`
 ]
 
-/** How often each gap is asked about: a fifth of the conversations. */
+/** Number of questions about each gap: a fifth of the conversations. */
 const gapShare = 0.2
 
 /** The same company for the same size and seed. */
@@ -178,7 +178,7 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
       denied.said(name),
       `It is made at ${pick(places)} by people who know the ${name} well.`
     ].join(" ")
-  // The last ones are old: those that do not help, then those that do.
+  // The last pages are old: first those that do not help, then those that do.
   const firstOld = own - size.stale * 2
   for (const [place, name] of chosen.entries()) {
     const values = (facts[place] ?? []).map(({ value }) => value)
@@ -238,7 +238,7 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
         gap: null
       })
   while (askings.length < size.conversations) {
-    // Few rate at all, and down for all kinds of reasons.
+    // Few replies are rated, and thumbs-down have various reasons.
     const chance = next()
     askings.push({
       question: pick(asked.slice(0, firstOld * templates.length)),
@@ -254,7 +254,7 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     contradictions,
     duplicates,
     stale: oldPages.slice(0, size.stale),
-    // Of things that no other page speaks of.
+    // About products that no other page mentions.
     known: known.slice(extra * templates.length)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * How well the finders do on a made-up company, all of it: sources are read, people ask and rate, passages are compared, each
- * gap is corrected, and what was not asked before is asked before and after.
+ * Measures the finders on a generated company, end to end: sources are read, people ask and rate, passages are
+ * compared, each gap is corrected, and new questions are asked before and after.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -68,7 +68,7 @@ interface Resulted {
   readonly result: { readonly passed: boolean }
 }
 
-/** With the embedder of tests, or the one that is given. */
+/** With the test embedder, or the given one. */
 export const run = async (
   size: CompanySize,
   given: Layer.Layer<Embedder>,
@@ -76,7 +76,7 @@ export const run = async (
 ): Promise<CompanyFigures> => {
   const company = makeCompany(size)
   const held: { sql: SqlClient.SqlClient | null } = { sql: null }
-  // What answers is given the database, and so are we.
+  // The service and the benchmark share the database.
   const embedder = Layer.effect(
     Embedder,
     Effect.gen(function* () {
@@ -144,7 +144,7 @@ export const run = async (
       Layer.provide(Layer.succeed(SqlClient.SqlClient, sql))
     )
     const sweep = Effect.flatMap(Findings, (found) => found.sweep).pipe(Effect.provide(findings))
-    // The server's own fiber may be at it at the same time.
+    // The server's own fiber may run at the same time.
     const listed: Array<Listed> = []
     for (;;) {
       await inside(sweep)

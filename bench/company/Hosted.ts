@@ -1,4 +1,4 @@
-/** A whole Spoke in this process, asked over its routes as the dashboard, a program and a customer ask them. */
+/** A complete Spoke in this process, called over its routes as by the dashboard, a program and a customer. */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
@@ -19,7 +19,7 @@ export interface Reply {
 
 const origin = "http://127.0.0.1:3000"
 
-/** Answers with extracts, unless a model is given. */
+/** Uses extracts, unless a model is given. */
 export const makeHosted = async (
   embedder: Layer.Layer<Embedder, never, SqlClient.SqlClient>,
   model?: Layer.Layer<ModelRuntime>,
@@ -71,7 +71,7 @@ export const makeHosted = async (
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
   }
-  /** An agent, and what customers ask it. */
+  /** An agent and the questions of its customers. */
   const agent = async (fields: object = {}) => {
     const made = await good("POST", "/api/agents", { name: "Helper", ...fields })
     const id: string = made.agent.id

@@ -13,7 +13,7 @@ const atOnce = { first: 0, gap: 0, tokens: 50 }
 
 const marks = { first: '"text-delta"', end: "[DONE]" }
 
-/** Spoke's streams that were not stored end with [DONE] as well. */
+/** Spoke's streams of turns that are not stored also end with [DONE]. */
 const stored = { first: '"text-delta"', end: '"data-done"' }
 
 const targetsOf = ({ embedded, peers, server }, passages, stream) => {
@@ -37,7 +37,7 @@ const targetsOf = ({ embedded, peers, server }, passages, stream) => {
 const perSecond = (result) => result.perSecond
 const first = (result) => result.first
 const own = ({ cpuMs }) => cpuMs
-/** Embedded, the database is in Spoke's own process: there the peers' database counts as well. */
+/** With the embedded database in Spoke's process, the peers' database is included as well. */
 const withDatabase = ({ cpuMs, databaseCpuMs }) => cpuMs + databaseCpuMs
 
 const against = ({ ratio, results }) => {
@@ -81,7 +81,8 @@ export const chat = async (world) => {
     const options = {
       clients,
       database,
-      // As many of each client, however long they take; the first ones meet fewer others, the last ones too.
+      // The same number of requests for each client, however long they take. The first and the last ones have less
+      // concurrency.
       each: quick ? 1 : clients === 1 ? 5 : Math.max(5, Math.ceil((seconds * 1_000) / spread)),
       ...(clients > 1 && { spread })
     }

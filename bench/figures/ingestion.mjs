@@ -79,7 +79,7 @@ export const ingestion = async (world) => {
   })
   const seen = { handwritten: [], server: [], embedded: [] }
   let first = 1
-  // The first round is for warming up.
+  // The first round is a warm-up.
   for (let round = quick ? 0 : -1; round < rounds; round++) {
     for (const [name, service] of Object.entries({ handwritten: peers?.handwritten, server, embedded })) {
       if (service === undefined) continue

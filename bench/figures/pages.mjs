@@ -1,6 +1,6 @@
 /**
- * Whether the last page of a long list costs what the first does: a conversation of 1,000,000 messages and an agent of
- * 100,000 conversations, over HTTP. Both lists are walked to their ends, and what came is counted.
+ * Whether the last page of a long list costs as much as the first: a conversation of 1,000,000 messages and an agent
+ * of 100,000 conversations, over HTTP. Reads all pages of both lists and counts the rows.
  */
 import * as http from "node:http"
 import { median, rounded, startSpoke, watchMemory } from "../machine.mjs"
@@ -61,7 +61,7 @@ const walk = async (url, headers, list) => {
   }
 }
 
-/** The first and the last page in turns, so that whatever else the machine does meets both. */
+/** The first and the last page alternately, so that other load affects both. */
 const compare = async (first, last, headers, rounds) => {
   const times = { first: [], last: [] }
   for (let round = -5; round < rounds; round++) {

@@ -78,13 +78,13 @@ const side = async ({ passages, postgres, progress, quick, rounds, seconds, serv
   return out
 }
 
-/** What pgvector's index names of the nearest chunks, against all compared: of the ten nearest, and of all it is asked for. */
+/** Recall of pgvector's index compared with an exact search: of the ten nearest chunks, and of all requested ones. */
 const recallOf = async (run, table, agentId, chunks, queries) => {
   const asked = 80
   const shares = { ten: 0, all: 0 }
   for (let number = 0; number < queries; number++) {
     const vector = `[${vectorOf(lineQuestion(number + 5_000_000, chunks), size).join(",")}]`
-    // As wide as a search of ten chunks looks.
+    // The number of candidates of a search for ten chunks.
     const wide = Math.max(80, chunks <= 20_000 ? 40 : chunks <= 200_000 ? 300 : 600)
     const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4, $5) as id", [
       table,
@@ -108,7 +108,7 @@ const recallOf = async (run, table, agentId, chunks, queries) => {
 /** By the index, as in a table that holds nothing else. */
 const bareOptions = "-c search_path=bare,public -c enable_sort=off -c enable_seqscan=off"
 
-/** What the bare peer searches: the very vectors of Spoke, of the large agent. */
+/** The bare peer searches Spoke's own vectors of the large agent. */
 const view = (table, agentId) => `
   create schema bare;
   create view bare.chunks as
@@ -116,7 +116,7 @@ const view = (table, agentId) => `
     from ${table} v join chunks c on c.id = v.chunk_id join documents d on d.id = c.document_id
     where v.agent_id = '${agentId}'`
 
-/** One size: the small agent, whose chunks stay, and the large one, in turns with what does not change. */
+/** One size: the small agent, which does not change, and the large one, alternating with a constant load. */
 const measureSize = async (service, chunks, peers, { progress, rounds, seconds }) => {
   const [few, many] = service.agents
   const targets = {

@@ -7,7 +7,7 @@ import { load } from "../load.mjs"
 import { cpuOf, median, rounded, startScript, startSpoke, until, watchMemory } from "../machine.mjs"
 import { call, keyHeader } from "../spoke.mjs"
 
-/** Starts it and asks until it is ready: seconds, and processor seconds of its threads. */
+/** Starts it and polls until it is ready: seconds, and processor seconds of its threads. */
 const timed = async (start, route) => {
   const begun = performance.now()
   const service = await start()
@@ -33,7 +33,7 @@ const summary = (all) => ({
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
-/** Idle, and at its most while it works. */
+/** Memory when idle, and its maximum under load. */
 const memory = async (spoke, site, { passages, progress, quick, seconds }) => {
   await pause(quick ? 500 : 10_000)
   const watched = watchMemory(spoke.pid)

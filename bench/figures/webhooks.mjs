@@ -12,7 +12,7 @@ import { embeddedSpoke, serverSpoke } from "../spoke.mjs"
 const secret = "the app secret of the benchmark"
 const run = randomUUID()
 
-/** As the provider's documentation shows one, of one of 5,000 customers. */
+/** A delivery as in the provider's documentation, from one of 5,000 customers. */
 const delivery = (number) => {
   const from = String(491_700_000_000 + (number % 5_000))
   const message = {
@@ -58,7 +58,7 @@ export const webhooks = async ({ databases, model, progress, quick, rounds, seco
     const targets = { bare: target(bare, "/webhook"), spoke: target(spoke, "/api/webhooks/whatsapp") }
     for (const each of Object.values(targets)) await load(each, { clients: 16, each: quick ? 5 : 100 })
     for (const clients of quick ? [16] : [1, 16, 64]) {
-      // What was accepted is worked on long after: not in the other's time.
+      // Accepted work continues long after, so the next measurement waits for it.
       const options = {
         clients,
         seconds,
@@ -71,7 +71,7 @@ export const webhooks = async ({ databases, model, progress, quick, rounds, seco
     await spoke.stop("SIGKILL")
   }
   if (postgres) {
-    // An installation has a database of Redis to itself.
+    // Each installation has its own Redis database.
     const own = redis === undefined ? {} : { REDIS_URL: `${redis.url}/1` }
     await measure("server", () =>
       serverSpoke(stub, { postgres, redis }, [0], {

@@ -1,6 +1,6 @@
 /**
- * How well questions are grouped by meaning, on questions of ours: a pair of questions is right when both are of one topic,
- * and what belongs to no topic is right alone.
+ * Quality of the grouping of questions, on our own questions: a pair of questions is correct if both have the same
+ * topic, and a question without a topic is correct alone.
  */
 import * as fs from "node:fs"
 import * as Effect from "effect/Effect"
@@ -15,12 +15,12 @@ type Line = typeof Line.Type
 
 export interface Figures {
   readonly groups: number
-  /** Of the pairs that stand together, those that belong together. */
+  /** The share of grouped pairs that belong together. */
   readonly precision: number
-  /** Of the pairs that belong together, those that stand together. */
+  /** The share of pairs that belong together that are grouped. */
   readonly recall: number
   readonly f1: number
-  /** Of the questions without a topic, those that stand alone. */
+  /** The share of questions without a topic that are alone. */
   readonly noiseAlone: number
 }
 

@@ -1,4 +1,4 @@
-/** One process of the queue benchmark: it puts jobs in, or works on them, as its parent tells it. */
+/** One process of the queue benchmark: it enqueues or processes jobs, controlled by its parent. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
@@ -10,7 +10,7 @@ import { layerPostgres, migrate } from "../../src/store/Database.ts"
 /** Events of channels, as many at a time as a process of the service takes. */
 const queueName = "channel-inbound"
 const concurrency = 4
-/** Jobs that one statement puts in. */
+/** Jobs enqueued by one statement. */
 const batch = 500
 
 interface Order {

@@ -55,7 +55,7 @@ const asked = (queries: ReadonlyArray<readonly [id: string, text: string]>, judg
     return relevant === undefined ? [] : [{ id, text, relevant }]
   })
 
-/** The queries that `qrels/test.tsv` judges, or the first file there is. */
+/** The queries judged in `qrels/test.tsv`, or in the first file there. */
 const readBeir = (folder: string): Collection => {
   const files = fs.readdirSync(path.join(folder, "qrels")).filter((name) => name.endsWith(".tsv"))
   const judged = files.includes("test.tsv") ? "test.tsv" : (files.toSorted()[0] ?? "test.tsv")
@@ -92,8 +92,8 @@ const records = (file: string) =>
     })
 
 /**
- * Judgements name a query by its place and not by its number. Codes 1 to 4 are degrees of relevance, all of them count as
- * relevant. The text of a document begins with its title, which is not repeated.
+ * Judgements refer to a query by its position, not by its number. Codes 1 to 4 are degrees of relevance, and all
+ * count as relevant. The text of a document begins with its title, which is not repeated.
  */
 const readSmart = (folder: string): Collection => {
   const rows = lines(path.join(folder, "cranqrel")).map((line) => line.trim().split(/\s+/u))

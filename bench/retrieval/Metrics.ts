@@ -12,7 +12,7 @@ export const ndcg = (
   return best === 0 ? 0 : sum(ranking.map((id) => relevant.get(id) ?? 0)) / best
 }
 
-/** The share of what is relevant that is among the first `depth`. */
+/** The share of relevant documents among the first `depth`. */
 export const recall = (
   ranking: ReadonlyArray<string>,
   relevant: ReadonlyMap<string, number>,

@@ -27,7 +27,7 @@ const makeLine = () => {
   return { send: (socket, bytes) => left.set(socket, bytes) }
 }
 
-/** A byte of the upload each second. */
+/** Sends one byte of the upload each second. */
 const drip = (key) => (socket) => {
   const boundary = "----slow"
   socket.write(

@@ -40,7 +40,7 @@ const connection = (begin) =>
     })
   })
 
-/** `count` connections at all times; each comes again `gap` milliseconds after it was closed. */
+/** Keeps `count` connections open; each is reopened `gap` milliseconds after it was closed. */
 const hold = (count, gap, begin) =>
   Promise.all(
     Array.from({ length: count }, async () => {
@@ -64,7 +64,7 @@ const request = (path, { body, headers = {}, method = "POST" }) =>
     sent.on("error", () => resolve())
     sent.end(body)
   })
-/** `count` requests at all times. */
+/** Keeps `count` requests running. */
 const crowd = (count, next) =>
   Promise.all(
     Array.from({ length: count }, async () => {

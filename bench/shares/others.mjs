@@ -1,10 +1,10 @@
-/** Those who keep to the rules: one client of each kind, at its own pace, whose every answer is timed. */
+/** Well-behaved clients: one of each kind, at its own rate. Every response is timed. */
 import { createHmac } from "node:crypto"
 import * as http from "node:http"
 import { call } from "../spoke.mjs"
 import { billingSecret, deliveryOf, pause } from "./world.mjs"
 
-/** Longer than a request may wait and be worked on. */
+/** Longer than the maximum waiting and processing time of a request. */
 const answerTimeoutMs = 60_000
 
 /** One request from an address of its own; rejects when it is refused, or not answered. */
@@ -41,7 +41,7 @@ const ask = (url, address, path, { body, headers = {}, method = "POST", expected
     request.end(payload)
   })
 
-/** Opens a realtime socket, and closes it once it is told the state of its conversation. */
+/** Opens a realtime socket, and closes it after the first state of its conversation. */
 const openSocket = (url, address, path) =>
   new Promise((resolve, reject) => {
     const request = http.request(`${url}${path}`, {
@@ -156,7 +156,7 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
   }
 }
 
-/** Works until told to stop; `{stop}`, which returns `{kind: {answered, failures}}`, `answered` in milliseconds. */
+/** Runs until stopped; `{stop}`, which returns `{kind: {answered, failures}}`, `answered` in milliseconds. */
 export const startOthers = (world) => {
   const results = {}
   let over = false

@@ -44,12 +44,12 @@ export const bounds = {
 
 const minutesForSlopes = 10
 
-/** Sentences about what passed its bound; none, if all is well. */
+/** Messages about exceeded bounds; none if all is well. */
 export const complaints = (engine, { samples, rest, errors, requests }) => {
   const said = []
   const seconds = samples.at(-1)?.seconds ?? 0
   const found = trends(samples)
-  // What the line's uncertainty alone may have made is no growth.
+  // A slope within its uncertainty is not growth.
   const sure = (line) => line && Number((line.perHour - 2 * line.uncertain).toFixed(2))
   const over = (what, value, bound) => {
     if (value === undefined || Number.isNaN(value)) said.push(`${engine}: ${what} was not measured`)

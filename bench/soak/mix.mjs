@@ -156,7 +156,7 @@ export const startMix = (world) => {
   const under = new Set()
   const timers = kinds({ ...world, agent }).map(([perSecond, work]) =>
     setInterval(() => {
-      // A machine that is behind is not buried deeper.
+      // If the machine is behind, no requests are added.
       if (under.size >= 64) return
       seen.requests++
       const one = work()

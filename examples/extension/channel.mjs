@@ -1,6 +1,6 @@
 /**
- * A channel from outside: a pager that delivers what is typed into it, and shows what it is sent.
- * `node examples/extension/channel.mjs` asks a question on a pager that runs here.
+ * A custom channel: a pager that delivers what is typed into it, and shows the messages it gets. `node
+ * examples/extension/channel.mjs` sends a question from a simulated pager.
  */
 import * as Crypto from "node:crypto"
 import * as Fs from "node:fs/promises"
@@ -38,7 +38,7 @@ export const pager = channel({
   }
 })
 
-/** A pager service that tells what it shows. */
+/** A simulated pager service that records what it shows. */
 const serve = async () => {
   let shown
   const page = new Promise((resolve) => (shown = resolve))

@@ -1,6 +1,6 @@
 /**
- * A reader from outside: the products of a shop, page by page, with what has changed since the last time.
- * `node examples/extension/reader.mjs` reads them from a shop that runs here.
+ * A custom reader: the products of a shop, page by page, with the changes since the last sync. `node
+ * examples/extension/reader.mjs` reads them from a simulated shop.
  */
 import * as Fs from "node:fs/promises"
 import * as Http from "node:http"
@@ -56,7 +56,7 @@ const products = [
   }
 ]
 
-/** A shop that answers two products at a time. */
+/** A simulated shop that returns two products at a time. */
 const serve = async () => {
   const server = Http.createServer((request, response) => {
     const after = Number(new URL(request.url, "http://shop").searchParams.get("after") ?? 0)

@@ -1,16 +1,17 @@
 /**
- * What a receiver of events needs: `receive` listens, verifies each event, and hands it to a function that may fail. An event is
- * answered 2xx once it is handled, so that Spoke sends it again until then; what is sent again after that is not handled twice.
+ * The common part of event receivers: `receive` listens, verifies each event, and passes it to a function that may
+ * fail. An event is answered with 2xx after it was handled. Until then Spoke sends it again. A repeat of a handled
+ * event is not handled again.
  */
 import * as Fs from "node:fs"
 import * as Http from "node:http"
 import { Webhook } from "standardwebhooks"
 
 const maxBodyBytes = 1024 * 1024
-/** Longer than Spoke sends an event again: ids of three days, of a busy installation. */
+/** More ids than Spoke repeats: three days of events of a busy installation. */
 const maxHandledIds = 100_000
 
-/** Thrown by a handler that knows when it is worth another try, in seconds. */
+/** Thrown by a handler to request another attempt after a number of seconds. */
 export class TryLater extends Error {
   constructor(message, retryAfterSeconds) {
     super(message)
@@ -18,10 +19,10 @@ export class TryLater extends Error {
   }
 }
 
-/** The ids of events that were handled, in a file of one a line, so that a restart does not forget them. */
+/** The ids of handled events, in a file with one id on each line, so that they survive a restart. */
 const openHandled = (file) => {
   const lines = Fs.existsSync(file) ? Fs.readFileSync(file, "utf8").split("\n") : []
-  // The end of a line may be missing after a crash: that event is handled again.
+  // After a crash the last line may be incomplete. Its event is then handled again.
   const ids = new Set(lines.slice(0, -1).slice(-maxHandledIds))
   Fs.writeFileSync(file, [...ids, ""].join("\n"))
   return {
@@ -37,7 +38,7 @@ const openHandled = (file) => {
   }
 }
 
-/** Undefined for one that is too large: it is read to its end, so that its sender hears the answer, but not kept. */
+/** Undefined if the body is too large. It is read to its end, so that the sender gets the answer, but not stored. */
 const readBody = async (request) => {
   const chunks = []
   let bytes = 0
@@ -48,7 +49,7 @@ const readBody = async (request) => {
   return bytes <= maxBodyBytes ? Buffer.concat(chunks).toString() : undefined
 }
 
-/** The event, or undefined where the signature is not Spoke's, or is older than five minutes. */
+/** The event, or undefined if the signature is invalid or older than five minutes. */
 const verified = (verifier, body, headers) => {
   try {
     return verifier.verify(body, headers)
@@ -58,8 +59,8 @@ const verified = (verifier, body, headers) => {
 }
 
 /**
- * Listens until the process is told to stop. `handle` gets each event, `{ id, type, timestamp, data }`, and resolves once it is
- * handled. Environment: `SPOKE_WEBHOOK_SECRET`, `PORT` (4000), `HANDLED_FILE` (handled.txt).
+ * Listens until the process is stopped. `handle` gets each event, `{ id, type, timestamp, data }`, and resolves after
+ * it was handled. Environment: `SPOKE_WEBHOOK_SECRET`, `PORT` (4000), `HANDLED_FILE` (handled.txt).
  */
 export const receive = async (handle, env = process.env) => {
   const verifier = new Webhook(env.SPOKE_WEBHOOK_SECRET ?? "")
@@ -74,7 +75,7 @@ export const receive = async (handle, env = process.env) => {
     if (event === undefined) return [401, {}]
     const id = request.headers["webhook-id"]
     if (handled.has(id)) return [204, {}]
-    // The first call has not ended: what becomes of it is not known yet.
+    // The first call has not ended, so its result is unknown.
     if (running.has(id)) return [503, { "retry-after": "10" }]
     running.add(id)
     try {
@@ -92,7 +93,7 @@ export const receive = async (handle, env = process.env) => {
   const server = Http.createServer((request, response) => {
     answer(request).then(
       ([status, headers]) => response.writeHead(status, headers).end(),
-      // The connection broke while the body came.
+      // The connection broke while the body was received.
       () => response.destroy()
     )
   })

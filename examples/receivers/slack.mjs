@@ -1,21 +1,21 @@
 /**
- * Tells a Slack channel what somebody should look at. `node examples/receivers/slack.mjs`, with the address of an incoming
- * webhook of Slack in `SLACK_WEBHOOK_URL` and that of the dashboard in `SPOKE_APP_URL`; see receive.mjs for the rest. Ask for
- * the events below with a webhook of Spoke.
+ * Posts events that need attention to a Slack channel. `node examples/receivers/slack.mjs`, with the address of an
+ * incoming webhook of Slack in `SLACK_WEBHOOK_URL` and that of the dashboard in `SPOKE_APP_URL`; see receive.mjs for
+ * the rest. Subscribe to the events below with a webhook of Spoke.
  */
 import { receive, TryLater } from "./receive.mjs"
 
 const timeoutMillis = 8_000
 const app = process.env.SPOKE_APP_URL ?? "http://localhost:3000"
 
-/** Slack's own signs: what stands in a name may not become a link or a mention. */
+/** Escapes Slack's control characters, so that a name cannot become a link or a mention. */
 const escaped = (text) =>
   String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
 const link = (path, text) => `<${app}/app/${path}|${escaped(text)}>`
 
 const dollars = (nanoUsd) => `$${(nanoUsd / 1e9).toFixed(2)}`
 
-/** What is said of each event; types that are missing are not told. */
+/** The message for each event. Other types are ignored. */
 const texts = {
   "webhook.test": () => "Spoke reaches this channel.",
   "handoff.requested": ({ conversationId, reason }) =>

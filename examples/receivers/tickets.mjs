@@ -1,7 +1,8 @@
 /**
- * Opens a ticket when a conversation asks for a human. `node examples/receivers/tickets.mjs`, with the address of a Zendesk in
- * `TICKETS_URL`, `TICKETS_USER` and `TICKETS_TOKEN`, and that of the dashboard in `SPOKE_APP_URL`; see receive.mjs for the rest.
- * Another ticket system takes another `fetch`. Ask for `handoff.requested` with a webhook of Spoke.
+ * Opens a ticket when a conversation requests a human. `node examples/receivers/tickets.mjs`, with the address of a
+ * Zendesk in `TICKETS_URL`, `TICKETS_USER` and `TICKETS_TOKEN`, and that of the dashboard in `SPOKE_APP_URL`; see
+ * receive.mjs for the rest. For another ticket system, change the `fetch`. Subscribe to `handoff.requested` with a
+ * webhook of Spoke.
  */
 import { receive, TryLater } from "./receive.mjs"
 
@@ -16,7 +17,7 @@ await receive(async ({ data, id, type }) => {
     headers: {
       authorization: `Basic ${login}`,
       "content-type": "application/json",
-      // Where this process ends before it has kept the id, the ticket is made once all the same.
+      // The ticket is created once, even if this process ends before it has stored the id.
       "idempotency-key": id
     },
     body: JSON.stringify({

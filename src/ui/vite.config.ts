@@ -1,4 +1,4 @@
-/** Builds the dashboard into dist/ui; `npm run dev:ui` serves it with reloading beside a running server. */
+/** Builds the dashboard into dist/ui. `npm run dev:ui` serves it with hot reloading, next to a running server. */
 import * as Path from "node:path"
 import react from "@vitejs/plugin-react"
 import { defineConfig } from "vite"

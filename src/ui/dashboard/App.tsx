@@ -1,4 +1,4 @@
-/** The dashboard: who is signed in decides what is shown, the address decides which page. */
+/** The dashboard: the session decides what is shown, the address decides which page. */
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
 import { lazy, Suspense } from "react"
 import { RouterProvider } from "react-aria-components"
@@ -14,7 +14,7 @@ import { Welcome } from "./pages/team/Welcome.tsx"
 import { Shell } from "./Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 
-/** When the session has ended meanwhile, the page to sign in says so once, instead of each part of this page. */
+/** If the session has ended, the sign-in page says so once, instead of each part of this page. */
 const onError = (problem: unknown) => {
   if (problem instanceof ApiError && problem.status === 401) {
     void queries.invalidateQueries({ queryKey: session.queryKey })
@@ -26,7 +26,7 @@ const queries: QueryClient = new QueryClient({
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: {
-      // What the service refuses it refuses again; only what did not arrive is worth another try.
+      // Refusals are final. Only requests that did not arrive are retried.
       retry: (failures, problem) => failures < 2 && !(problem instanceof ApiError && problem.status < 500),
       staleTime: 5_000
     }
@@ -51,7 +51,7 @@ const Team = lazy(() => import("./pages/team/Team.tsx"))
 const Webhooks = lazy(() => import("./pages/webhooks/Webhooks.tsx"))
 const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
 
-/** The guided start until it is finished or put aside. */
+/** The guided start until it is finished or dismissed. */
 const Home = () => {
   const query = useQuery(start(null))
   return (

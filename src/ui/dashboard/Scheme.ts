@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is: kept in the browser, and shown from the first moment on. */
+/** Light, dark or the system's colour scheme: stored in the browser, and applied before the first render. */
 import { useState } from "react"
 
 const schemes = ["system", "light", "dark"] as const
@@ -15,7 +15,7 @@ const show = (scheme: Scheme): void => {
   else document.documentElement.dataset["scheme"] = scheme
 }
 
-/** Before anything is drawn. */
+/** Applied before the first render. */
 export const showStoredScheme = (): void => show(stored())
 
 export const useScheme = () => {

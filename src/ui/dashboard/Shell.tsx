@@ -103,7 +103,7 @@ const languageOptions = Object.entries(languages).flatMap(([key, name]) =>
   isLanguage(key) ? [[key, name] as const] : []
 )
 
-/** Counts stop at this number. */
+/** Maximum displayed count. */
 const maxShown = 99
 
 const Unread = ({ count }: { readonly count: number }) => {
@@ -138,17 +138,17 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
     })
   const exit = <LogOut aria-hidden size={17} strokeWidth={1.75} />
   const [open, setOpen] = useState(false)
-  // On a phone the menu has done its work once it has led somewhere.
+  // On a phone the menu closes after navigation.
   useEffect(() => setOpen(false), [location])
   const links: ReadonlyArray<readonly [string, string, LucideIcon]> = [
-    // The page is for roles that may set up.
+    // Only for roles that may configure agents.
     ...(atLeast(user.role, "admin") ? ([["/start", t.start, Rocket]] as const) : []),
     ["/agents", t.agents, Bot],
     ["/conversations", t.conversations, MessagesSquare],
     ["/insights", t.insights, Lightbulb],
     ["/sources", t.sources, BookOpen],
     ["/usage", t.usage, ChartColumn],
-    // Personal data and the trail are the admins' business.
+    // Personal data and the audit trail are only for admins.
     ...(atLeast(user.role, "admin") ? ([["/people", t.people, UsersRound]] as const) : []),
     ["/team", t.team, UserCog],
     ...(atLeast(user.role, "admin")

@@ -1,5 +1,5 @@
 /**
- * The tree of a reply as elements of React or Preact: never HTML, no images, and every link says where it leads.
+ * Renders the tree of a reply as elements of React or Preact: never HTML, no images, and every link shows its target.
  */
 import { safeHref } from "./Href.ts"
 import { settled } from "./Streamed.ts"
@@ -16,7 +16,7 @@ export interface Drawing<N> {
   readonly streaming?: boolean | undefined
 }
 
-/** Whether the words of a link are its address. */
+/** Whether the text of a link is its address. */
 const isAddress = (words: string, href: string) => {
   const text = words.trim()
   return [text, `https://${text}`, `http://${text}`, `mailto:${text}`].some((one) => safeHref(one) === href)
@@ -34,7 +34,7 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
       while (isUnknown(all[next])) next += 1
       const after = all[next]
       const isEnd = after === undefined || after.kind === "break"
-      // A mark that names nothing leaves no gap before the full stop.
+      // Removing an unknown mark leaves no gap before the full stop.
       const closes =
         next > place + 1 && (isEnd || (after.kind === "text" && /^[\s.,;:!?)]/u.test(after.text)))
       made.push(...(closes && part.kind === "text" ? [part.text.trimEnd()] : word(part)))
@@ -87,7 +87,7 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
     switch (block.kind) {
       case "paragraph":
         return block.tight ? words(block.content) : [h("p", null, ...words(block.content))]
-      // A heading of its own would stand among those of the page.
+      // A heading element would appear among the headings of the page.
       case "heading":
         return [h("p", { "data-part": "heading" }, h("strong", null, ...words(block.content)))]
       case "quote":
@@ -119,9 +119,9 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
   return element
 }
 
-/** The elements of `text`, each of them a child to be given to its parent. */
+/** The elements of `text`, to be passed as children. */
 export const elements = <N>(text: string, drawing: Drawing<N>): ReadonlyArray<N | string> =>
   parse(drawing.streaming === true ? settled(text) : text).flatMap(drawn(drawing))
 
-/** `text` as it is read out. */
+/** `text` for screen readers. */
 export const spoken = (text: string): string => plainText(parse(text))

@@ -1,4 +1,4 @@
-/** The address as it may be linked, normalised; null for every scheme that could do something here. */
+/** The normalised address of a link; null for every unsafe scheme. */
 export const safeHref = (address: string): string | null => {
   const text = address.trim()
   if (!/^(?:https?:\/\/|mailto:)[^\s<>"'`\\]+$/i.test(text)) return null

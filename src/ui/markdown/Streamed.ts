@@ -1,15 +1,15 @@
 /**
- * A reply that is still being written, as what it is about to become: what would change its look with the next
- * character waits for that character, and what is open is closed.
+ * Prepares a streaming reply for rendering: text that may look different with the next character is held back, and
+ * open marks are closed.
  */
 import remend from "remend"
 
-/** A last line of marks alone may become a list, a heading, a rule or a fence. */
+/** A last line that consists of marks may become a list, a heading, a rule or a fence. */
 const undecidedLine = /(?:^|\n)[ \t>]*(?:[-+*=#~`_:]+|\d{1,9}[.)]?)[ \t]*$/u
 
 const isRow = (line: string | undefined) => line !== undefined && line.trimStart().startsWith("|")
 
-/** How many of the last lines wait: a row of cells is the head of a table only with the line below it. */
+/** Number of last lines to hold back: a row of cells is the head of a table only with the line below it. */
 const undecidedRows = (lines: ReadonlyArray<string>): number => {
   const [above, before, last = ""] =
     lines.length < 3 ? [undefined, lines.at(-2), lines.at(-1)] : lines.slice(-3)

@@ -1,6 +1,6 @@
 /**
- * The Markdown of replies as a tree of what may be shown: CommonMark with the tables, struck words, task items and bare
- * links of GitHub. HTML is text, an image is a link to it, and a link leads to the web or to a mailbox or is no link.
+ * Parses the Markdown of replies to a tree of allowed nodes: CommonMark with GitHub's tables, strikethrough, task
+ * items and bare links. HTML is text, an image is a link to it, and links lead only to the web or to a mailbox.
  */
 import MarkdownIt, { type StateBlock, type StateInline, type Token } from "markdown-it"
 import { safeHref } from "./Href.ts"
@@ -15,7 +15,7 @@ export type Inline =
       readonly bare: boolean
       readonly content: ReadonlyArray<Inline>
     }
-  /** `[3]`: the third citation. */
+  /** `[3]`: the citation with index 3. */
   | { readonly kind: "citation"; readonly index: number }
   | { readonly kind: "break" }
 
@@ -43,16 +43,16 @@ export type Block =
     }
   | { readonly kind: "rule" }
 
-/** Levels of quotes and lists: what is nested deeper is shown as it was written. */
+/** Maximum nesting of quotes and lists. Deeper content is shown as plain text. */
 const maxBlockDepth = 60
-/** Characters: what is longer is shown as it was written. */
+/** Maximum length in characters. Longer text is shown as plain text. */
 const maxLength = 100_000
-/** Levels of emphasis within a run of text: deeper ones change nothing. */
+/** Maximum levels of emphasis within a run of text. Deeper ones have no effect. */
 const maxInlineDepth = 8
 
 const markPattern = /\[(\d{1,3})\](?!\()/uy
 
-/** `[3]` is a citation's mark, also where a reference of that name is defined. */
+/** `[3]` is a citation's mark, even if a reference of that name is defined. */
 const mark = (state: StateInline, silent: boolean): boolean => {
   // What is only skipped are the words of a link, in which brackets stand for themselves.
   if (silent || state.src.charAt(state.pos) !== "[") return false
@@ -64,7 +64,7 @@ const mark = (state: StateInline, silent: boolean): boolean => {
   return true
 }
 
-/** `[3]: words` defines nothing: it is a line of its own that begins with a mark. */
+/** `[3]: words` is not a definition but a line that begins with a mark. */
 const markLine = (state: StateBlock, line: number, _end: number, silent: boolean): boolean => {
   const begin = (state.bMarks[line] ?? 0) + (state.tShift[line] ?? 0)
   const text = state.src.slice(begin, state.eMarks[line])
@@ -81,7 +81,7 @@ const markLine = (state: StateBlock, line: number, _end: number, silent: boolean
 
 const parser = new MarkdownIt({ html: false, linkify: true, maxNesting: maxBlockDepth })
 parser.validateLink = (address) => safeHref(address) !== null
-// An address is shown as it is: decoded it could look like another.
+// An address is not decoded for display, because it could look like another one.
 parser.normalizeLinkText = (address) => address
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: true })
 parser.inline.ruler.before("link", "mark", mark)
@@ -93,7 +93,7 @@ const wraps: Readonly<Record<string, "strong" | "emphasis" | "struck">> = {
   s_open: "struck"
 }
 
-/** Something open: where its content goes, and what is made of that once it is closed. */
+/** An open element: its content, and the function that builds it when it is closed. */
 interface Open {
   readonly content: Array<Inline>
   readonly close: (content: ReadonlyArray<Inline>) => ReadonlyArray<Inline>
@@ -159,7 +159,7 @@ class Run {
         const href = safeHref(src)
         const alt = textOf(token.children ?? [])
         const label: Inline = { kind: "text", text: alt === "" ? src : alt }
-        // A link within a link is none.
+        // A link within a link is not a link.
         if (href === null || this.links > 0) return label
         return { kind: "link", href, bare: alt === "", content: [label] }
       }
@@ -260,7 +260,7 @@ export const parse = (markdown: string): ReadonlyArray<Block> => {
   const asWritten: Block = { kind: "code", text: markdown }
   if (markdown.length > maxLength) return [asWritten]
   const tokens = parser.parse(markdown, {})
-  // The parser leaves out what is nested deeper than it goes.
+  // The parser drops content beyond its maximum nesting.
   return tokens.every(({ level }) => level < maxBlockDepth - 1) ? blocksOf(tokens) : [asWritten]
 }
 
@@ -299,7 +299,7 @@ const blockText = (block: Block): string => {
   }
 }
 
-/** What is said, without any mark: for those who listen. */
+/** The plain text without marks, for screen readers. */
 export const plainText = (blocks: ReadonlyArray<Block>): string =>
   blocks
     .map(blockText)

@@ -1,4 +1,4 @@
-/** The conversation of a page: what was said, what is being said, and in which state it is. */
+/** The conversation of a page: its messages, the current turn, and its state. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { read, type Source, sourceOf } from "./EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
@@ -20,17 +20,20 @@ interface Look {
 
 const nothingSaid = { files: [], reply: "", citations: [] }
 
-/** Milliseconds between looks for a reply whose stream was lost, and until a turn that goes on is given up. */
+/**
+ * Polling interval in milliseconds for a reply whose stream was lost, and the time after which a running turn is
+ * given up.
+ */
 const lookEvery = 2_000
 const giveUpAfter = 180_000
-/** Milliseconds until the session is begun again that could not be; at most eight seconds. */
+/** Pause in milliseconds before another attempt to begin the session; at most eight seconds. */
 const startPause = (failures: number) =>
   Math.min(lookEvery * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
 const loadTries = 3
-/** Looks of a service that answers, none of which finds the message, after which it has not arrived. */
+/** Number of successful polls without the message, after which it counts as not arrived. */
 const missesUntilLost = 2
 
-/** Milliseconds between two drawings of a reply that is being written: what is longer takes longer to draw. */
+/** Milliseconds between two renderings of a streaming reply. Longer replies take longer to render. */
 const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
 
 export class Chat {
@@ -42,21 +45,21 @@ export class Chat {
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
   private readonly transcript
-  /** The conversation that the person has left behind for a new one. */
+  /** The conversation that the visitor left for a new one. */
   private left: string | null = null
   /** Result of the last poll; `reached` is false when the service did not answer. */
   private found: Look = { reached: false, messages: [], turn: null }
   private missed = 0
-  /** Messages that were answered again without being asked to. */
+  /** Messages that were retried automatically. */
   private readonly repeated = new Set<string>()
   private starting: Promise<void> | null = null
-  /** Of beginning the session. */
+  /** Attempts to begin the session. */
   private failures = 0
   private loading: Promise<Markdown | null> | null = null
   private readonly looks = new Repeater((settled) =>
     this.look(settled).catch(() => {
       this.found = { ...this.found, reached: false }
-      // The socket's next news, or the next look, will tell.
+      // The socket's next frame, or the next poll, will update it.
       if (settled) this.unsure(this.texts.lost)
     })
   )
@@ -74,7 +77,7 @@ export class Chat {
     this.typing = new Typing(client, (typing) => this.set({ typing }))
   }
 
-  /** Takes on other settings: a preview does. */
+  /** Applies other settings, for the preview. */
   show(settings: Settings): void {
     this.settings = settings
     this.texts = textsFor(settings.language)
@@ -89,7 +92,7 @@ export class Chat {
     return this.sessionId
   }
 
-  /** True when a conversation of before may have news. */
+  /** True if an earlier conversation may have new messages. */
   get known(): boolean {
     return this.memory.get().sessionId !== undefined
   }
@@ -99,7 +102,7 @@ export class Chat {
     return () => this.listeners.delete(listener)
   }
 
-  /** Begins or continues the session, once; again by itself while the service is away. */
+  /** Begins or continues the session, once. Retries automatically while the service is unavailable. */
   start(): Promise<void> {
     this.starting ??= this.begin().catch((failure: unknown) => {
       this.starting = null
@@ -147,7 +150,7 @@ export class Chat {
     await this.deliver({ message, files, retryOf: null })
   }
 
-  /** Has a stored message answered that got no answer. */
+  /** Requests an answer to a stored message without one. */
   async askAgain(id: string, problem: string | null = null): Promise<void> {
     const asked = this.view.messages.find((message) => message.id === id)
     if (asked === undefined || this.view.live !== null) return
@@ -167,14 +170,14 @@ export class Chat {
     }
   }
 
-  /** The visitor is typing: the team is told, where somebody of it answers. */
+  /** The visitor is typing: notifies the team, if a team member answers. */
   visitorTypes(): void {
     const { state } = this.view
     if (this.sessionId === null || state === "AI_ACTIVE" || state === "CLOSED") return
     this.typing.report(this.sessionId)
   }
 
-  /** After a conversation that has ended: what is said next begins another. */
+  /** After a closed conversation the next message begins another. */
   again(): void {
     this.left = this.transcript.conversationId
     this.set({ messages: [], state: "AI_ACTIVE", problem: null, failed: null })
@@ -193,7 +196,7 @@ export class Chat {
     for (const listener of this.listeners) listener()
   }
 
-  /** Keeps the session, and the message on its way where there is one. */
+  /** Stores the session, and the message being sent, if any. */
   private keep(pending?: Kept["pending"]): void {
     this.missed = 0
     this.memory.set({
@@ -209,7 +212,7 @@ export class Chat {
     const session = await this.client
       .init({ ...(sessionId === undefined ? {} : { sessionId }), ...who })
       .catch((failure: unknown) => {
-        // An ended session, or another person's: begin anew.
+        // The session has ended or belongs to another person: begin a new one.
         const over = failure instanceof Refusal && (failure.status === 404 || failure.status === 409)
         if (sessionId === undefined || !over) throw failure
         return this.client.init(who)
@@ -262,7 +265,7 @@ export class Chat {
       draw()
     }
     if (!seen.done && !seen.failed) throw new Error("The stream ended before its result.")
-    // What is stored takes the place of what was shown, in one step.
+    // The stored messages replace the displayed ones in one step.
     await this.refresh(true)
     if (seen.failed) this.set({ problem: this.texts.failed })
     this.offer()
@@ -271,12 +274,12 @@ export class Chat {
   private refused(failure: Refusal, { message, retryOf }: Outgoing): void {
     this.keep()
     if (retryOf === null) return this.set({ live: null, draft: message, problem: this.reason(failure) })
-    // A human has answered it by now, or is going to.
+    // A human has answered it, or will.
     this.set({ live: null, problem: failure.status === 409 ? null : this.reason(failure) })
     void this.refresh(true)
   }
 
-  /** The line broke: looks until it is known what became of the message. */
+  /** The connection broke: polls until the outcome of the message is known. */
   private unsure(problem: string): void {
     const { live } = this.view
     if (live === null) return
@@ -304,7 +307,7 @@ export class Chat {
     this.giveBack(this.texts.notArrived)
   }
 
-  /** The message arrived, and the turn ended without an answer. */
+  /** The message arrived, but the turn ended without an answer. */
   private unanswered({ id }: Message): void {
     const { messages, turn } = this.found
     this.keep()
@@ -319,7 +322,7 @@ export class Chat {
     this.set({ live: null, draft: this.view.live?.message ?? null, problem })
   }
 
-  /** Says so where the last message has got no answer, and lets it be answered again. */
+  /** Shows that the last message has no answer, and offers a retry. */
   private offer(): void {
     const last = this.view.messages.at(-1)
     const { turn } = this.found
@@ -328,7 +331,7 @@ export class Chat {
     this.set({ failed: last.id, problem: this.texts.failed })
   }
 
-  /** Reads state and messages; `settled` when what is stored shall take the place of what is live. */
+  /** Reads state and messages. With `settled`, the stored messages replace the live ones. */
   private refresh(settled = false): Promise<void> {
     return this.looks.ask(settled)
   }
@@ -343,7 +346,7 @@ export class Chat {
     const { messages, state } = found
     const shown = settled || isSettled(this.view.live, this.memory.get().pending, messages, state)
     if (shown && this.view.live !== null) this.keep()
-    // While a reply streams, what is stored waits for its end: nothing is shown twice.
+    // While a reply streams, stored messages are not shown, so that nothing appears twice.
     this.set({
       state,
       ...(shown ? { messages, live: null, typing: false, ...this.without(messages) } : {})

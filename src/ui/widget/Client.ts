@@ -1,4 +1,4 @@
-/** The routes of the service that a page may call with its key, the envelope taken off. */
+/** The routes that a page may call with its key, without the envelope. */
 import type { Media as DeclaredMedia } from "../../domain/chat/ChatTurn.ts"
 import type {
   ConversationView,
@@ -21,7 +21,7 @@ import { languageOf } from "./Texts.ts"
 export type Media = typeof DeclaredMedia.Encoded
 export type Message = typeof WidgetMessage.Encoded
 export type Session = typeof SessionView.Encoded
-/** How the conversation's last turn stands; `lost`: the server stopped in the middle, and it may be answered again. */
+/** State of the conversation's last turn. `lost`: the server stopped during the turn, and it may be retried. */
 export type Turn = typeof LastTurn.Encoded
 
 export interface Outgoing {
@@ -30,7 +30,7 @@ export interface Outgoing {
   readonly retryOf: string | null
 }
 
-/** The service said no: nothing was accepted. Everything else that goes wrong leaves that open. */
+/** The service refused the request, so nothing was accepted. After any other error the outcome is unknown. */
 export class Refusal extends Error {
   readonly status: number
   readonly code: string
@@ -46,7 +46,7 @@ const refusalOf = async (response: Response) => {
   return new Refusal(response.status, body.error?.code ?? "")
 }
 
-/** Milliseconds after which a short request counts as lost. */
+/** Time-out of short requests in milliseconds. */
 const requestTimeout = 20_000
 
 export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
@@ -97,7 +97,7 @@ export const clientOf = ({ base, key, language, visitorToken }: Settings) => {
       }),
     typing: (sessionId: string) =>
       call<unknown, typeof TypingRequest.Encoded>("/api/sdk/typing", { sessionId }),
-    /** A file of the conversation; only ever from the service itself. */
+    /** A file of the conversation, loaded only from the service itself. */
     file: async (sessionId: string, path: string): Promise<Blob> => {
       const response = await fetch(`${base}${path}?${of(sessionId)}`, {
         headers,

@@ -1,11 +1,11 @@
-/** Reads the `data:` frames of a turn's stream, in whatever pieces they come. */
+/** Parses the `data:` frames of a turn's stream from arbitrary chunks. */
 import type { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { StreamPart } from "../../domain/chat/StreamPart.ts"
 
-/** What of a citation comes before the stream's end. */
+/** The data of a citation that is sent before the stream's end. */
 export type Source = Pick<typeof Citation.Encoded, "index" | "title" | "url">
 
-/** The source that a part tells of; null for parts of other kinds. */
+/** The source in a part; null for parts of other kinds. */
 export const sourceOf = (part: StreamPart): Source | null => {
   if (part.type !== "source-url" && part.type !== "source-document") return null
   const { index } = part.providerMetadata.spoke
@@ -21,7 +21,7 @@ const parse = (text: string): StreamPart | null => {
   }
 }
 
-/** Frames out of pieces of text: give it what came, get what is whole. */
+/** Splits chunks of text into frames: takes a chunk, returns the complete frames. */
 const framesOf = () => {
   let rest = ""
   return (piece: string): ReadonlyArray<StreamPart> => {
@@ -34,11 +34,14 @@ const framesOf = () => {
   }
 }
 
-/** Milliseconds of silence after which a stream counts as dead; the server says something every 12 seconds. */
+/**
+ * Time in milliseconds without data after which a stream counts as broken. The server sends keep-alives every 12
+ * seconds.
+ */
 const idleTimeoutMs = 40_000
 
 /**
- * Hands each part to `on` until the stream ends; rejects when it breaks or falls silent. Keep-alives count as life.
+ * Calls `on` for each part until the stream ends. Rejects if it breaks or times out. Keep-alives reset the time-out.
  */
 export const read = async (
   body: ReadableStream<Uint8Array>,

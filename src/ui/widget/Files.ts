@@ -1,4 +1,4 @@
-/** Which files may be sent, checked before anything leaves the page. */
+/** Checks files before they are sent. */
 import type { AttachmentType } from "../../domain/channels/Attachment.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -22,7 +22,7 @@ const problemOf = ({ name, size, type }: File, texts: Texts) => {
   return size > limit ? texts.fileSize(name) : null
 }
 
-/** The files with those of `more` that may go along, and what is wrong with the first of the others. */
+/** The files plus the valid ones of `more`, and the error of the first invalid one. */
 export const added = (files: ReadonlyArray<File>, more: ReadonlyArray<File>, texts: Texts) => {
   const problems = more.map((file) => problemOf(file, texts))
   const all = [...files, ...more.filter((_, place) => problems[place] === null)]

@@ -2,8 +2,8 @@
 export type Markdown = typeof import("../markdown/Elements.ts")
 
 /**
- * Null where it cannot be had: a policy of the page forbids it, or the service is away. What did not load is not asked for
- * again under the same name, so each try has one of its own.
+ * Null if it cannot be loaded: a policy of the page forbids it, or the service is unavailable. Browsers do not retry
+ * a failed module with the same name, so each attempt has its own.
  */
 export const loadMarkdown = async (base: string, tried: number): Promise<Markdown | null> => {
   try {

@@ -1,13 +1,13 @@
 /** State that survives a reload. A page that may not store anything works without it, as does one with null. */
 export interface Kept {
   readonly sessionId?: string
-  /** The message on its way. */
+  /** The message being sent. */
   readonly pending?: {
     readonly message: string
-    /** Of the last message before it; null where it is the first. */
+    /** The id of the last message before it; null if it is the first. */
     readonly after: string | null
     readonly at: number
-    /** The stored message that is answered again, where it is one. */
+    /** The stored message that is retried, if any. */
     readonly again?: string
   }
 }
@@ -30,7 +30,7 @@ export const memoryOf = (name: string | null) => {
       try {
         localStorage.setItem(name, JSON.stringify(kept))
       } catch {
-        // Kept in memory alone.
+        // Kept only in memory.
       }
     }
   }

@@ -1,8 +1,8 @@
-/** The widget in the dashboard: it shows what is being set up, and sends nothing. */
+/** The widget's preview in the dashboard: it shows the settings, and sends nothing. */
 import { type Client, clientOf, Refusal } from "./Client.ts"
 import type { Look, Settings } from "./Settings.ts"
 
-/** What the dashboard tells its frame. */
+/** Messages from the dashboard to its iframe. */
 export interface Previewed {
   readonly look?: Look
   /** `light`, `dark` or `system`. */

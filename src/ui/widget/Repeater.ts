@@ -1,4 +1,4 @@
-/** Runs one look at a time; wishes that come meanwhile are one more look afterwards. */
+/** Runs one poll at a time. Requests during a poll are combined into one more poll. */
 export class Repeater {
   private wish: { readonly settled: boolean } | null = null
   private running: Promise<void> | null = null
@@ -9,7 +9,7 @@ export class Repeater {
     this.look = look
   }
 
-  /** Done once a look that began after this call has ended. */
+  /** Resolves after a poll that began after this call has ended. */
   ask(settled = false): Promise<void> {
     this.wish = { settled: settled || this.wish?.settled === true }
     this.running ??= this.run()

@@ -1,7 +1,7 @@
 /** Settings of a page's chat: the attributes of its script tag, and those of the agent's widget. */
 import type { ShownWidget } from "../../domain/agents/Widget.ts"
 
-/** What the widget was given in the dashboard. */
+/** The widget's settings from the dashboard. */
 export type Look = typeof ShownWidget.Encoded
 
 export interface Settings {
@@ -11,28 +11,28 @@ export interface Settings {
   readonly key: string
   readonly language: string
   readonly externalEndUserId: string | null
-  /** Made by the page's server: who the visitor is, and what they may read. */
+  /** Created by the page's server: who the visitor is, and what they may read. */
   readonly visitorToken: string | null
   readonly position: "start" | "end"
   /** A colour of the page's own, or null. */
   readonly accent: string | null
   readonly open: boolean
-  /** Null where the page names a key: the tag says everything then. */
+  /** Null if the page uses a key: then only the tag's attributes apply. */
   readonly look: Look | null
 }
 
-/** What the script tag says. */
+/** The attributes of the script tag. */
 export interface Tag {
   readonly base: string
   readonly key: string
-  /** The widget's look is asked for. */
+  /** The widget's settings are loaded from the service. */
   readonly isNamed: boolean
-  /** Shows what the dashboard tells it, and sends nothing. */
+  /** Shows the settings from the dashboard, and sends nothing. */
   readonly isPreview: boolean
   readonly attributes: DOMStringMap
 }
 
-/** Null where the tag has neither a key nor the name of a widget, or is none. */
+/** Null if the tag has neither a key nor a valid public name. */
 export const tagOf = (script: Element | null): Tag | null => {
   if (!(script instanceof HTMLScriptElement)) return null
   const attributes = { ...script.dataset }
@@ -50,7 +50,7 @@ export const tagOf = (script: Element | null): Tag | null => {
 
 const oneOf = (text: string | undefined) => (text === "left" || text === "start" ? "start" : "end")
 
-/** An attribute of the tag goes before what the widget was given. */
+/** An attribute of the tag overrides the widget's setting. */
 export const settingsOf = ({ attributes, base, key }: Tag, look: Look | null): Settings => {
   const { externalEndUserId, open, visitorToken } = attributes
   const accent = attributes["accent"] ?? look?.color ?? undefined

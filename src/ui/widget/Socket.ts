@@ -1,4 +1,4 @@
-/** The conversation's realtime socket: reconnects by itself, each time a little later, until it is closed. */
+/** The conversation's realtime socket: reconnects with increasing pauses until it is closed. */
 import type { Frame as Declared } from "../../domain/conversations/RealtimeFrame.ts"
 
 type Frame = typeof Declared.Encoded
@@ -14,8 +14,8 @@ const firstPauseMs = 1_000
 const maxPauseMs = 8_000
 
 /**
- * `access` is asked before each attempt, as tokens last an hour; null means later. `on` hears every frame. Returns what
- * ends it.
+ * `access` is called before each attempt, because tokens are valid for an hour. Null means to try later. `on` gets
+ * every frame. Returns a function that closes the socket.
  */
 export const connect = (access: () => Promise<Access | null>, on: (frame: Frame) => void) => {
   let ended = false
@@ -45,7 +45,7 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
         const frame: Frame = JSON.parse(String(data))
         on(frame)
       } catch {
-        // What is no frame says nothing to us.
+        // Invalid frames are ignored.
       }
     })
     socket.addEventListener("close", later)

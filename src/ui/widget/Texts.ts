@@ -111,7 +111,7 @@ const de: Texts = {
 export const textsFor = (language: string): Texts => (/^de\b/iu.test(language) ? de : en)
 export const languageOf = (language: string): "de" | "en" => (/^de\b/iu.test(language) ? "de" : "en")
 
-/** What is said of a request that the service refused. */
+/** The message for a refused request. */
 export const refusalIn = (
   texts: Texts,
   { code, status }: { readonly code: string; readonly status: number }

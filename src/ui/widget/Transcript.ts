@@ -1,4 +1,4 @@
-/** The session's conversation as it is stored, read again and again: whole pages of messages are read once. */
+/** The stored conversation of the session, polled. Complete pages of messages are read once. */
 import type { Client, Message, Turn } from "./Client.ts"
 import type { View } from "./View.ts"
 
@@ -20,7 +20,7 @@ export class Transcript {
     this.client = client
   }
 
-  /** Null while there is no conversation but the one that was `left`. */
+  /** Null while there is no conversation except the one that was `left`. */
   async read(sessionId: string, left: string | null): Promise<Found | null> {
     const { conversation, turn } = await this.client.place(sessionId)
     if (conversation === null || conversation.id === left) return null

@@ -1,7 +1,7 @@
-/** A catch-all route file as Next.js takes it: one instance for the process, every method handed over. */
+/** A catch-all route file for Next.js: one instance for the process, all methods are passed on. */
 import { createSpoke } from "spoke"
 
-// A development server loads this file again with each change; the data directory belongs to one instance.
+// A development server reloads this file with each change, but only one instance may use the data directory.
 const spoke = (globalThis.spoke ??= createSpoke({
   dataDir: process.env.SPOKE_DATA_DIR ?? ".spoke",
   appUrl: "http://localhost:3000"

@@ -51,7 +51,7 @@ export const agentVersions = (id: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** A version never changes: what was read of it stays true. */
+/** Versions are immutable, so they are cached forever. */
 export const agentVersion = (id: string, version: number) =>
   queryOptions({
     queryKey: ["agents", id, "version", version],
@@ -60,16 +60,16 @@ export const agentVersion = (id: string, version: number) =>
     staleTime: Number.POSITIVE_INFINITY
   })
 
-/** `force`: also what its test cases speak against. */
+/** `force`: publishes even if its test cases fail the threshold. */
 export const publishVersion = (id: string, version: number, force: boolean) =>
   call<typeof OneAgent.Encoded>("POST", `/api/agents/${id}/versions/${version}/publish`, {
     query: { force: force ? true : undefined }
   })
 
-/** Milliseconds between two looks. */
+/** Polling interval in milliseconds. */
 const lookEvery = 10_000
 
-/** How the agent's last turn went; null before the first. */
+/** The result of the agent's last turn; null before the first. */
 export const lastRun = (id: string) =>
   queryOptions({
     queryKey: ["agents", id, "last-run"],

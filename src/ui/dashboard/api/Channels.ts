@@ -10,12 +10,12 @@ import { call, firstPage } from "./Client.ts"
 
 export const providers = ["whatsapp", "messenger", "telegram", "slack", "email"] as const
 export type Provider = (typeof providers)[number]
-/** A service may have channels of its own, which have no other name than theirs. */
+/** The service may have custom channels, which have only their own name. */
 export const isProvider = (name: string): name is Provider => providers.some((one) => one === name)
-/** Providers whose accounts are named by hand; the others tell the account of its token. */
+/** Providers whose account id is entered by the user. Others return it for the token. */
 export const isNamed = (provider: Provider): provider is "whatsapp" | "messenger" =>
   provider === "whatsapp" || provider === "messenger"
-/** Whom an account of e-mail answers; the first where nothing is said. */
+/** Senders that an e-mail account answers. The first is the default. */
 export const senderRules = ["plausible", "verified", "any"] as const
 export type SenderRule = (typeof senderRules)[number]
 

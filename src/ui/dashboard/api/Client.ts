@@ -1,8 +1,8 @@
-/** Calls of the dashboard routes: same origin, session cookie, the envelope taken off. */
+/** Calls of the dashboard routes: same origin, session cookie, without the envelope. */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 import type { FailureBody } from "../../../http/Envelope.ts"
 
-/** What the service answered instead of success; `code` is one of the documented ones. */
+/** A failure answered by the service. `code` is one of the documented codes. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: ErrorCode
@@ -36,11 +36,11 @@ const address = (path: string, query: Query | undefined) => {
   return text === "" ? path : `${path}?${text}`
 }
 
-/** True where a change was refused because another came before it. */
+/** True if a change was refused because of a concurrent one. */
 export const isOutdated = (problem: unknown): boolean =>
   problem instanceof ApiError && problem.code === "CONFLICT" && "version" in problem.details
 
-/** The failure that a response which is not 2xx stands for. */
+/** The failure of a response that is not 2xx. */
 export const failureOf = async (response: Response): Promise<ApiError> => {
   const body: Partial<FailureBody> = await response.json().catch(() => ({}))
   return new ApiError(
@@ -54,9 +54,9 @@ export const failureOf = async (response: Response): Promise<ApiError> => {
 
 interface Options<B> {
   readonly query?: Query
-  /** Sent as JSON; a `FormData` as it is. */
+  /** Sent as JSON; a `FormData` unchanged. */
   readonly body?: B | FormData
-  /** The version that a change was made from: it is refused where that is no longer the newest. */
+  /** The version on which a change is based. The change is refused if it is no longer the newest. */
   readonly version?: number
   readonly signal?: AbortSignal
 }

@@ -32,20 +32,20 @@ export const channels = [
   "test"
 ] as const
 type Channel = (typeof channels)[number]
-/** A service may have channels of its own, which have no other name than theirs. */
+/** The service may have custom channels, which have only their own name. */
 export const isChannel = (name: string): name is Channel => channels.some((one) => one === name)
 
 export type Conversation = typeof InboxConversation.Encoded
 export type Message = typeof InboxMessage.Encoded
 export type Feedback = typeof MessageFeedback.Encoded
 
-/** How often what is shown is looked at anew, in milliseconds. */
+/** Polling interval in milliseconds. */
 const refetchIntervalMs = 5_000
 
 const isUnderway = (page: typeof RecentMessages.Encoded | undefined) =>
   page?.messages.some(({ delivery }) => delivery?.status === "pending") === true
 
-/** Pages from the newest back; each oldest message first. `live` while the socket tells what is new. */
+/** Pages from the newest back; each with its oldest message first. `live` while the socket reports new messages. */
 export const conversation = (id: string, live: boolean) =>
   infiniteQueryOptions({
     queryKey: ["conversations", "one", id],
@@ -56,7 +56,7 @@ export const conversation = (id: string, live: boolean) =>
       }),
     initialPageParam: firstPage(),
     getNextPageParam: ({ hasMore, messages }) => (hasMore ? (messages[0]?.id ?? null) : null),
-    // No frame of the socket tells how far a message has come.
+    // The socket does not report the delivery state of a message.
     refetchInterval: ({ state: { data } }) =>
       live && !isUnderway(data?.pages[0]) ? 30_000 : refetchIntervalMs
   })
@@ -97,14 +97,14 @@ const sizeLimits: Readonly<Record<string, number>> = {
 export const attachable = Object.keys(sizeLimits).join(",")
 export const maxAttachments = 10
 
-/** Whether the service would take the file. */
+/** Whether the service accepts the file. */
 export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] ?? -1)
 
-/** What opens the socket of a conversation, for one hour. */
+/** Address and token of a conversation's socket, valid for one hour. */
 export const realtime = (id: string, signal: AbortSignal) =>
   call<typeof SocketAccess.Encoded>("POST", `/api/conversations/${id}/realtime`, { signal })
 
-/** Each reading is in the audit trail, so it is read once. */
+/** Each access is in the audit trail, so it is read once. */
 export const trace = (runId: string) =>
   queryOptions({
     queryKey: ["runs", runId],
@@ -113,6 +113,6 @@ export const trace = (runId: string) =>
     staleTime: Infinity
   })
 
-/** Where a file of the conversation is. */
+/** The address of a file of the conversation. */
 export const attachmentAddress = (id: string, artifact: string) =>
   `/api/conversations/${id}/attachments/${artifact}`

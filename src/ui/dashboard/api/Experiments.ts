@@ -1,4 +1,4 @@
-/** Experiments: an agent's test cases asked of a version, and what a version has to reach. */
+/** Experiments: runs of an agent's test cases against a version, and the thresholds for publishing. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type {
   Experiment as Declared,
@@ -18,7 +18,7 @@ export type Experiment = typeof Declared.Encoded
 export type ExperimentResult = (typeof ExperimentResultPage.Encoded)["results"][number]
 type Threshold = typeof PublishThreshold.Encoded
 
-/** Milliseconds between two looks while one is under way. */
+/** Polling interval in milliseconds while one is running. */
 const lookEvery = 2_000
 
 export const isOpen = ({ status }: Experiment): boolean => status === "queued" || status === "running"
@@ -80,6 +80,6 @@ export const threshold = (agentId: string) =>
 export const setThreshold = (agentId: string, body: Threshold) =>
   call<typeof OneThreshold.Encoded, Threshold>("PUT", `/api/agents/${agentId}/threshold`, { body })
 
-/** True where a version was not published for what its test cases have shown. */
+/** True if a version was not published because of its test cases. */
 export const isGated = (problem: unknown): boolean =>
   problem instanceof ApiError && problem.code === "CONFLICT" && problem.details["gate"] === true

@@ -35,7 +35,7 @@ export type Teammate = typeof DeclaredTeammate.Encoded
 type Pages = InfiniteData<typeof InboxPage.Encoded>
 type Thread = InfiniteData<typeof RecentMessages.Encoded>
 
-/** How often the head of the list is looked at anew, and the count of what is unread, in milliseconds. */
+/** Polling interval in milliseconds of the list's head and of the unread count. */
 const headIntervalMs = 5_000
 const countIntervalMs = 15_000
 /** Conversations of one page. */
@@ -44,7 +44,7 @@ export const pageSize = 50
 const page = (filter: Filter, cursor: string | null, limit: number, signal: AbortSignal) =>
   call<typeof InboxPage.Encoded>("GET", "/api/inbox", { query: { ...filter, limit, cursor }, signal })
 
-/** Pages from the last activity back. They are read once: what changes comes to the head. */
+/** Pages from the last activity back. They are read once, because changes appear in the head. */
 export const listed = (filter: Filter) =>
   infiniteQueryOptions({
     queryKey: ["inbox", "pages", filter],
@@ -71,7 +71,7 @@ export const unreadCount = queryOptions({
   refetchIntervalInBackground: true
 })
 
-/** What the list and the thread say of a conversation, before the service is asked again. */
+/** Optimistic update of a conversation in list and thread, before the service is asked again. */
 export const patch = (queries: QueryClient, id: string, change: Partial<Conversation>): void => {
   const changed = (row: Conversation) => (row.id === id ? { ...row, ...change } : row)
   queries.setQueriesData<Pages>({ queryKey: ["inbox", "pages"] }, (data) =>
@@ -92,7 +92,7 @@ export const patch = (queries: QueryClient, id: string, change: Partial<Conversa
   )
 }
 
-/** The caller has seen everything up to the message. */
+/** Marks everything up to the message as read. */
 export const markRead = (id: string, messageId: string) =>
   call<unknown, typeof ReadFields.Encoded>("POST", `/api/conversations/${id}/read`, { body: { messageId } })
 
@@ -114,7 +114,7 @@ export const addNote = (id: string, content: string) =>
 export const removeNote = (id: string, noteId: string) =>
   call("DELETE", `/api/conversations/${id}/notes/${noteId}`)
 
-/** The customer is told that the team writes. */
+/** Shows the customer that the team is typing. */
 export const tellTyping = (id: string) => call("POST", `/api/conversations/${id}/typing`)
 
 export const person = (id: string) =>

@@ -6,7 +6,7 @@ import type { RateLimit as Limit } from "../../../domain/accounts/RateLimit.ts"
 import type { KeyPage, MadeKey } from "../../../http/hosted/accounts/KeysApi.ts"
 import { call, firstPage } from "./Client.ts"
 
-/** What is offered to give to a key: neither `skill_fetch` nor everything. */
+/** Permissions offered for a key: without `skill_fetch` and `*`. */
 export type OfferedPermission = Exclude<CanonicalPermission, "skill_fetch" | "*">
 export type RateLimit = typeof Limit.Encoded
 export type Key = typeof ApiKey.Encoded
@@ -23,14 +23,14 @@ export const keys = (agentId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** The answer is the only one that holds the secret. */
+/** Only this answer contains the secret. */
 export const createKey = (agentId: string, body: typeof CreateAgentKey.Encoded) =>
   call<typeof MadeKey.Encoded, typeof CreateAgentKey.Encoded>("POST", `/api/agents/${agentId}/keys`, { body })
 
 export const setActive = ({ id, version }: Key, active: boolean) =>
   call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { active }, version })
 
-/** Null takes the key's own limit away. */
+/** Null removes the key's own limit. */
 export const setRateLimit = ({ id, version }: Key, rateLimit: RateLimit | null) =>
   call<unknown, typeof PatchKey.Encoded>("PATCH", `/api/keys/${id}`, { body: { rateLimit }, version })
 

@@ -1,4 +1,4 @@
-/** Passkeys: one's own, and signing in with one. What speaks to the authenticator is loaded when it is needed. */
+/** The user's own passkeys, and signing in with one. The code for the authenticator is loaded on demand. */
 import { queryOptions } from "@tanstack/react-query"
 import type {
   CreatePasskey,
@@ -23,7 +23,7 @@ export const passkeys = queryOptions({
 
 const library = () => import("@simplewebauthn/browser")
 
-/** Asks the browser for a passkey, and keeps it under `name`. */
+/** Asks the browser for a new passkey, and stores it under `name`. */
 export const addPasskey = async (name: string) => {
   const { options } = await call<typeof CreationChallenge.Encoded>("POST", "/api/auth/passkeys/challenge")
   const { startRegistration } = await library()
@@ -42,7 +42,7 @@ export const addPasskey = async (name: string) => {
 
 export const removePasskey = (id: string) => call("DELETE", `/api/auth/passkeys/${id}`)
 
-/** Asks the browser for one of the passkeys that it has for this address, whoever's it is. */
+/** Asks the browser for any of its passkeys for this address. */
 export const signInWithPasskey = async () => {
   const { options } = await call<typeof RequestChallenge.Encoded>("POST", "/api/auth/passkey/challenge")
   const { startAuthentication } = await library()
@@ -55,14 +55,14 @@ export const signInWithPasskey = async () => {
   })
 }
 
-/** Whether the browser knows passkeys of this address: it knows none of an address that is no name. */
+/** Whether the browser supports passkeys for this address. IP addresses are not supported. */
 export const knowsPasskeys = () =>
   typeof PublicKeyCredential !== "undefined" && !/^[\d.]+$|:/.test(location.hostname)
 
-/** Whether the person, or the browser, broke it off. */
+/** Whether the user or the browser cancelled it. */
 export const isBrokenOff = (problem: unknown) =>
   problem instanceof Error && (problem.name === "NotAllowedError" || problem.name === "AbortError")
 
-/** Whether the device has a passkey of this person already. */
+/** Whether the device already has a passkey of this user. */
 export const isKnownDevice = (problem: unknown) =>
   problem instanceof Error && problem.name === "InvalidStateError"

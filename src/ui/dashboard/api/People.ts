@@ -1,4 +1,4 @@
-/** End users: the people who write to the agents, and what the law lets them ask for. */
+/** End users: the people who write to the agents, with export and erasure. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import type { EndUserPage } from "../../../http/hosted/conversations/EndUsersApi.ts"
 import { call, firstPage } from "./Client.ts"
@@ -15,7 +15,7 @@ export const people = (externalId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** Where everything that is stored about the person can be downloaded. */
+/** The address for downloading all stored data about the person. */
 export const exportAddress = (id: string) => `/api/end-users/${id}/export`
 
 export const erasePerson = (id: string) => call("DELETE", `/api/end-users/${id}`)

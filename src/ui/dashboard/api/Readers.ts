@@ -1,4 +1,4 @@
-/** The registered readers, with the form of what each of them asks for. */
+/** The registered readers with the forms of their settings. */
 import { queryOptions } from "@tanstack/react-query"
 import type { FormField, ReaderForm, Words } from "../../../domain/knowledge/SourceReader.ts"
 import { call } from "./Client.ts"
@@ -7,7 +7,7 @@ export type Reader = typeof ReaderForm.Encoded
 export type ReaderField = typeof FormField.Encoded
 export type Said = typeof Words.Encoded
 
-/** They change with the service alone. */
+/** They change only with the service. */
 export const readers = queryOptions({
   queryKey: ["source-readers"],
   queryFn: ({ signal }) =>

@@ -10,7 +10,7 @@ export type User = (typeof SignedIn.Encoded)["user"]
 
 const rank: Record<Role, number> = { owner: 3, admin: 2, agent: 1, viewer: 0 }
 
-/** True when `role` is `least` or above it. The service decides; this only hides what it would refuse. */
+/** True if `role` is `least` or higher. The service enforces roles; this only hides what it would refuse. */
 export const atLeast = (role: Role, least: Role): boolean => rank[role] >= rank[least]
 
 /** Null without a session. */

@@ -19,5 +19,5 @@ export const openSessions = (userId: string | null) =>
 
 export const endSession = (userId: string | null, id: string) => call("DELETE", `${base(userId)}/${id}`)
 
-/** All but the one that asks. */
+/** All except the current one. */
 export const endOtherSessions = (userId: string | null) => call("DELETE", base(userId))

@@ -27,7 +27,7 @@ export const connect = (body: typeof PutConnection.Encoded) =>
 
 export const disconnect = () => call("DELETE", "/api/single-sign-on")
 
-/** Where the browser goes to sign in. */
+/** The address at which the browser signs in. */
 export const beginSignOn = (email: string) =>
   call<typeof BegunSignOn.Encoded, typeof BeginSignOn.Encoded>("POST", "/api/auth/sso", { body: { email } })
 

@@ -34,15 +34,15 @@ type Configs = typeof UrlConfig.Encoded &
   typeof QaConfig.Encoded &
   typeof ConnectorConfig.Encoded &
   typeof UploadedFileConfig.Encoded
-/** What is read of the config of any source type. */
+/** The fields of a source's config that are read for every type. */
 export type SourceConfig = Partial<Omit<Configs, "metadata">>
 
 export type SourceItem = typeof Item.Encoded
-/** The declaration says no more of a config than that it is an object. */
+/** The declaration types a config only as an object. */
 export type SourceDetail = typeof Detail.Encoded & { readonly config: SourceConfig }
 type Watched = Pick<SourceItem, "latestJob" | "status">
 
-/** True while a job of the source has not ended: it is looked at again soon. */
+/** True while a job of the source is running or waiting: the source is then polled. */
 export const isMoving = ({ latestJob }: Watched): boolean =>
   latestJob !== null && (latestJob.status === "QUEUED" || latestJob.status === "RUNNING")
 
@@ -123,7 +123,7 @@ export const outcomes = membersOf<Outcome>({
   redirected: true
 })
 
-/** `job` names the job and its state: a report is asked for anew when either changes. */
+/** `job` identifies the job and its state: the report is read again if either changes. */
 export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
   infiniteQueryOptions({
     queryKey: ["sources", "one", id, "crawl", outcome, job],

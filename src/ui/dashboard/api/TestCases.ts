@@ -1,4 +1,4 @@
-/** Questions that an agent is measured by. */
+/** Test cases of an agent. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   ImportTestCases,
@@ -41,5 +41,5 @@ export const updateTestCase = (id: string, body: TestCaseInput) =>
 
 export const deleteTestCase = (id: string) => call("DELETE", `/api/cases/${id}`)
 
-/** Where the file of all cases is. */
+/** The address of the file with all cases. */
 export const exportAddress = (agentId: string) => `/api/agents/${agentId}/cases/export`

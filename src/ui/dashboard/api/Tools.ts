@@ -11,7 +11,7 @@ import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
 export type Tool = typeof Declared.Encoded
-/** A tool as it is made; a change may leave anything out. */
+/** A new tool. For a change, all fields are optional. */
 export type ToolInput = typeof CreateTool.Encoded
 export type Binding = typeof Bound.Encoded
 

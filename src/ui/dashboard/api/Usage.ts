@@ -1,4 +1,4 @@
-/** Usage of the tenant in its period, and what models may cost. */
+/** Usage of the tenant in its period, and budgets. */
 import { queryOptions } from "@tanstack/react-query"
 import type { Budget as Declared, CreateBudget, PatchBudget } from "../../../domain/billing/Budget.ts"
 import type { DayUsage as Day, TenantUsage } from "../../../domain/billing/Usage.ts"
@@ -8,7 +8,7 @@ export type DayUsage = typeof Day.Encoded
 export type Usage = typeof TenantUsage.Encoded
 export type Budget = typeof Declared.Encoded
 
-/** Budgets come with it. */
+/** The answer includes budgets. */
 export const usage = queryOptions({
   queryKey: ["usage"],
   queryFn: ({ signal }) => call<Usage>("GET", "/api/usage", { signal })

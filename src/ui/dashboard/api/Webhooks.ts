@@ -58,7 +58,7 @@ export const deliveries = (id: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** The answer is the only one that holds the secret. */
+/** Only this answer contains the secret. */
 export const createWebhook = (body: typeof CreateWebhook.Encoded) =>
   call<typeof MadeWebhook.Encoded, typeof CreateWebhook.Encoded>("POST", root, { body })
 

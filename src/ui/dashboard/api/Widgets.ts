@@ -1,4 +1,4 @@
-/** The widget of an agent, and how far the guided start has come. */
+/** The widget of an agent, and the progress of the guided start. */
 import { queryOptions } from "@tanstack/react-query"
 import type { PutStart, Questions, Start as DeclaredStart } from "../../../domain/agents/Start.ts"
 import type { AgentWidget, PatchWidget, WidgetLook } from "../../../domain/agents/Widget.ts"
@@ -18,7 +18,7 @@ export const widget = (agentId: string) =>
       )
   })
 
-/** Version 0 is what was there before anything was stored. */
+/** Version 0 means the defaults, before anything was stored. */
 export const patchWidget = (agentId: string, version: number, body: typeof PatchWidget.Encoded) =>
   call<typeof OneWidget.Encoded, typeof PatchWidget.Encoded>("PATCH", `/api/agents/${agentId}/widget`, {
     body,
@@ -34,7 +34,7 @@ export const questions = (agentId: string) =>
       )
   })
 
-/** Of the agent that is named, else of the one that the service finds. */
+/** For the given agent, else for the one that the service chooses. */
 export const start = (agentId: string | null) =>
   queryOptions({
     queryKey: ["start", agentId],
@@ -44,6 +44,6 @@ export const start = (agentId: string | null) =>
 export const dismissStart = (dismissed: boolean) =>
   call<unknown, typeof PutStart.Encoded>("PUT", "/api/start", { body: { dismissed } })
 
-/** What is pasted into a page: it stays the same for as long as the widget exists. */
+/** The line to paste into a page. It does not change as long as the widget exists. */
 export const scriptOf = (publicId: string): string =>
   `<script src="${location.origin}/widget.js" data-agent="${publicId}" async></script>`

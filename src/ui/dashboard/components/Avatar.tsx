@@ -1,7 +1,7 @@
-/** The first letter of a name on a quiet colour that is the name's own. The name itself stands beside it. */
+/** The first letter of a name on a colour derived from the name. The name itself is displayed next to it. */
 import css from "./Avatar.module.css"
 
-/** Grounds of the style sheet. */
+/** Background colours of the style sheet. */
 const grounds = 5
 
 const groundOf = (name: string): number =>

@@ -38,7 +38,7 @@ interface Props {
 }
 
 interface State {
-  /** The place that broke; null while nothing has. */
+  /** The path that failed; null without an error. */
   readonly broken: string | null
 }
 

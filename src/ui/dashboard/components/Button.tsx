@@ -2,11 +2,11 @@ import { Button as AriaButton, type ButtonProps } from "react-aria-components"
 import css from "./Button.module.css"
 
 interface Props extends Omit<ButtonProps, "className" | "isPending"> {
-  /** `primary` once a page; `danger` where something is lost; `quiet` within rows. */
+  /** `primary` once on each page; `danger` for destructive actions; `quiet` within rows. */
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
   /** Its action is running: the button keeps the focus and does nothing. */
   readonly busy?: boolean
-  /** It shows an icon alone: `aria-label` names it. */
+  /** An icon button: `aria-label` is its name. */
   readonly icon?: boolean
 }
 

@@ -9,7 +9,7 @@ interface Props<K extends string> {
   readonly value: ReadonlyArray<K>
   readonly onChange: (value: ReadonlyArray<K>) => void
   readonly error?: string | undefined
-  /** True where people have given the names, in any language. */
+  /** True if users chose the names, in any language. */
   readonly isNamedByPeople?: boolean
 }
 

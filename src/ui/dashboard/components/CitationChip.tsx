@@ -1,10 +1,10 @@
-/** A citation's number, and the passage behind it. */
+/** A citation's number and its passage. */
 import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
 import { Button, Dialog, DialogTrigger, Popover } from "react-aria-components"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
 
-/** While a reply is written, only where a citation leads is known. */
+/** While a reply streams, only the citation's target is known. */
 export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
   Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score" | "span">>
 

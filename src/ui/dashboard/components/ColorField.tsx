@@ -1,4 +1,4 @@
-/** A colour, by the browser's own chooser; empty where there is none. */
+/** A colour field with the browser's colour picker; empty for none. */
 import { useId } from "react"
 import { texts, useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
@@ -6,7 +6,7 @@ import css from "./ColorField.module.css"
 
 const words = texts({ standard: "Use the default" }, { standard: "Voreinstellung nehmen" })
 
-/** What the widget has without a colour of its own. */
+/** The widget's default colour. */
 const standard = "#3d4fc4"
 
 interface Props {

@@ -9,7 +9,7 @@ interface Props {
   readonly value: string
 }
 
-/** Text to be taken elsewhere: a key, a command, an id. */
+/** Text to copy: a key, a command, an id. */
 export const Copyable = ({ label, value }: Props) => {
   const t = useText(everywhere)
   const [copied, setCopied] = useState(false)

@@ -1,4 +1,4 @@
-/** A window over the page, and the question before something is lost. */
+/** Dialogs, and confirmations of destructive actions. */
 import { type ReactNode, useState } from "react"
 import { Dialog as AriaDialog, DialogTrigger, Heading, Modal, ModalOverlay } from "react-aria-components"
 import { everywhere } from "../text/everywhere.ts"
@@ -16,7 +16,7 @@ interface DialogProps {
   readonly wide?: boolean
 }
 
-/** A press beside it does not close it: what was typed, or a secret that is shown once, would be lost. Escape does. */
+/** A click outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
 export const Dialog = ({ title, isOpen, onClose, children, wide = false }: DialogProps) => (
   <ModalOverlay
     className={css["overlay"] ?? ""}
@@ -41,12 +41,12 @@ export interface QuestionProps {
   readonly question: string
   readonly action: string
   readonly onConfirm: () => Promise<unknown>
-  /** Left out below a trigger, which opens it. */
+  /** Omitted if a trigger opens it. */
   readonly isOpen?: boolean
   readonly onOpenChange?: (open: boolean) => void
 }
 
-/** The question before something is lost. */
+/** A confirmation of a destructive action. */
 export const Question = ({ title, question, action, onConfirm, ...open }: QuestionProps) => {
   const t = useText(everywhere)
   const [problem, setProblem] = useState<unknown>(null)

@@ -20,7 +20,7 @@ import css from "./Field.module.css"
 interface Labelled {
   readonly label: string
   readonly help?: string
-  /** Shown in place of the browser's own words. */
+  /** Replaces the browser's own message. */
   readonly error?: string | undefined
 }
 
@@ -91,12 +91,12 @@ export const LongText = ({
 interface SelectProps<K extends string> {
   readonly label: string
   readonly help?: string
-  /** Key and words of each choice, in order. */
+  /** Key and label of each choice, in order. */
   readonly options: ReadonlyArray<readonly [K, string]>
   readonly value: K
   readonly onChange: (value: K) => void
   readonly isDisabled?: boolean
-  /** The label is read out, not shown. */
+  /** The label is only for screen readers. */
   readonly compact?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** Rows that come page by page in a table, and how one more is made. */
+/** A table of rows with pagination, and a form for new ones. */
 import type { InfiniteData } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { everywhere } from "../text/everywhere.ts"
@@ -48,14 +48,14 @@ export const Listing = <Page, Row>({
 }
 
 interface Adding {
-  /** Of the button and of the dialog. */
+  /** Label of the button and title of the dialog. */
   readonly title: string
   readonly form: (close: () => void) => ReactNode
   /** For forms with many fields. */
   readonly wide?: boolean
 }
 
-/** The button that opens the form for one more, and the dialog that the form stands in. */
+/** The button that opens the form for a new item, and its dialog. */
 export const useAdding = ({ title, form, wide = false }: Adding) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)

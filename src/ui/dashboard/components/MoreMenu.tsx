@@ -1,4 +1,4 @@
-/** The removal of what a page shows, behind a button of its own: it is rare, and must not stand beside what is done daily. */
+/** A menu for removing the page's item, separate from the frequent actions. */
 import { Ellipsis } from "lucide-react"
 import { useState } from "react"
 import { Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components"
@@ -9,7 +9,7 @@ import { Question } from "./Dialog.tsx"
 import css from "./MoreMenu.module.css"
 
 interface Props {
-  /** Names the action in the menu and above the question. */
+  /** Label of the action in the menu and title of the confirmation. */
   readonly title: string
   readonly question: string
   readonly onConfirm: () => Promise<unknown>

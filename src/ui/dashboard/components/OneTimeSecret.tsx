@@ -8,7 +8,7 @@ import { Actions } from "./Dialog.tsx"
 
 interface Props {
   readonly label: string
-  /** That it is not shown again. */
+  /** Says that it is not shown again. */
   readonly help: string
   readonly secret: string
   /** Instructions for the secret. */

@@ -1,4 +1,4 @@
-/** The frame of a page, its cards, its empty state and its waiting. */
+/** The frame of a page, its cards, its empty state and its loading state. */
 import { type ReactNode, useEffect, useId, useRef } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
@@ -18,7 +18,9 @@ interface PageProps {
 /** True until a page has been shown: the first page starts at the top of the window. */
 let isFirst = true
 
-/** Puts the focus at the beginning of a new page when the link that led here is gone, or stands in the navigation. */
+/**
+ * Moves the focus to the beginning of a new page if the link that led here no longer exists, or is in the navigation.
+ */
 export const useArrival = () => {
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -77,7 +79,7 @@ interface EmptyProps {
   readonly action?: ReactNode
 }
 
-/** What a list shows before there is anything, and the next step. */
+/** The empty state of a list, with the next step. */
 export const Empty = ({ title, children, action }: EmptyProps) => (
   <div className={css["empty"]}>
     <h2>{title}</h2>
@@ -97,7 +99,7 @@ export interface LoadedProps<A> {
   readonly children: (data: A) => ReactNode
 }
 
-/** Why a query brought nothing, and the means to ask again. */
+/** The error of a query, with a retry button. */
 export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["query"] }) => {
   const t = useText(everywhere)
   return (
@@ -112,7 +114,7 @@ export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["quer
   )
 }
 
-/** The data of a query once it is there; until then that it loads, or why it does not come. */
+/** The data of a query. Until it has loaded, a loading state or the error. */
 export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
   const t = useText(everywhere)
   if (query.data !== undefined) return children(query.data)

@@ -9,7 +9,7 @@ import css from "./Passages.module.css"
 
 export type Passage = typeof RunPassage.Encoded
 
-/** Why a passage was found: how well it fits the question by its words and by its meaning, each 0 to 1. */
+/** Why a passage was found: the similarity to the question by words and by meaning, each 0 to 1. */
 export interface Found {
   readonly id: string
   readonly lexical: number
@@ -42,14 +42,14 @@ const words = texts(
 /** Characters that are shown before the passage is expanded. */
 const previewLength = 420
 
-/** `text` without the ends of lines that only its writer's editor broke; as long as it was. */
+/** `text` without the line breaks of its editor, with the same length. */
 const unwrapped = (text: string): string =>
   text
     .split("```")
     .map((part, place) => (place % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
     .join("```")
 
-/** `text` cut into what is cited and what is not. */
+/** `text` split into cited and other parts. */
 const pieces = (text: string, spans: ReadonlyArray<string>): ReadonlyArray<readonly [string, boolean]> => {
   const places = spans
     .map((span) => [text.indexOf(span), span.length] as const)
@@ -69,7 +69,7 @@ const pieces = (text: string, spans: ReadonlyArray<string>): ReadonlyArray<reado
   return cut
 }
 
-/** The part of `text` that is worth a look: around the first span, or its beginning. */
+/** An excerpt of `text`: around the first span, or its beginning. */
 const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
   if (text.length <= previewLength) return text
   const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((at) => at >= 0))
@@ -157,7 +157,7 @@ interface Props {
   readonly passages: ReadonlyArray<Passage>
   readonly found?: ReadonlyArray<Found>
   readonly citations?: ReadonlyArray<Citation>
-  /** The number of the one that is pointed at. */
+  /** The number of the highlighted passage. */
   readonly marked?: number | null
   /** The page that the name of the source leads to; without it, that of the source. */
   readonly linkOf?: (passage: Passage) => string

@@ -9,7 +9,7 @@ import css from "./Problem.module.css"
 
 interface ProblemProps {
   readonly problem: unknown
-  /** Instead of what the code means everywhere else. */
+  /** Replaces the usual message of the code. */
   readonly sentence?: string | undefined
 }
 

@@ -1,7 +1,7 @@
 import { Label, ProgressBar } from "react-aria-components"
 import css from "./Progress.module.css"
 
-/** How far a piece of work is, in percent. */
+/** Progress in percent. */
 export const Progress = ({ label, value }: { readonly label: string; readonly value: number }) => (
   <ProgressBar value={value} className={css["progress"] ?? ""}>
     {({ percentage = 0, valueText }) => (

@@ -16,5 +16,5 @@ const h: Drawing<ReactNode>["h"] = (tag, props, ...children) => createElement(ta
 export const Prose = ({ text, citation, streaming }: Props) =>
   createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming }))
 
-/** `text` without its marks, for those who listen. */
+/** `text` without its marks, for screen readers. */
 export const useSpoken = (text: string): string => useMemo(() => spoken(text), [text])

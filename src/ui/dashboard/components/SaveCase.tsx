@@ -1,4 +1,4 @@
-/** Saves the question of a turn, and what its reply cites, as a test case of the agent. */
+/** Saves the question of a turn, and the sources that its reply cites, as a test case of the agent. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { testCaseFromRun, testCases } from "../api/TestCases.ts"
 import { texts, useText } from "../text/Language.tsx"
@@ -15,7 +15,7 @@ interface Props {
   readonly runId: string
 }
 
-/** One turn's: give it the run as its key. */
+/** For one turn: use the run's id as the React key. */
 export const SaveCase = ({ agentId, runId }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()

@@ -5,9 +5,9 @@ import css from "./Table.module.css"
 export interface Column<A> {
   readonly title: string
   readonly cell: (row: A) => ReactNode
-  /** Numbers stand at the end. */
+  /** Numbers are aligned to the end. */
   readonly end?: boolean
-  /** The title is read out, not shown: buttons need none. */
+  /** The title is only for screen readers, for example above buttons. */
   readonly silent?: boolean
   /** Stands in place of the title. */
   readonly head?: ReactNode

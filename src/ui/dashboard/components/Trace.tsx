@@ -14,7 +14,7 @@ import css from "./Trace.module.css"
 
 export type RunEvent = typeof DeclaredEvent.Encoded
 
-/** Of an event that says so. */
+/** If the event has it. */
 export const failureIn = ({ payload, type }: RunEvent) => {
   if (type !== "run.failed") return null
   const code = payload?.["code"]
@@ -83,7 +83,7 @@ const isFound = (value: unknown): value is Found =>
   typeof value.lexical === "number" &&
   typeof value.semantic === "number"
 
-/** What the searches of a run have found, and why. */
+/** The results of a run's searches, with scores. */
 export const foundIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<Found> =>
   events.flatMap(({ payload, type }) => {
     const chunks = type === "retrieval.completed" ? payload?.["chunks"] : undefined
@@ -96,7 +96,7 @@ const timeOf = ({ timestamp }: RunEvent) => Date.parse(timestamp)
 
 const seconds = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(2)} s`
 
-/** Where an event stands in the time that the run took so far, and how long after the one before it came. */
+/** The time of an event since the start of the run, and since the previous event. */
 const spanOf = (events: ReadonlyArray<RunEvent>, place: number) => {
   const [first, last] = [events[0], events.at(-1)]
   const event = events[place]
@@ -116,9 +116,9 @@ const countOf = ({ payload }: RunEvent, name: string): number | null => {
 
 interface Props {
   readonly events: ReadonlyArray<RunEvent>
-  /** Of the agent; null where it is not known. */
+  /** The agent's; null if unknown. */
   readonly version?: number | null
-  /** Of the models; null where it is not known. */
+  /** Cost of the models; null if unknown. */
   readonly cost?: (typeof RunTrace.Encoded)["cost"]
   /** Passages that the model was shown, as they were then. */
   readonly passages?: ReadonlyArray<typeof RunPassage.Encoded>

@@ -1,7 +1,10 @@
-/** A box of messages that grows: it shows its end while its reader is there, and stays where they read otherwise. */
+/**
+ * A growing list of messages: it scrolls to the end while its reader is there, and does not move if they read
+ * elsewhere.
+ */
 import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef } from "react"
 
-/** Distance from the end at which a reader still follows, in pixels. */
+/** Distance from the end within which the list follows, in pixels. */
 const followDistancePx = 80
 
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
@@ -42,7 +45,7 @@ export const useStickToEnd = (own?: string | number): Sticking => {
     }
     stick()
   })
-  // What is in the box grows by itself too, and the box gets lower when what stands below it grows.
+  // The content also grows by itself, and the list shrinks when the content below it grows.
   useEffect(() => {
     const box = frame.current
     if (box === null) return

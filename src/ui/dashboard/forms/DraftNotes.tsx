@@ -86,7 +86,7 @@ export const Conflict = <A extends Fields>({
   ) : null
 }
 
-/** Below a field that was changed by two: what is stored, and the means to take it. */
+/** Below a field with a conflicting change: the stored value, and a button to use it. */
 export const Theirs = <A extends Fields>({
   draft,
   name,
@@ -109,7 +109,7 @@ export const Theirs = <A extends Fields>({
   )
 }
 
-/** What was typed on other pages and not saved, with the way back. */
+/** Unsaved drafts on other pages, with links. */
 export const KeptDrafts = () => {
   const t = useText(words)
   const { data: user } = useQuery(session)

@@ -1,4 +1,4 @@
-/** A form of the dashboard: what was refused stands at its field, and the first of those has the focus. */
+/** A form of the dashboard: errors are shown at their fields, and the first invalid field gets the focus. */
 import { type ReactNode, useEffect, useRef } from "react"
 import { Problem } from "../components/Problem.tsx"
 import css from "./Form.module.css"
@@ -12,7 +12,7 @@ interface Props {
 
 export const Form = ({ children, onSubmit, problem = null }: Props) => {
   const form = useRef<HTMLFormElement>(null)
-  /** True from the submission on, until its failure has been shown. */
+  /** True from the submission until its failure has been shown. */
   const sent = useRef(false)
   useEffect(() => {
     const wrong = form.current?.querySelector("[aria-invalid=true]")

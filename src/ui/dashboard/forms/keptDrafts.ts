@@ -1,16 +1,16 @@
 /**
- * Drafts: what was typed and not saved. A draft outlives the page, the window and the session. It is kept in this
- * browser, for the user who typed it, and never a secret.
+ * Drafts: unsaved input. A draft survives the page, the window and the session. It is stored in this browser, for the
+ * user who typed it, and never contains secrets.
  */
 import { useSyncExternalStore } from "react"
 
 export interface KeptDraft {
   readonly key: string
-  /** Its name in the list of drafts. */
+  /** Name in the list of drafts. */
   readonly title: string
   /** The page that it was typed on. */
   readonly path: string
-  /** As it was stored when the typing began. */
+  /** The stored values when editing began. */
   readonly base: unknown
   readonly value: unknown
   /** Milliseconds since the epoch. */
@@ -45,7 +45,7 @@ export const keepDraft = (userId: string, draft: KeptDraft): void => {
   try {
     localStorage.setItem(prefixOf(userId) + draft.key, JSON.stringify(draft))
   } catch {
-    // A browser that keeps nothing, or has no room: the page still has it.
+    // If the browser's storage is disabled or full, the page still has the draft.
   }
   changed()
 }

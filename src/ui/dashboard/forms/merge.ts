@@ -1,10 +1,10 @@
-/** Two people, or two windows, change the same thing: what becomes of what each of them typed. */
+/** Merging concurrent changes of two people or windows. */
 
 /** Fields of a form by their names. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface Edited<A extends Fields> {
-  /** As it was stored when these changes began. */
+  /** The stored values when these changes began. */
   readonly base: A
   readonly mine: A
   /** Values that another session has stored meanwhile in fields that were changed here too. */
@@ -17,8 +17,8 @@ export const isChanged = <A extends Fields>({ base, mine }: Pick<Edited<A>, "bas
   !isSame(base, mine)
 
 /**
- * The changes on top of what is `stored` now. A field that was not touched here follows it; one that was keeps what was
- * typed, and what was stored stands beside it.
+ * Rebases the changes on the currently `stored` values. An unchanged field takes the stored value. A changed field
+ * keeps the typed value, with the stored one beside it.
  */
 export const rebased = <A extends Fields>({ base, mine, theirs }: Edited<A>, stored: A): Edited<A> => {
   const untouched = <K extends keyof A>(name: K) => isSame(mine[name], base[name])

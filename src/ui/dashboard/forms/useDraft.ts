@@ -1,4 +1,4 @@
-/** A form over something stored: what is typed is kept until it is saved, and what others store meanwhile is not lost. */
+/** A form for a stored resource: input is kept until it is saved, and concurrent changes of others are not lost. */
 import { useQuery } from "@tanstack/react-query"
 import { useEffect, useRef, useState } from "react"
 import { useLocation } from "wouter"
@@ -10,22 +10,22 @@ import { type Edited, type Fields, isChanged, isSame, rebased } from "./merge.ts
 export interface Draft<A extends Fields> {
   readonly value: A
   readonly change: (fields: Partial<A>) => void
-  /** True where something was typed that is not stored. */
+  /** True with unsaved input. */
   readonly isDirty: boolean
-  /** True where that was typed on an earlier visit. */
+  /** True if the input is from an earlier visit. */
   readonly isRestored: boolean
   /** Values that another session has stored meanwhile in fields that were changed here too. */
   readonly theirs: Partial<A>
   /** Gives a field the value that another session has stored. */
   readonly take: (name: keyof A) => void
-  /** Back to what is stored. */
+  /** Resets the form to the stored values. */
   readonly discard: () => void
-  /** To be called when the values have been stored. */
+  /** To be called after the values were stored. */
   readonly saved: () => void
 }
 
 interface Options<A extends Fields> {
-  /** Names the form and what it edits. */
+  /** Identifies the form and its resource. */
   readonly name: string
   /** Its name in the list of drafts that were not saved. */
   readonly title: string
@@ -37,7 +37,7 @@ interface Options<A extends Fields> {
 
 const isFields = (value: unknown): value is Fields => typeof value === "object" && value !== null
 
-/** `kept` where it has the form of `like`. */
+/** `kept`, if it has the same shape as `like`. */
 const formedLike = <A extends Fields>(kept: unknown, like: A): A | null => {
   if (!isFields(kept)) return null
   const formed = { ...like }
@@ -62,7 +62,7 @@ export const useDraft = <A extends Fields>({ name, stored, title, unkept = [] }:
       : { base, mine, theirs: {}, isRestored: true }
   }
   const [state, setState] = useState(begun)
-  // What is stored has changed since: a form follows it where nothing was typed.
+  // The stored values have changed: an unedited form follows them.
   const current = isSame(state.base, stored) ? state : { ...state, ...rebased(state, stored) }
   if (current !== state) setState(current)
   const isDirty = isChanged(current)
@@ -74,7 +74,7 @@ export const useDraft = <A extends Fields>({ name, stored, title, unkept = [] }:
   useEffect(() => {
     const kept: { readonly base: A; readonly value: A } | null = JSON.parse(draft)
     if (kept !== null) keepDraft(userId, { key: name, title, path, ...kept, at: Date.now() })
-    // A form that was opened anew and not touched has nothing to forget.
+    // An unedited form has no draft to delete.
     else if (!isFirst.current) dropDraft(userId, name)
     isFirst.current = false
   }, [userId, name, title, path, draft])

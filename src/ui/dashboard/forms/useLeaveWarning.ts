@@ -1,6 +1,6 @@
 import { useEffect } from "react"
 
-/** Has the browser ask before the window is left, while something would be lost. */
+/** Shows the browser's warning before the window is closed with unsaved input. */
 export const useLeaveWarning = (isUnsaved: boolean): void => {
   useEffect(() => {
     if (!isUnsaved) return

@@ -1,4 +1,4 @@
-/** A page about one thing: once it is there, or that there is no such thing, or why it does not come. */
+/** A page about one resource: its content, or that it does not exist, or the error. */
 import type { ReactNode } from "react"
 import { ApiError } from "../api/Client.ts"
 import { type LoadedProps, Page, Unloaded } from "../components/Page.tsx"
@@ -6,7 +6,7 @@ import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { NotFound } from "./NotFound.tsx"
 
-/** An address that names nothing, or cannot name anything. */
+/** An unknown or invalid id. */
 const isNowhere = (problem: unknown) =>
   problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
 

@@ -73,7 +73,7 @@ const problems: Readonly<
 const isProblem = (text: string | null): text is SignOnProblem =>
   text !== null && Object.hasOwn(problems, text)
 
-/** What went wrong at the provider, as the address says that it was led back to. */
+/** The provider's error, from the address of the redirect. */
 const returnedWith = () => new URLSearchParams(location.search).get("sso")
 
 export const SignIn = () => {

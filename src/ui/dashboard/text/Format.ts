@@ -1,4 +1,4 @@
-/** Numbers, dates and distances in time, as the language chosen writes them. */
+/** Formats numbers, dates and relative times in the chosen language. */
 import { useLanguage } from "./Language.tsx"
 
 const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
@@ -9,7 +9,7 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ["minute", 60]
 ]
 
-/** The language with the region that its reader prefers: English dates are not the same everywhere. */
+/** The language with the user's region, because English date formats differ. */
 const localeOf = (language: string) =>
   navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
 
@@ -19,14 +19,14 @@ export const useFormat = () => {
     number: (value: number) => new Intl.NumberFormat(locale).format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
-    /** Billionths of a US dollar; of less than a dollar as many digits as say something. */
+    /** Billionths of a US dollar; below a dollar with as many digits as are significant. */
     money: (nanoUsd: number) =>
       new Intl.NumberFormat(locale, {
         style: "currency",
         currency: "USD",
         ...(nanoUsd === 0 || nanoUsd >= 1e9 ? {} : { maximumSignificantDigits: 3 })
       }).format(nanoUsd / 1e9),
-    /** A size: of less than a million bytes in kilobytes, else in megabytes. */
+    /** A size: below a million bytes in kilobytes, else in megabytes. */
     bytes: (size: number) => {
       const [unit, length] =
         size < 1_000_000 ? (["kilobyte", 1_000] as const) : (["megabyte", 1_000_000] as const)
@@ -46,7 +46,7 @@ export const useFormat = () => {
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
     day: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
-    /** The shortest way to say how long ago: "now", "5m", "3h", "2d", then the date. */
+    /** A short relative time: "now", "5m", "3h", "2d", then the date. */
     since: (iso: string, now: string) => {
       const date = new Date(iso)
       const seconds = (Date.now() - date.getTime()) / 1_000
@@ -63,7 +63,7 @@ export const useFormat = () => {
     },
     /** The time of day. */
     time: (iso: string) => new Intl.DateTimeFormat(locale, { timeStyle: "short" }).format(new Date(iso)),
-    /** A day of the reader's own calendar. */
+    /** A day in the user's time zone. */
     date: (iso: string) => new Intl.DateTimeFormat(locale, { dateStyle: "full" }).format(new Date(iso)),
     /** "3 minutes ago". */
     ago: (iso: string) => {

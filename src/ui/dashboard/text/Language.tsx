@@ -1,6 +1,6 @@
 /**
- * The languages of the dashboard. Each part brings its own catalogue, `texts(english, german)`: the compiler refuses one
- * that lacks a sentence of the other.
+ * The languages of the dashboard. Each part has its own catalogue, `texts(english, german)`. It does not compile if a
+ * sentence is missing in one language.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react"
 import { I18nProvider } from "react-aria-components"
@@ -10,7 +10,7 @@ export type Language = keyof typeof languages
 
 type Sentence = string | ((...values: ReadonlyArray<never>) => string)
 type Catalogue = Readonly<Record<string, Sentence>>
-/** The same sentences with the same values, in other words. */
+/** The same sentences with the same parameters, in another language. */
 type Translated<C extends Catalogue> = {
   readonly [K in keyof C]: C[K] extends (...values: infer V) => string ? (...values: V) => string : string
 }
@@ -64,6 +64,6 @@ export const LanguageProvider = ({ children }: { readonly children: ReactNode })
 
 export const useLanguage = () => useContext(Current)
 
-/** The sentences of `catalogue` in the language chosen. */
+/** The sentences of `catalogue` in the chosen language. */
 export const useText = <C extends Catalogue>(catalogue: Texts<C>): Translated<C> =>
   catalogue[useLanguage().language]

@@ -1,6 +1,6 @@
 /**
- * What the service's error codes mean, in German: the service itself speaks English.
- * Where the code alone says too little, the service's own sentence stands beside it.
+ * German messages for the service's error codes, because the service's own messages are English. If the code alone is
+ * not specific enough, the service's message is shown with it.
  */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 

@@ -1,4 +1,4 @@
-/** Words that every page uses. */
+/** Texts that every page uses. */
 import { texts } from "./Language.tsx"
 
 export const everywhere = texts(

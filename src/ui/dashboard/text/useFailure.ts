@@ -1,8 +1,8 @@
-/** Why a turn brought no reply, and what can be done, for those who look after the agent. */
+/** Why a turn has no reply, and what to do, for those who maintain the agent. */
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import { texts, useText } from "./Language.tsx"
 
-/** As a trace tells it, or what reads one. */
+/** As in a trace. */
 interface Failure {
   readonly code: string
   readonly provider: string | null

@@ -3,7 +3,7 @@ import { useLanguage } from "./Language.tsx"
 
 type Translation = readonly [english: RegExp, readable: string, german: string]
 
-/** The first that fits. */
+/** The first matching one. */
 const translations: ReadonlyArray<Translation> = [
   [/^is missing$/u, "This is missing.", "Das fehlt."],
   [
@@ -93,7 +93,7 @@ const translations: ReadonlyArray<Translation> = [
   ]
 ]
 
-/** What has no words here is said as the service says it. */
+/** Messages without a translation are shown unchanged. */
 export const useIssueWords = (): ((message: string) => string) => {
   const { language } = useLanguage()
   return (message) => {

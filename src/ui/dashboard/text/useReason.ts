@@ -6,11 +6,11 @@ import { useLanguage, useText } from "./Language.tsx"
 
 export interface Reason {
   readonly sentence: string
-  /** The service's own words, in English; null where they are the sentence. */
+  /** The service's own message, in English; null if it is the shown sentence. */
   readonly detail: string | null
 }
 
-/** Codes whose English sentence tells what exactly was wrong. */
+/** Codes whose English message has more detail. */
 const telling: ReadonlySet<string> = new Set(["VALIDATION_ERROR", "CONFLICT", "FORBIDDEN", "NOT_CONFIGURED"])
 
 export const useReason = (): ((problem: unknown) => Reason) => {

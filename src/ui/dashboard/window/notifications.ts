@@ -32,7 +32,7 @@ const keep = (on: boolean) => {
   for (const listener of listeners) listener()
 }
 
-/** False where the browser, or who uses it, refuses. */
+/** False if the browser or the user refuses. */
 const choose = async (on: boolean): Promise<boolean> => {
   if (!on) {
     keep(false)
@@ -63,7 +63,7 @@ const chime = () => {
   setTimeout(() => void context.close(), 1_000)
 }
 
-/** Tells when `count`, which is undefined until it is known, has grown and the page is not looked at. */
+/** Notifies when `count`, which is undefined until it is loaded, has increased while the page is hidden. */
 export const useNotifications = (count: number | undefined, text: (count: number) => string): void => {
   const before = useRef<number | undefined>(undefined)
   useEffect(() => {
@@ -71,7 +71,7 @@ export const useNotifications = (count: number | undefined, text: (count: number
     before.current = count
     if (count === undefined || last === undefined || count <= last) return
     if (!isOn() || document.visibilityState === "visible") return
-    // One at a time: the next takes its place.
+    // One at a time: the next one replaces it.
     const shown = new Notification("Spoke", { body: text(count), tag: "spoke-inbox" })
     shown.onclick = () => {
       window.focus()

@@ -1,4 +1,4 @@
-/** The title of the window: the page's name, behind what waits to be read. */
+/** The title of the window: the number of unread conversations, then the page's name. */
 let name = ""
 let waiting = 0
 
@@ -12,7 +12,7 @@ export const nameWindow = (page: string): void => {
   write()
 }
 
-/** How much waits, on whatever page. */
+/** The number of unread conversations, shown on every page. */
 export const countInWindow = (count: number): void => {
   waiting = count
   write()

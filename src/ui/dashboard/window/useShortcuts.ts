@@ -11,7 +11,7 @@ const isOn = (): boolean => {
   try {
     return localStorage.getItem(storageKey) !== "off"
   } catch {
-    // A browser that keeps nothing has them on.
+    // On, if the browser's storage is disabled.
     return true
   }
 }
@@ -32,7 +32,7 @@ const choose = (on: boolean): void => {
   for (const listener of listeners) listener()
 }
 
-/** Whether shortcuts are on, and the means to change it. */
+/** Whether shortcuts are on, and a function to change it. */
 export const useShortcutSetting = () => [useSyncExternalStore(listen, isOn), choose] as const
 
 const isTyping = (target: EventTarget | null): boolean =>
@@ -40,10 +40,10 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable ||
     target.closest("input, textarea, select, [role=listbox], [role=menu]") !== null)
 
-/** Something lies over the page, and keys are its own. */
+/** A dialog is open and handles keys itself. */
 const isCovered = () => document.querySelector("[role=dialog], [role=alertdialog]") !== null
 
-/** By a key, or two keys with a space between them, what they do. */
+/** Actions by a key, or by two keys separated by a space. */
 export const useShortcuts = (actions: Readonly<Record<string, () => void>>): void => {
   const latest = useRef(actions)
   useEffect(() => {

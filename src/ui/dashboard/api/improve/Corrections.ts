@@ -1,4 +1,4 @@
-/** Corrections: answers to what went wrong, drafted, previewed and approved. */
+/** Corrections of wrong answers: drafted, previewed and approved. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type {
   Correction as Declared,
@@ -11,7 +11,7 @@ export type Correction = typeof Declared.Encoded
 type CorrectionRequest = typeof CreateCorrection.Encoded
 type Change = typeof PatchCorrection.Encoded
 
-/** Milliseconds between two looks while a preview is made. */
+/** Polling interval in milliseconds while a preview runs. */
 const lookEvery = 2_000
 
 interface One {
@@ -46,13 +46,13 @@ export const correction = (id: string) =>
 const write = <B>(method: "POST" | "PATCH", path: string, body?: B) =>
   call<One, B>(method, path, body === undefined ? {} : { body }).then((data) => data.correction)
 
-/** A draft: of what the team answered, else of the language model, else without an answer. */
+/** A draft: the team's answer, else the language model's, else empty. */
 export const createCorrection = (agentId: string, body: CorrectionRequest) =>
   write("POST", `/api/agents/${agentId}/corrections`, body)
 
 export const updateCorrection = (id: string, body: Change) => write("PATCH", `/api/corrections/${id}`, body)
 
-/** Answers at once; past questions are replayed in the background. */
+/** Returns at once. Past questions are replayed in the background. */
 export const previewCorrection = (id: string) => write("POST", `/api/corrections/${id}/preview`, {})
 
 export const approveCorrection = (id: string) => write("POST", `/api/corrections/${id}/approve`)

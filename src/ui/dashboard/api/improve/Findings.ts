@@ -1,4 +1,4 @@
-/** What is wrong with an agent's sources, and what each of them is worth. */
+/** Findings about an agent's sources, and the use of each source. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type {
   Finding as Declared,
@@ -12,10 +12,10 @@ export type Finding = typeof Declared.Encoded
 export type FindingKind = typeof Kind.Encoded
 type SourceValue = typeof Value.Encoded
 
-/** Milliseconds between two looks while passages are still compared. */
+/** Polling interval in milliseconds while passages are being compared. */
 const lookEvery = 5_000
 
-/** The weightiest first; those that were dismissed instead, where asked for. */
+/** The most important first; optionally the dismissed ones instead. */
 export const findings = (agentId: string, kind: FindingKind | undefined, dismissed: boolean) =>
   infiniteQueryOptions({
     queryKey: ["agents", agentId, "findings", kind, dismissed],
@@ -40,10 +40,10 @@ interface ValuePage {
   readonly nextCursor: string | null
 }
 
-/** Pages of sources that are read at most. */
+/** Maximum number of pages of sources. */
 const maxPages = 50
 
-/** All sources of the agent, whose file has to be whole: `month` is one in UTC, as YYYY-MM. */
+/** All sources of the agent, because the file must be complete. `month` is in UTC, as YYYY-MM. */
 export const sourceValues = (agentId: string, month: string) =>
   queryOptions({
     queryKey: ["agents", agentId, "source-values", month],

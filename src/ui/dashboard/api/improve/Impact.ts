@@ -1,4 +1,4 @@
-/** Answers that rested on passages which have changed or gone, and their replay. */
+/** Answers that used passages that have since changed or been removed, and their replay. */
 import { infiniteQueryOptions } from "@tanstack/react-query"
 import type { ImpactAnswer as Answer, ImpactPage, ReplayImpact } from "../../../../domain/knowledge/Impact.ts"
 import type { OneExperiment } from "../../../../http/hosted/agents/ExperimentsApi.ts"
@@ -6,7 +6,7 @@ import { call, firstPage } from "../Client.ts"
 
 export type ImpactAnswer = typeof Answer.Encoded
 
-/** Given most often first. */
+/** The most frequent first. */
 export const impact = (agentId: string) =>
   infiniteQueryOptions({
     queryKey: ["agents", agentId, "impact"],
@@ -19,7 +19,7 @@ export const impact = (agentId: string) =>
     getNextPageParam: ({ nextCursor }) => nextCursor
   })
 
-/** Answers at once; the answers that were given most often are replayed in the background, each once. */
+/** Returns at once. The most frequent answers are replayed in the background, each once. */
 export const replayImpact = (agentId: string) =>
   call<typeof OneExperiment.Encoded, typeof ReplayImpact.Encoded>(
     "POST",

@@ -1,4 +1,4 @@
-/** Series over days: a picture, the same as a table for whom a picture says nothing, and as a file. */
+/** Series over days: a chart, the same data as a table for screen readers, and as a file. */
 import { lazy, Suspense } from "react"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"

@@ -2,7 +2,7 @@
 
 export type Cell = string | number | null
 
-/** A text that a spreadsheet would take for a formula is one no longer. */
+/** Escapes a text that a spreadsheet would read as a formula. */
 const harmless = (text: string) => (/^[=+\-@\t\r]/u.test(text) ? `'${text}` : text)
 
 const cellOf = (cell: Cell): string => {
@@ -12,6 +12,6 @@ const cellOf = (cell: Cell): string => {
   return /[",\r\n]/u.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** As RFC 4180 has it; numbers with a point, whatever the language, and nothing where there is no value. */
+/** RFC 4180; numbers with a decimal point in every language, empty for missing values. */
 export const csvOf = (header: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string =>
   [header, ...rows].map((row) => `${row.map(cellOf).join(",")}\r\n`).join("")

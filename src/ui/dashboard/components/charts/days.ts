@@ -2,7 +2,7 @@
 
 const millisPerDay = 86_400_000
 
-/** Days that one chart has at most. */
+/** Maximum number of days in a chart. */
 const maxDays = 400
 
 /** Every day in UTC from that of `from` up to that of the last moment before `to`, as YYYY-MM-DD; at least one. */

@@ -8,7 +8,7 @@ export interface Series {
 export interface Day {
   /** YYYY-MM-DD, in UTC. */
   readonly date: string
-  /** By the key of the series; null where there is nothing to tell. */
+  /** By the key of the series; null without data. */
   readonly values: Readonly<Record<string, number | null>>
 }
 
@@ -21,8 +21,8 @@ export interface ChartProps {
   readonly series: ReadonlyArray<Series>
   /** Those without data, too. */
   readonly days: ReadonlyArray<Day>
-  /** A value as it is read. */
+  /** Formats a value. */
   readonly shown: (value: number) => string
-  /** Where the axis ends; by the data where it is left out. */
+  /** Maximum of the axis; by default computed from the data. */
   readonly max?: number
 }

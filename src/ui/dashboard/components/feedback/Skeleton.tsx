@@ -1,4 +1,4 @@
-/** The shape of what is on its way, so that nothing jumps when it comes. */
+/** A placeholder of the loading content, so that the layout does not shift. */
 import { everywhere } from "../../text/everywhere.ts"
 import { useText } from "../../text/Language.tsx"
 import css from "./Skeleton.module.css"

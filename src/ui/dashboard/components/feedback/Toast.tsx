@@ -30,7 +30,7 @@ const set = (next: ReadonlyArray<ToastItem>) => {
 }
 const dismiss = (key: number) => set(items.filter((item) => item.key !== key))
 
-/** `undo` takes it back; without it there is nothing to take back. */
+/** `undo` reverts the action; omitted if it cannot be reverted. */
 export const toast = (text: string, undo: (() => void) | null = null): void => {
   count += 1
   set([...items.slice(1 - maxToasts), { key: count, text, undo }])
@@ -73,7 +73,7 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
   )
 }
 
-/** Stands in the page once. Under the pointer or with the focus in it nothing goes away. */
+/** Rendered once. A toast does not disappear while it is hovered or has the focus. */
 export const Toasts = () => {
   const t = useText(words)
   const shown = useSyncExternalStore(listen, now)

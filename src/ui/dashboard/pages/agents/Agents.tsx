@@ -1,4 +1,4 @@
-/** The list of agents, and making a new one. */
+/** The list of agents, with a form for a new one. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { agents, createAgent } from "../../api/Agents.ts"

@@ -1,4 +1,4 @@
-/** The messaging channels of an agent, and what the provider has to be told. */
+/** The messaging channels of an agent, with the values to enter at the provider. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import {
   type Channel,
@@ -133,7 +133,7 @@ const nothing = {
   senders: senderRule()
 }
 
-/** Whose deliveries are signed with a secret that the provider shares. */
+/** Channels whose deliveries are signed with a secret of the provider. */
 const isSigned = (channel: Provider) => channel === "slack" || channel === "email"
 
 const bodyOf = (value: typeof nothing) => {

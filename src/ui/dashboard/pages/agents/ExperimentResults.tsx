@@ -47,7 +47,7 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
   return <Badge tone={passed ? "good" : "bad"}>{passed ? t.passed : t.failed}</Badge>
 }
 
-/** The words that the other does not have are marked. */
+/** Marks the words that the other text does not have. */
 export const Reply = ({
   name,
   other,

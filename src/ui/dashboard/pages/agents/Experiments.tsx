@@ -1,4 +1,4 @@
-/** Experiments: the agent's test cases asked of a version, beside the version that answers now. */
+/** Experiments: runs of the agent's test cases against a version, compared with the published one. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Agent } from "../../api/Agents.ts"

@@ -42,11 +42,11 @@ export interface TypedLimit {
 
 export const noLimit = { requests: "", window: "60" }
 
-/** Null where no number of requests is typed. */
+/** Null if no number of requests is entered. */
 export const limitOf = ({ requests, window }: TypedLimit): RateLimit | null =>
   requests === "" ? null : { requests: Number(requests), window: Number(window) }
 
-/** Where the service names what is wrong with a limit. */
+/** Paths of validation issues of a limit. */
 export const limitPlaces = ["rateLimit.requests", "rateLimit.window"] as const
 
 interface FieldsProps {
@@ -81,7 +81,7 @@ export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
   )
 }
 
-/** Of the list's column. */
+/** Text of the list's column. */
 export const useLimitTitle = () => useText(words).title
 
 export const Limit = ({ rateLimit }: Pick<Key, "rateLimit">) => {

@@ -1,4 +1,4 @@
-/** Which sources a key may read: chosen when it is made, and for good. */
+/** The sources that a key may read. They are chosen at creation and cannot be changed. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import type { Key } from "../../api/Keys.ts"
 import { sources } from "../../api/Sources.ts"
@@ -33,13 +33,13 @@ export interface TypedScope {
 
 export const noScope: TypedScope = { limited: false, labels: "", sourceIds: [] }
 
-/** What is sent of it. */
+/** The scope as it is sent. */
 export const scopeOf = ({ labels, limited, sourceIds }: TypedScope) =>
   limited
     ? { sourceScope: { labels: labelsOf(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
     : {}
 
-/** Where the service names what is wrong with a scope. */
+/** Paths of validation issues of a scope. */
 export const scopePlaces = ["sourceScope.labels", "sourceScope.sourceIds"] as const
 
 export const typedScope = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
@@ -50,7 +50,7 @@ export const useScopeTitle = () => useText(words).title
 interface Props {
   readonly agentId: string
   readonly value: TypedScope
-  /** What the labels mean, where it is not a key that reads. */
+  /** Help text of the labels, if it is not for a key. */
   readonly help?: string
   readonly onChange: (value: Partial<TypedScope>) => void
   readonly errorOf: (place: (typeof scopePlaces)[number]) => string | undefined

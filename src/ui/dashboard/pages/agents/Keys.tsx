@@ -1,4 +1,4 @@
-/** API keys: made, switched off, revoked. A secret is shown once. */
+/** API keys: create, deactivate, revoke. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive } from "../../api/Keys.ts"
 import { membersOf } from "../../api/membersOf.ts"
@@ -175,7 +175,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   const permissionError = errorOf("permissions")
   const submit = () => {
-    // What is no website is said at the field.
+    // Invalid websites are reported at the field.
     if (meant.every(({ origin }) => origin !== null)) create.mutate()
   }
   return (

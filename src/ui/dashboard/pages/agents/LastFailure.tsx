@@ -1,4 +1,4 @@
-/** Said where an agent is looked after: its last answer failed, and why. */
+/** A notice on the agent's page: its last answer failed, with the reason. */
 import { useQuery } from "@tanstack/react-query"
 import { lastRun } from "../../api/Agents.ts"
 import { useFormat } from "../../text/Format.ts"

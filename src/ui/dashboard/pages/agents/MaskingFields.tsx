@@ -1,4 +1,4 @@
-/** Which personal data an agent keeps from its model, its tools and its traces. */
+/** The personal data that is hidden from an agent's model, tools and traces. */
 import type { Agent } from "../../api/Agents.ts"
 import { LongText, Switch, TextField } from "../../components/Field.tsx"
 import { Card } from "../../components/Page.tsx"

@@ -1,4 +1,4 @@
-/** The websites that may use a key, as they are typed and as they are stored. */
+/** The websites that may use a key, as input and as stored. */
 import { LongText } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { meantBy } from "./origins.ts"

@@ -1,4 +1,4 @@
-/** Writing and changing a test case, and bringing in a file of them. */
+/** Forms to create, change and import test cases. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import {
@@ -67,7 +67,7 @@ const words = texts(
 
 type Refusal = "any" | "refuses" | "answers"
 
-/** As they are typed. */
+/** Values of the fields, as typed. */
 interface CaseForm {
   readonly [field: string]: string
   readonly question: string

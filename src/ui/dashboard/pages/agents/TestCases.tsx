@@ -1,4 +1,4 @@
-/** Test cases: what an agent is asked before it is published, and what its replies have to say. */
+/** Test cases: questions for an agent before publishing, and the expected replies. */
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../api/TestCases.ts"

@@ -1,4 +1,4 @@
-/** Making and changing a tool. */
+/** Form to create and change a tool. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import type { JsonObject } from "../../../../domain/Text.ts"
 import {
@@ -104,7 +104,7 @@ const parsed = (text: string): JsonObject | null => {
 
 const isTarget = (text: string): text is Binding["to"] => /^(?:(?:header|query|path):|body:\/)/.test(text)
 
-/** Null when a line is no binding. */
+/** Null if a line is not a binding. */
 const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
   const found = text
     .split("\n")
@@ -117,7 +117,7 @@ const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
   return bindings.length === found.length ? bindings : null
 }
 
-/** As they are typed. */
+/** Values of the fields, as typed. */
 interface ToolFields {
   readonly kind: "http" | "mcp"
   readonly name: string
@@ -169,7 +169,7 @@ const fieldsOf = ({
   slot: auth.slot ?? ""
 })
 
-/** Where the service names what is wrong. */
+/** Paths of validation issues. */
 const places = [
   "name",
   "description",

@@ -127,7 +127,7 @@ const Changes = ({ agentId, version }: ChangesProps) => {
   )
 }
 
-/** Read once it is asked for. */
+/** Loaded on demand. */
 const WhatChanged = ({ agentId, version }: ChangesProps) => {
   const t = useText(words)
   const [isOpen, setOpen] = useState(false)

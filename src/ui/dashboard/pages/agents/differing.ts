@@ -1,16 +1,16 @@
-/** A text in pieces, of which those are new that another text does not have. */
+/** Splits a text into parts that another text has or does not have. */
 
 export interface Piece {
   readonly text: string
   readonly isNew: boolean
 }
 
-/** Words that are compared at most: the work grows with their product. */
+/** Maximum number of compared words, because the work grows with their product. */
 const maxWords = 1_000
 
 const wordsOf = (text: string): ReadonlyArray<string> => text.match(/\s*\S+\s*$|\s*\S+/gu) ?? []
 
-/** By the longest common sequence of words; all of a text is new where one of both is too long to be compared. */
+/** By the longest common subsequence of words. If one of the texts is too long, the whole text counts as new. */
 export const differing = (text: string, other: string): ReadonlyArray<Piece> => {
   const ours = wordsOf(text)
   const theirs = wordsOf(other).map((word) => word.trim())

@@ -1,13 +1,13 @@
-/** The websites that are meant by what was typed: people paste whole addresses and leave out the scheme. */
+/** Parses websites from input: people paste whole addresses and omit the scheme. */
 export interface Meant {
   readonly typed: string
-  /** The stored form; null for a line that is no website. */
+  /** The stored form; null if a line is not a website. */
   readonly origin: string | null
   /** The scheme was left out. */
   readonly isGuess: boolean
 }
 
-/** This machine and those of a network without names are seldom reached over https. */
+/** Local hosts and IP addresses seldom use https. */
 const isLocal = (host: string) =>
   /^(?:localhost|.*\.(?:localhost|local|test|internal|lan)|127(?:\.\d+){3}|10(?:\.\d+){3}|192\.168(?:\.\d+){2}|\[::1\])$/iu.test(
     host
@@ -20,7 +20,7 @@ const originOf = (address: string): string | null => {
   return username !== "" || password !== "" || /[*%]/u.test(hostname) ? null : origin
 }
 
-/** As it was typed, one a line; nothing where nothing was. */
+/** The lines as typed; empty for no input. */
 export const meantBy = (typed: string): ReadonlyArray<Meant> =>
   typed
     .split(/[\s,;]+/u)

@@ -45,7 +45,7 @@ const fieldsOf = (agent: Agent) => ({
   ...maskingFieldsOf(agent)
 })
 
-/** Where the service names what is wrong. */
+/** Paths of validation issues. */
 const places = [
   "name",
   "instructions",
@@ -76,7 +76,7 @@ const retrievalOf = ({ minScore, topK }: Settings) => ({
 
 const modelOf = ({ model }: Settings) => (model.trim() === "" ? null : model)
 
-/** What a turn has to be told of `typed` where `agent` is what answers; undefined where that is nothing. */
+/** The differences between `typed` and the answering `agent`, for a turn; undefined if there are none. */
 const triedOf = (agent: Agent, typed: Settings): typeof TriedSettings.Encoded | undefined => {
   const stored = fieldsOf(agent)
   const differs = (...names: ReadonlyArray<keyof Settings>) =>
@@ -118,7 +118,7 @@ export const useAgentForm = (agent: Agent) => {
         streamReasoning: value.streamReasoning
       }),
     onSuccess: ({ agent: saved }, publish) => {
-      // What is typed is in the draft version then, and the form is of the published one.
+      // The input is then in the draft version, and the form shows the published one.
       if (publish) draft.saved()
       else draft.discard()
       setNote("")

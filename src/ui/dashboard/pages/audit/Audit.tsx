@@ -44,7 +44,7 @@ const words = texts(
   }
 )
 
-/** On one line, cut where there is no room; it is copied as a whole. */
+/** On one line, truncated if necessary. Copying yields the whole text. */
 const Id = ({ id }: { readonly id: string }) => (
   <code className={css["id"]} title={id}>
     {id}

@@ -1,4 +1,4 @@
-/** The team's canned replies: made and deleted where they are used. */
+/** The team's canned replies: create and delete. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { addReply, inboxItems, removeReply } from "../../api/Inbox.ts"

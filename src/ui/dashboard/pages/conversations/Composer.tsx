@@ -48,17 +48,17 @@ interface Draft {
   readonly key: number
   readonly content: string
   readonly files: ReadonlyArray<File>
-  /** Why it was not sent; null while it is under way. */
+  /** Why it was not sent; null while it is being sent. */
   readonly problem: string | null
-  /** Meant for the team alone. */
+  /** Only for the team. */
   readonly isNote: boolean
 }
 
-/** Messages of one conversation on their way: they outlive the page, as long as its window does. */
+/** Messages of one conversation that are being sent. They survive a change of page, but not of the window. */
 class Outbox {
   private drafts: ReadonlyArray<Draft> = []
   private count = 0
-  /** They go one after the other, so that they arrive as they were written. */
+  /** They are sent one after the other, to keep their order. */
   private turn: Promise<void> = Promise.resolve()
   private readonly listeners = new Set<() => void>()
 
@@ -71,7 +71,7 @@ class Outbox {
 
   readonly discard = (key: number): void => this.set(this.drafts.filter((draft) => draft.key !== key))
 
-  /** `deliver` tells why it was not sent, in words; null where it was. */
+  /** `deliver` returns an error message, or null if it was sent. */
   send(draft: Pick<Draft, "content" | "files" | "isNote">, deliver: () => Promise<string | null>): void {
     this.count += 1
     const key = this.count
@@ -131,7 +131,7 @@ export const useDrafts = (userId: string, id: string) => {
 
 type Drafts = ReturnType<typeof useDrafts>
 
-/** The messages that have not arrived, after those that have. */
+/** Unsent messages after sent ones. */
 export const Underway = ({ discard, drafts, retry }: Drafts) => {
   const t = useText(words)
   const common = useText(everywhere)
@@ -159,7 +159,7 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
   ))
 }
 
-/** How often the customer is told that the team writes, in milliseconds. */
+/** Interval of typing notifications to the customer, in milliseconds. */
 const tellEveryMs = 3_000
 
 interface ComposerProps extends Pick<Drafts, "send" | "note"> {
@@ -173,7 +173,7 @@ interface ComposerProps extends Pick<Drafts, "send" | "note"> {
 export const Composer = ({ customer, id, known, note, send, state }: ComposerProps) => {
   const t = useText(words)
   const [mode, setMode] = useState<"reply" | "note">("reply")
-  // In a conversation that is over the team still writes to itself.
+  // In a closed conversation the team can still write notes.
   const isNote = mode === "note" || state === "CLOSED"
   const field = useRef<HTMLTextAreaElement>(null)
   const [asked, setAsked] = useState(0)
@@ -189,7 +189,7 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
   const toldAt = useRef(0)
   const tell = () => {
     const now = Date.now()
-    // While the agent answers nobody waits for the team's words.
+    // While the agent answers, the customer is not shown that the team is typing.
     if (state === "AI_ACTIVE" || now - toldAt.current < tellEveryMs) return
     toldAt.current = now
     tellTyping(id).catch(() => undefined)

@@ -1,5 +1,5 @@
 import { isChannel } from "../../api/Conversations.ts"
-/** The list of the inbox: what is asked for, and its rows, of which only those in sight are drawn. */
+/** The list of the inbox: its filters, and its rows, of which only the visible ones are rendered. */
 import { useVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useRef } from "react"
 import { Link, useLocation } from "wouter"

@@ -1,4 +1,4 @@
-/** The inbox: the list of conversations, the one that is read, and whom it is with. */
+/** The inbox: the list of conversations, the open conversation, and its person. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useCallback, useEffect, useState } from "react"
 import { agents } from "../../api/Agents.ts"

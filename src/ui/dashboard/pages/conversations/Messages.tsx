@@ -44,12 +44,12 @@ interface Props {
   readonly typing: "agent" | "customer" | "team" | null
   /** The run whose trace is shown. */
   readonly chosen: string | null
-  /** Null where traces are not for this user. */
+  /** Null if this user may not read traces. */
   readonly onTrace: ((runId: string | null) => void) | null
   /** Null when there are none. */
   readonly older: (() => void) | null
   readonly loading: boolean
-  /** Of what the reader has written last. */
+  /** The id of the reader's last message. */
   readonly own: number | undefined
   /** After the last message. */
   readonly children: ReactNode
@@ -71,7 +71,7 @@ export const Messages = ({
 }: Props) => {
   const t = useText(words)
   const { frame, hold, onScroll } = useStickToEnd(own)
-  /** Distance from the bottom that the reader keeps when older messages come above. */
+  /** Distance from the bottom, kept when older messages are added above. */
   const kept = useRef<number | null>(null)
   const first = messages[0]?.id
   const spoken = useSpoken(messages.at(-1)?.content ?? "")

@@ -84,7 +84,7 @@ const nobody = "-"
 const useChange = (found: Conversation) => {
   const queries = useQueryClient()
   const reason = useReason()
-  /** Shows `after` at once, and `before` again where the service refuses it. */
+  /** Shows `after` at once, and `before` again if the service refuses it. */
   return async (
     after: Partial<Conversation>,
     before: Partial<Conversation>,
@@ -288,7 +288,7 @@ const About = ({ found, search }: { readonly found: Conversation; readonly searc
 }
 
 interface RunProps {
-  /** Of the reply whose trace was asked for; null shows the turn that is under way. */
+  /** The run of the selected reply; null shows the running turn. */
   readonly runId: string | null
   readonly live: Live
   /** The agent whose test cases a turn may be saved as one of; null where the user may not. */

@@ -1,4 +1,4 @@
-/** One message: who wrote it, when, from what, and with which files. */
+/** One message: author, time, sources and files. */
 import type { ReactNode } from "react"
 import { attachmentAddress, type Feedback, type Message } from "../../api/Conversations.ts"
 import { CitationChip } from "../../components/CitationChip.tsx"
@@ -100,7 +100,7 @@ export const Said = ({ conversationId, message, names, aside }: SaidProps) => {
         {aside}
       </header>
       {role === "user" ? (
-        // What a customer typed means nothing but itself.
+        // A customer's text is not interpreted as Markdown.
         <p className={css["plain"]}>{content}</p>
       ) : (
         <Prose

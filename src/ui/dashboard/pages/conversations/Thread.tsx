@@ -1,4 +1,4 @@
-/** One conversation as it goes on, and the means to step in. */
+/** One conversation, live, with take-over and reply. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { ArrowLeft, CircleCheck, PanelRight } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
@@ -60,7 +60,7 @@ const Buttons = ({ found }: { readonly found: Found }) => {
   const refresh = () => queries.invalidateQueries({ queryKey: ["conversations"] })
   const change = useMutation({
     mutationFn: (change: "takeover" | "release") => act(found.id, change),
-    // A refusal too says that it is not as it looks here.
+    // After a refusal the displayed state may be outdated, so it is read again.
     onSettled: refresh
   })
   const { state } = found
@@ -102,7 +102,7 @@ const Buttons = ({ found }: { readonly found: Found }) => {
   )
 }
 
-/** Tells the service what its reader has seen, while they look. */
+/** Marks messages as read while the page is visible. */
 const useReading = (found: Found | undefined, last: string | undefined) => {
   const queries = useQueryClient()
   const id = found?.id
@@ -117,7 +117,7 @@ const useReading = (found: Found | undefined, last: string | undefined) => {
           patch(queries, id, { unread: false })
           void queries.invalidateQueries({ queryKey: ["conversations", "unread"] })
         },
-        // It stays unread, and is told with the next message.
+        // It stays unread, and is marked with the next message.
         () => undefined
       )
     }
@@ -139,7 +139,7 @@ interface Props {
   readonly onDetails: () => void
 }
 
-/** An address that names nothing, or cannot name anything. */
+/** An unknown or invalid id. */
 const isNowhere = (problem: unknown) =>
   problem instanceof ApiError && (problem.status === 404 || problem.status === 400)
 

@@ -6,9 +6,9 @@ import type { RunEvent } from "../../components/Trace.tsx"
 
 type Frame = typeof Declared.Encoded
 
-/** First and longest wait before the socket is opened again, in milliseconds. */
+/** Minimum and maximum pause before reconnecting, in milliseconds. */
 const pause = { least: 1_000, most: 8_000 }
-/** How long a sign of writing lasts when nothing follows it. */
+/** How long a typing indicator is shown without a further one. */
 const writing = 8_000
 
 const frameOf = (text: unknown): Frame | null => {
@@ -22,11 +22,11 @@ const frameOf = (text: unknown): Frame | null => {
 }
 
 export interface Live {
-  /** False while nothing is heard. */
+  /** False while the socket is disconnected. */
   readonly connected: boolean
-  /** Who writes; null where nobody does. */
+  /** Who is typing; null for nobody. */
   readonly typing: "agent" | "customer" | "team" | null
-  /** Of the turn that is under way, or was last. */
+  /** Events of the running turn, or of the last one. */
   readonly events: ReadonlyArray<RunEvent>
 }
 
@@ -83,7 +83,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
       socket.onopen = () => {
         wait = pause.least
         setLive((before) => ({ ...before, connected: true }))
-        // What happened before the socket was open.
+        // Reads the changes from before the socket was open.
         onChange()
       }
       socket.onmessage = ({ data }) => {

@@ -1,4 +1,4 @@
-/** Which conversations the list shows, as the address of the page says. */
+/** The list's filter, from the address of the page. */
 import { useMemo } from "react"
 import { useSearchParams } from "wouter"
 import { channels, states } from "../../api/Conversations.ts"

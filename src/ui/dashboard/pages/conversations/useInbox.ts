@@ -1,4 +1,4 @@
-/** The rows of the list: those that wait for a human first, then by last activity. Only their head is asked for again and again. */
+/** The rows of the list: those that wait for a human first, then by last activity. Only their head is polled. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo } from "react"
 import type { Conversation } from "../../api/Conversations.ts"
@@ -12,7 +12,7 @@ const joined = (
   older: ReadonlyArray<Conversation>
 ): ReadonlyArray<Conversation> => {
   const last = recent.at(-1)
-  // A head that is shorter than a page is all there is.
+  // A head that is shorter than a page is the whole list.
   if (last === undefined || recent.length < pageSize) return recent
   const here = new Set(recent.map(({ id }) => id))
   return [...recent, ...older.filter(({ id, updatedAt }) => updatedAt <= last.updatedAt && !here.has(id))]

@@ -1,4 +1,4 @@
-/** Words of conversations that several of their parts use. */
+/** Texts about conversations that several components use. */
 import type { Conversation, State } from "../../api/Conversations.ts"
 import type { Tone } from "../../components/Badge.tsx"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
@@ -64,7 +64,7 @@ const germanReasons: Readonly<Record<string, string>> = {
   "There were too many replies in a short time.": "Es gab zu viele Antworten in kurzer Zeit."
 }
 
-/** Why a conversation asks for a human. */
+/** Why a human was requested. */
 export const useHandoffReason = (): ((reason: string | null) => string | null) => {
   const { language } = useLanguage()
   return (reason) => (reason === null || language === "en" ? reason : (germanReasons[reason] ?? reason))
@@ -73,7 +73,7 @@ export const useHandoffReason = (): ((reason: string | null) => string | null) =
 /** Characters of an id that tell a person from others who have no name. */
 const codeLength = 4
 
-/** What the customer is called: by name or contact, else by the end of their id, which stays. */
+/** The customer's display name: name or contact, else the end of their id, which does not change. */
 export const useCustomer = (): ((row: Pick<Conversation, "customer" | "endUserId">) => string) => {
   const t = useText(words)
   return ({ customer, endUserId }) => customer ?? t.anonymous(endUserId.slice(-codeLength).toUpperCase())

@@ -165,7 +165,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
     }
   })
   const { errorOf, general } = useIssues(save.error ?? look.error, ["question", "answer"])
-  // What was refused is no longer what stands there.
+  // The refused text has been changed.
   const edit = (next: Parameters<typeof change>[0]) => {
     if (save.isError) save.reset()
     if (look.isError) look.reset()
@@ -259,7 +259,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
   )
 }
 
-/** For those who may read alone. */
+/** For users with read access only. */
 const Reading = ({ found }: { readonly found: Correction }) => {
   const t = useText(words)
   const { answer, origin, preview, question } = found

@@ -75,7 +75,7 @@ const tones: Readonly<Record<FindingKind, Tone>> = {
 interface PassageProps {
   readonly passage: Finding["passages"][number]
   readonly other: Finding["passages"][number] | undefined
-  /** What it says that the other does not. */
+  /** The parts that the other passage does not have. */
   readonly values: ReadonlyArray<string>
 }
 
@@ -122,7 +122,7 @@ interface FoundProps {
   readonly finding: Finding
   readonly mayChange: boolean
   readonly busy: boolean
-  /** Dismisses it, or takes that back. */
+  /** Dismisses or restores it. */
   readonly onPress: () => void
 }
 
@@ -183,7 +183,7 @@ export const Findings = ({ agentId, mayChange }: Props) => {
     onSuccess: async (_, { dismissed, id }) => {
       toast(dismissed ? t.isDismissed : t.isRestored, () => set.mutate({ id, dismissed: !dismissed }))
       await queries.invalidateQueries({ queryKey: ["agents", agentId, "findings"] })
-      // The button that had the focus is gone with its finding.
+      // The focused button was removed with its finding.
       if (document.activeElement === document.body) list.current?.focus({ preventScroll: true })
     },
     onError: (problem) => toast(reason(problem).sentence)

@@ -1,4 +1,4 @@
-/** Past answers that rested on passages which have changed or gone since, and what would be answered today. */
+/** Past answers that used passages that have since changed or been removed, and the answers of a replay. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { experiments } from "../../api/Experiments.ts"

@@ -1,4 +1,7 @@
-/** What to do about what an agent answers: what went wrong, corrections, findings, the impact of changes, and what sources are worth. */
+/**
+ * Improving an agent's answers: what went wrong, corrections, findings, the impact of changes, and the use of
+ * sources.
+ */
 import { useSearchParams } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Toasts } from "../../components/feedback/Toast.tsx"

@@ -1,4 +1,4 @@
-/** Past questions that were asked again: how far that is, how many answers are others, and each before and after. */
+/** A replay of past questions: progress, the number of changed answers, and each answer before and after. */
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { useEffect } from "react"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
@@ -74,7 +74,7 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
   const results = useInfiniteQuery(experimentResults(experimentId))
   const status = report.data?.experiment.status
   const { refetch } = results
-  // What was read before the end is not all of it.
+  // Results read before the end are incomplete.
   useEffect(() => void refetch(), [refetch, status])
   return (
     <Loaded query={report}>

@@ -1,4 +1,4 @@
-/** What each source did in a month, and what it takes. */
+/** Use and size of each source in a month. */
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link } from "wouter"
@@ -49,7 +49,7 @@ const words = texts(
   }
 )
 
-/** Months that can be chosen. */
+/** Number of months to choose from. */
 const monthsBack = 24
 
 export const SourceValues = ({ agentId }: { readonly agentId: string }) => {

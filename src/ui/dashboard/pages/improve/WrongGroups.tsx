@@ -1,4 +1,4 @@
-/** What went wrong, grouped by what was asked, and the way to the right answer. */
+/** What went wrong, grouped by question, with a button to write a correction. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { corrections, createCorrection } from "../../api/improve/Corrections.ts"
@@ -101,7 +101,7 @@ const Write = ({ from, question }: { readonly from: Correctable; readonly questi
 
 interface GroupProps {
   readonly group: InsightGroup
-  /** Null where a correction cannot be made, or not by this user. */
+  /** Null if no correction is possible, or this user may not create one. */
   readonly correctable: Correctable | null
 }
 

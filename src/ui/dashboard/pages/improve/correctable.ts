@@ -1,8 +1,8 @@
-/** What a correction of a group is made from. */
+/** The data for a correction of a group. */
 import type { CreateCorrection } from "../../../../domain/agents/Correction.ts"
 import type { InsightGroup } from "../../../../domain/conversations/Insights.ts"
 
-/** The time of the report that has the group: in another one the group may be another. */
+/** The period of the group's report, because another period may have other groups. */
 export interface ReportTime {
   readonly from: string
   readonly to: string

@@ -1,4 +1,4 @@
-/** Findings in words. */
+/** Texts about findings. */
 import { texts } from "../../text/Language.tsx"
 import { reasonTexts } from "./reasons.ts"
 

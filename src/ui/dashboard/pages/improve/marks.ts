@@ -1,4 +1,4 @@
-/** What sets two statements apart, marked. */
+/** Marks the differences of two statements. */
 import { differing, type Piece } from "../agents/differing.ts"
 
 const escaped = (text: string) => text.replaceAll(/[.*+?^${}()|[\]\\/-]/gu, String.raw`\$&`)

@@ -1,4 +1,4 @@
-/** Why something is a finding, in words. */
+/** The reason of a finding as text. */
 import type { Finding, FindingReason } from "../../../../domain/knowledge/Finding.ts"
 
 const english = {
@@ -28,7 +28,7 @@ interface Format {
   readonly percent: (value: number) => string
 }
 
-/** Why it is a finding, a sentence or two. */
+/** The reason, in one or two sentences. */
 export const reasonIn = (
   t: typeof reasonTexts.en,
   { number, percent }: Format,
@@ -47,7 +47,7 @@ export const reasonIn = (
   }
 }
 
-/** What the first and the second passage of a finding say that the other does not. */
+/** The differences between the first and the second passage of a finding. */
 export const valuesOf = ({
   reasons
 }: Pick<typeof Finding.Encoded, "reasons">): readonly [ReadonlyArray<string>, ReadonlyArray<string>] => {

@@ -1,4 +1,4 @@
-/** The people who write to the agents: found, exported, erased (data protection). */
+/** The people who write to the agents: search, export and erasure (data protection). */
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { erasePerson, exportAddress, people } from "../../api/People.ts"

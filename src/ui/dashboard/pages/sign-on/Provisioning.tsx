@@ -1,4 +1,4 @@
-/** The token with which the provider adds people and groups, switches them off and removes them. */
+/** The token with which the provider adds, deactivates and removes people and groups. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { makeProvisioningToken, provisioning, revokeProvisioningToken } from "../../api/SingleSignOn.ts"

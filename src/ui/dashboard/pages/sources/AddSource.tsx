@@ -1,4 +1,4 @@
-/** Adding a source: a website, a sitemap, something by its address, files from this computer, or what is written here. */
+/** Adding a source: a website, a sitemap, a file by its address, files from this computer, or text. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useId, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
@@ -29,7 +29,7 @@ import { words as shared } from "./words.ts"
 
 /** A ZIP alone has no address. */
 type OwnKind = Exclude<SourceType, "BULK_UPLOAD" | "CONNECTOR"> | "upload" | "bulk-upload"
-/** A registered reader is known by its name. */
+/** A registered reader is identified by its name. */
 type ReaderKind = `reader:${string}`
 type Kind = OwnKind | ReaderKind
 

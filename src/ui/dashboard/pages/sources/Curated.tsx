@@ -1,4 +1,4 @@
-/** Fields of what is written here: a text, or questions with their answers. */
+/** Fields of a text source, or of questions with answers. */
 import type { ReactNode } from "react"
 import type { SourceConfig } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
@@ -31,7 +31,7 @@ const words = texts(
   }
 )
 
-/** The fields as they are typed. */
+/** Values of the fields, as typed. */
 export interface CuratedForm {
   readonly [field: string]: unknown
   readonly text: string
@@ -50,11 +50,11 @@ type CuratedType = "TEXT" | "QA"
 
 export const isCurated = (type: string): type is CuratedType => type === "TEXT" || type === "QA"
 
-/** What the form says of a source. */
+/** The source's config from the form. */
 export const curatedOf = (type: CuratedType, { pairs, text }: CuratedForm) =>
   type === "TEXT" ? ({ type, config: { text } } as const) : ({ type, config: { pairs } } as const)
 
-/** Where the service names what is wrong. */
+/** Paths of validation issues. */
 export const curatedPlaces = ["config.text", "config.pairs"] as const
 
 interface Props {
@@ -75,7 +75,7 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
     <>
       <p className={css["help"]}>{t.pairsHelp}</p>
       {pairs.map(({ answer, question }, place) => (
-        // Pairs have nothing but their place to be known by.
+        // Pairs are identified only by their position.
         <fieldset key={place} className={css["pair"]}>
           <legend>{t.pair(place + 1)}</legend>
           <TextField

@@ -1,10 +1,10 @@
-/** Labels as they are typed, of a source or of a key that may read those with them. */
+/** Input of labels, for a source or for the scope of a key. */
 import { TextField } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts({ label: "Labels" }, { label: "Etiketten" })
 
-/** Separated by commas; each once. */
+/** Separated by commas, without duplicates. */
 export const labelsOf = (typed: string): ReadonlyArray<string> => [
   ...new Set(
     typed

@@ -1,4 +1,4 @@
-/** The settings of a registered reader: the service says which there are, and nothing here knows any of them. */
+/** The settings of a registered reader, rendered generically from the service's description. */
 import { useQuery } from "@tanstack/react-query"
 import { type Reader, type ReaderField, readers, type Said } from "../../api/Readers.ts"
 import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
@@ -19,7 +19,7 @@ const words = texts(
 
 type Typed = Readonly<Record<string, string>>
 
-/** The settings as they are typed; secrets stand apart, because drafts do not keep them. */
+/** Values of the settings, as typed. Secrets are separate, because drafts do not store them. */
 export interface ReaderForm {
   readonly [field: string]: unknown
   readonly settings: Typed
@@ -31,7 +31,7 @@ const noneTyped: Typed = {}
 const never = (): Refreshing => "off"
 export const emptyReader = { settings: noneTyped, secrets: noneTyped, readerRefresh: never() }
 
-/** The words of the language that the dashboard speaks. */
+/** The text in the dashboard's language. */
 export const useSaid = () => {
   const { language } = useLanguage()
   return ({ de, en }: Said): string => (language === "de" ? (de ?? en) : en)
@@ -44,7 +44,7 @@ const typedOf = (value: unknown): string => {
   return value === undefined || value === null ? "" : String(value)
 }
 
-/** Settings as a source has them. */
+/** The settings of a stored source. */
 export const readerFormOf = (config: {
   readonly settings?: Readonly<Record<string, unknown>>
   readonly refresh?: Refreshing
@@ -66,7 +66,7 @@ const valueOf = ({ kind }: ReaderField, typed: string): unknown => {
     .filter((line) => line !== "")
 }
 
-/** What the form says of a source. */
+/** The source's config from the form. */
 export const readerConfigOf = (reader: Reader, { readerRefresh, secrets, settings }: ReaderForm) => ({
   reader: reader.name,
   settings: Object.fromEntries(
@@ -78,7 +78,7 @@ export const readerConfigOf = (reader: Reader, { readerRefresh, secrets, setting
   refresh: readerRefresh
 })
 
-/** Where the service names what is wrong. */
+/** Paths of validation issues. */
 export const readerPlaces = (reader: Reader | undefined): ReadonlyArray<string> => [
   "config.reader",
   ...(reader?.fields ?? []).map(({ name }) => `config.settings.${name}`)
@@ -89,7 +89,7 @@ interface Props {
   readonly form: ReaderForm
   readonly onChange: (form: Partial<ReaderForm>) => void
   readonly errorOf: (place: string) => string | undefined
-  /** True for a source that has its secrets. */
+  /** True if the source already has its secrets. */
   readonly isStored?: boolean
 }
 

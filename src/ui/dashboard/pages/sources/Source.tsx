@@ -1,4 +1,4 @@
-/** One source: how it stands, what it is made from, and what became of every address. */
+/** One source: its state, its config, and the outcome of every address. */
 import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { Link, useLocation } from "wouter"
@@ -101,7 +101,7 @@ const words = texts(
   }
 )
 
-/** As they are typed. */
+/** Values of the fields, as typed. */
 const fieldsOf = ({ config, labels = [], name }: SourceDetail) => ({
   name,
   labels: typedLabels(labels),
@@ -116,7 +116,7 @@ const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPl
 /** A change of a source is written as it is shown, but for pairs. */
 const shownPairs = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value, null, 2))
 
-/** Fails as a change does that another came before: sources have no versions, so the newest is looked at first. */
+/** Fails like a conflicting change. Sources have no versions, so the newest state is read first. */
 const unchangedSince = async (queries: QueryClient, { id, ...found }: SourceDetail) => {
   const newest = await queries.fetchQuery({ ...source(id), staleTime: 0 })
   if (isSame(fieldsOf(newest), fieldsOf({ id, ...found }))) return

@@ -1,4 +1,4 @@
-/** The sources of one agent, with their progress as it happens. */
+/** The sources of one agent, with live progress. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { Link } from "wouter"
@@ -29,7 +29,7 @@ import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
 import { words } from "./words.ts"
 
-/** For a source that was made without being read. */
+/** For a source that was created without a sync. */
 const SyncNow = ({ source: { id, name } }: { readonly source: SourceItem }) => {
   const t = useText(words)
   const queries = useQueryClient()

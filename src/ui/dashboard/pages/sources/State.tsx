@@ -4,7 +4,7 @@ import { Progress } from "../../components/Progress.tsx"
 import { useText } from "../../text/Language.tsx"
 import { tones, words } from "./words.ts"
 
-/** The word of state, or the bar while a job runs. */
+/** The state, or a progress bar while a job runs. */
 export const State = ({ source }: { readonly source: SourceItem | SourceDetail }) => {
   const t = useText(words)
   const { latestJob, status } = source

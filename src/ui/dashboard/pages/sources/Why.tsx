@@ -1,7 +1,7 @@
-/** Why something was not read: in the reader's language where that is known, else in the service's own words. */
+/** Why something was not read: translated if possible, else the service's own message. */
 import { useLanguage } from "../../text/Language.tsx"
 
-/** By the service's code, the German for what it says in English. A code that is not here is shown as it was said. */
+/** German translations of the service's messages, by code. A message with another code is shown unchanged. */
 const german: Readonly<Record<string, string>> = {
   already_listed: "Die Adresse kam schon vor.",
   artifact_missing: "Die hochgeladene Datei ist nicht mehr da. Bitte noch einmal hochladen.",
@@ -50,7 +50,7 @@ const german: Readonly<Record<string, string>> = {
   unsupported_type: "Dateien dieser Art werden nicht gelesen."
 }
 
-/** Where the service speaks of fields that have other names here. */
+/** Service messages about fields that have other names in the dashboard. */
 const english: Readonly<Record<string, string>> = {
   beyond_max_depth: "More links away than are followed.",
   excluded: "It matches a pattern of “Never addresses like”.",
@@ -75,7 +75,7 @@ interface ReasonProps {
   readonly message: string
 }
 
-/** A reason with its code apart, as crawl reports have it. */
+/** A reason with a separate code, as in crawl reports. */
 export const Reason = ({ code, message }: ReasonProps) => {
   const { language } = useLanguage()
   const translated = code === null ? undefined : language === "de" ? inGerman(code) : english[code]

@@ -1,4 +1,4 @@
-/** The address meant: people leave out the `https://`. */
+/** Completes an address: people omit the `https://`. */
 export const addressOf = (typed: string): string => {
   const text = typed.trim()
   return text === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`

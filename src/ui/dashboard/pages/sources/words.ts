@@ -1,4 +1,4 @@
-/** Words of sources that several of their pages use. */
+/** Texts about sources that several pages use. */
 import type { Tone } from "../../components/Badge.tsx"
 import type { Outcome, SourceStatus } from "../../api/Sources.ts"
 import { texts } from "../../text/Language.tsx"

@@ -1,4 +1,4 @@
-/** Step three: questions that the content answers, one press away. */
+/** Step three: buttons with questions that the content answers. */
 import { useQuery } from "@tanstack/react-query"
 import { useLocation } from "wouter"
 import type { User } from "../../api/Session.ts"
@@ -44,7 +44,7 @@ const Ask = ({ agentId, isKnown, user }: Props) => {
               <li key={question}>
                 <Button
                   onPress={() => {
-                    // What talks to the agent is large, and most visits of this page do not need it.
+                    // The chat code is large, and most visits of this page do not need it.
                     void import("../workbench/Talk.ts").then(({ talkOf }) => {
                       talkOf(user.id, agentId).send(question, [])
                       navigate(place)

@@ -1,4 +1,4 @@
-/** Step one: the customer's homepage, and which of its pages are read. */
+/** Step one: the customer's homepage, and the pages to read. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { lazy, Suspense, useState } from "react"
 import { createAgent } from "../../api/Agents.ts"
@@ -46,7 +46,7 @@ const words = texts(
   }
 )
 
-// This page is the first that is shown: what it may not need comes when it does.
+// This is the first page, so code that it may not need is loaded lazily.
 const AddSource = lazy(() =>
   import("../sources/AddSource.tsx").then((module) => ({ default: module.AddSource }))
 )
@@ -55,7 +55,7 @@ const Why = lazy(() => import("../sources/Why.tsx").then((module) => ({ default:
 /** Links from the homepage that are followed. */
 const maxDepth = 3
 
-/** How a website is read: by its sitemap where that lists more pages than its links lead to. */
+/** How a website is read: by its sitemap if that has more pages than the links. */
 const waysOf = (url: string) =>
   [
     { type: "URL", config: { url, maxDepth } },
@@ -78,7 +78,7 @@ const look = async (typed: string) => {
 }
 
 interface Props {
-  /** Null where the agent is made with its first source. */
+  /** Null if the agent is created with its first source. */
   readonly agentId: string | null
   readonly onAdded: (agentId: string) => void
 }

@@ -1,4 +1,4 @@
-/** Step four: the widget in the customer's colour, and the website that may show it. */
+/** Step four: the widget's colour, and the website that may show it. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { source, type SourceItem } from "../../api/Sources.ts"
@@ -103,7 +103,7 @@ const Look = ({ agent, onSaved, sources }: Props) => {
     origins: URL.canParse(address) ? new URL(address).origin : "",
     suggestions: (found.data ?? []).join("\n")
   }
-  // What is proposed is there before the form: a form that was begun is not changed under its reader's hands.
+  // Proposals are loaded before the form, so that it does not change while it is being filled in.
   const isReady = !found.isLoading && !detail.isLoading
   return (
     <Loaded query={isReady ? query : { ...query, data: undefined, isPending: true }}>

@@ -1,4 +1,7 @@
-/** The guided start: from a homepage to a chat on it. How far it has come is read from what exists, so it can be left at any step. */
+/**
+ * The guided start: from a homepage to a chat on it. The progress is derived from existing data, so it can be left at
+ * any step.
+ */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { lazy, useEffect, useState } from "react"
 import { Link, useLocation, useSearchParams } from "wouter"
@@ -100,7 +103,7 @@ const Steps = ({ choose, started, user }: Props) => {
   const rows = data?.pages.flatMap((page) => page.sources) ?? []
   const moving = rows.some(isMoving)
   const standing = rows.map(({ id, status }) => `${id} ${status}`).join()
-  // What was read is counted, and asked about, once the reading has ended.
+  // Counts and questions are loaded after the reading has ended.
   useEffect(() => {
     void queries.invalidateQueries({ queryKey: ["start"] })
     void queries.invalidateQueries({ queryKey: ["agents", agentId, "questions"] })

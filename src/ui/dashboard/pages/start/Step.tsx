@@ -1,4 +1,4 @@
-/** One step of the guided start: a line that says how it stands, and below it what to do. */
+/** One step of the guided start: a line with its state, and its content below. */
 import { Check } from "lucide-react"
 import { type ReactNode, Suspense, useId } from "react"
 import { texts, useText } from "../../text/Language.tsx"

@@ -64,7 +64,7 @@ const words = texts(
 const first = (text: string, names: ReadonlyArray<readonly [RegExp, string]>) =>
   names.find(([pattern]) => pattern.test(text))?.[1]
 
-/** What browsers say of themselves names several: the rarer one is the true one. */
+/** User agents name several browsers: the rarer name is the actual one. */
 const browsers: ReadonlyArray<readonly [RegExp, string]> = [
   [/Edg/, "Edge"],
   [/OPR/, "Opera"],

@@ -1,4 +1,4 @@
-/** The people of the team: invited, given a role, removed. */
+/** The members of the team: invite, change the role, remove. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useLocation } from "wouter"

@@ -1,4 +1,4 @@
-/** Access tokens for programs that act for a person: made, revoked. A secret is shown once. */
+/** Access tokens for programs that act for a person: create, revoke. A secret is shown once. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { membersOf } from "../../api/membersOf.ts"
 import { createToken, type NewToken, revokeToken, type Token, tokens } from "../../api/Tokens.ts"
@@ -100,7 +100,7 @@ const words = texts(
 
 const tones: Record<Token["status"], Tone> = { ACTIVE: "good", REVOKED: "bad", EXPIRED: "warn" }
 
-/** Those that are offered here; others are made through the API. */
+/** The scopes offered here. Others are available through the API. */
 type Offered = "*:read" | "agents:*" | "tools:*" | "sources:*" | "channels:*" | "keys:*" | "team:*" | "*"
 
 /** Name and meaning of each. */

@@ -1,4 +1,4 @@
-/** What models may cost: set, changed and removed by admins, with how much of it is spent. */
+/** Budgets of model costs: admins create, change and remove them. Shows how much is spent. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { keys } from "../../api/Keys.ts"
@@ -28,7 +28,7 @@ const nanoOf = (usd: string) => Math.round(Number(usd) * nanoPerUsd)
 /** A positive amount with up to nine decimals. */
 const amount = "[0-9]+([.][0-9]{1,9})?"
 
-/** Of the whole organisation, and of all keys. */
+/** For the whole organisation, and for all keys. */
 const all = "all"
 
 interface KeyProps {
@@ -162,7 +162,7 @@ const Change = ({ budget, onClose }: ChangeProps) => {
 
 const shareOf = ({ limitNanoUsd, spentNanoUsd }: Budget) => spentNanoUsd / limitNanoUsd
 
-/** What each budget is called. */
+/** The name of each budget. */
 const useNames = (agents: Agents) => {
   const t = useText(words)
   return ({ agentId, keyId, period: of }: Budget) => {
@@ -172,7 +172,7 @@ const useNames = (agents: Agents) => {
   }
 }
 
-/** Says which budgets are spent, or nearly are. */
+/** Shows budgets that are spent, or nearly spent. */
 export const BudgetNotice = ({ agents, budgets }: Pick<Usage, "agents" | "budgets">) => {
   const t = useText(words)
   const nameOf = useNames(agents)

@@ -133,7 +133,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
       <div className={css["fields"]}>
         <Form
           onSubmit={() => {
-            // What is no website is said at the field.
+            // Invalid websites are reported at the field.
             if (areOrigins(value)) save.mutate()
           }}
         >

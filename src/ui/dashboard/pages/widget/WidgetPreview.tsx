@@ -1,4 +1,4 @@
-/** The widget itself, in a frame of its own: it shows the settings of the form, and sends no request. */
+/** The widget itself, in an iframe: it shows the settings of the form, and sends no requests. */
 import { useEffect, useRef, useState } from "react"
 import type { Previewed } from "../../../widget/Preview.ts"
 import { texts, useText } from "../../text/Language.tsx"

@@ -1,4 +1,4 @@
-/** The widget as it is typed, and as it is stored. */
+/** The widget's settings as input and as stored. */
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
 import { noScope, scopeOf, type TypedScope } from "../agents/KeyScope.tsx"
@@ -52,7 +52,7 @@ export const formOf = ({ allowedOrigins, look, sourceScope }: Widget): WidgetFor
 const linkOf = ({ linkLabel, linkUrl }: WidgetForm) =>
   linkUrl.trim() === "" ? null : { label: orNull(linkLabel) ?? linkUrl.trim(), url: linkUrl.trim() }
 
-/** Everything but the websites. */
+/** Everything except the websites. */
 const lookOf = (form: WidgetForm): Look => ({
   color: orNull(form.color),
   avatar: orNull(form.avatar),
@@ -63,7 +63,7 @@ const lookOf = (form: WidgetForm): Look => ({
   consent: orNull(form.consent) === null ? null : { text: form.consent, link: linkOf(form) }
 })
 
-/** What the preview shows: no more than can be stored. */
+/** The settings for the preview: only values that can be stored. */
 export const shownOf = (
   form: WidgetForm,
   agent: { readonly name: string; readonly greeting?: string | null }
@@ -84,6 +84,6 @@ export const patchOf = (form: WidgetForm): typeof PatchWidget.Encoded => ({
   allowedOrigins: originsOf(meantBy(form.origins))
 })
 
-/** True where everything that was typed as a website is one. */
+/** True if all entered websites are valid. */
 export const areOrigins = ({ origins }: WidgetForm): boolean =>
   meantBy(origins).every(({ origin }) => origin !== null)

@@ -1,4 +1,4 @@
-/** The same question to two versions or two models, with what sets the answers apart. */
+/** The same question to two versions or two models, with the differences of the answers. */
 import { type ReactNode, useEffect, useState } from "react"
 import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
 import type { Agent } from "../../api/Agents.ts"
@@ -63,11 +63,11 @@ const words = texts(
 
 type Draft = typeof TriedSettings.Encoded
 
-/** The version that answers on a side. */
+/** The version on each side. */
 interface Choice {
   /** `published`, `draft` or the number of a version. */
   readonly answers: string
-  /** Empty for that of the settings. */
+  /** Empty for the model of the settings. */
   readonly model: string
 }
 
@@ -176,7 +176,7 @@ const Differences = ({ left, right }: DifferencesProps) => {
 interface Props {
   readonly agent: Agent
   readonly user: User
-  /** Settings that are not saved; undefined where there are none. */
+  /** Unsaved settings; undefined if there are none. */
   readonly draft: Draft | undefined
   /** Those beside the published one. */
   readonly versions: ReadonlyArray<number>

@@ -1,4 +1,4 @@
-/** Why a message got no answer, and the way to ask it again. */
+/** Why a message got no answer, with a button to ask again. */
 import { ApiError } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
 import { failureIn, type RunEvent } from "../../components/Trace.tsx"
@@ -23,11 +23,11 @@ interface Props {
   /** The last of the turn's events; undefined where there was no turn. */
   readonly last: RunEvent | undefined
   readonly isStopped: boolean
-  /** Null where the question cannot be asked again. */
+  /** Null if the question cannot be asked again. */
   readonly onAgain: (() => void) | null
 }
 
-/** A failure that the stream itself told, by its code, or one of the request. */
+/** A failure from the stream, by its code, or of the request. */
 export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
   const t = useText(words)
   const why = useFailure()

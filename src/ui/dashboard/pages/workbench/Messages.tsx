@@ -1,4 +1,4 @@
-/** The messages of a talk, and what is suggested while there are none. */
+/** The messages of a test chat, and suggestions while there are none. */
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import type { Agent } from "../../api/Agents.ts"
@@ -59,12 +59,12 @@ interface Props {
   readonly mayChange: boolean
   /** Content at the beginning of the chat, below the greeting. */
   readonly children?: ReactNode
-  /** The reply whose evidence is shown; undefined where none is. */
+  /** The reply whose evidence is shown; undefined for none. */
   readonly shownId?: string | undefined
   readonly onShow?: (id: string, index: number | null) => void
-  /** Of one of several talks on the page. */
+  /** For one of several chats on the page. */
   readonly label?: string
-  /** Questions are suggested elsewhere. */
+  /** Questions are suggested in another place. */
   readonly plain?: boolean
 }
 

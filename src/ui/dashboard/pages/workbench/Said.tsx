@@ -1,4 +1,4 @@
-/** One message of a talk, and what can be done with it. */
+/** One message of a test chat, with its actions. */
 import { Check, Copy, Pencil, RotateCcw } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
 import { Button } from "../../components/Button.tsx"
@@ -142,7 +142,7 @@ interface ReplyProps {
   readonly message: Message
   readonly name: string
   readonly agentId: string
-  /** Of its turn; null where that is not known. */
+  /** Of its turn; null if unknown. */
   readonly runId: string | null
   /** More is to come. */
   readonly streaming: boolean
@@ -150,7 +150,7 @@ interface ReplyProps {
   readonly isShown: boolean
   /** Null while nothing can be asked again. */
   readonly onAgain: (() => void) | null
-  /** Null where there is no evidence beside the talk. */
+  /** Null if there is no evidence pane. */
   readonly onShow: ((index: number | null) => void) | null
 }
 

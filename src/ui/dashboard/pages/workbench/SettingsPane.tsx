@@ -1,4 +1,4 @@
-/** The settings that a talk is tried with, beside it: what is typed answers the next message, and is saved when it is good. */
+/** The settings of the test chat: the next message uses the current input, and *Save* stores it. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import type { Agent } from "../../api/Agents.ts"

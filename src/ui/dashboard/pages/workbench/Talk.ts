@@ -1,7 +1,4 @@
-/**
- * What is said with an agent while it is tried: it outlives the page that shows it, and a window that is loaded again goes on
- * with it, in the middle of an answer too.
- */
+/** A test chat with an agent. It survives a change of page, and continues after a reload, also during a reply. */
 import { Chat } from "@ai-sdk/react"
 import { DefaultChatTransport, type UIMessage } from "ai"
 import type { ChatTurnResult } from "../../../../domain/chat/ChatTurn.ts"
@@ -18,7 +15,7 @@ type Result = Pick<typeof ChatTurnResult.Encoded, "reply" | "conversationId"> & 
 }
 
 interface Sent {
-  /** Names of the files that went along. */
+  /** Names of the attached files. */
   readonly files: ReadonlyArray<string>
 }
 
@@ -32,10 +29,10 @@ export type Message = UIMessage<Sent, DataParts>
 export const textOf = ({ parts }: Message): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("")
 
-/** Whether the reply is whole. */
+/** Whether the reply is complete. */
 export const isDone = ({ parts }: Message): boolean => parts.some(({ type }) => type === "data-done")
 
-/** Those of the settled reply, or those that have come so far. */
+/** The citations of the settled reply, or those received so far. */
 export const citationsOf = ({ parts }: Message): ReadonlyArray<Citation> => {
   const done = parts.find((part) => part.type === "data-done")
   if (done !== undefined) return done.data.result.citations
@@ -47,33 +44,33 @@ export const citationsOf = ({ parts }: Message): ReadonlyArray<Citation> => {
   })
 }
 
-/** The turn that was last begun and has no answer yet. */
+/** The last turn, while it has no answer. */
 interface Pending {
   readonly runId: string
   readonly text: string
   readonly files: ReadonlyArray<string>
 }
 
-/** What this window keeps of the talk. */
+/** The stored state of the chat in this window. */
 interface Kept {
   readonly conversationId?: string
   readonly pending?: Pending
-  /** The agent's version that is tried. */
+  /** The tried version of the agent. */
   readonly version?: number | undefined
 }
 
-/** What is known of the turn at hand beside its messages. */
+/** State of the current turn. */
 interface Progress {
   readonly events: ReadonlyArray<RunEvent>
-  /** The connection was lost: it is being looked for. */
+  /** The connection was lost and is being restored. */
   readonly isLost: boolean
-  /** It was stopped by its reader. */
+  /** The user stopped it. */
   readonly isStopped: boolean
 }
 
 const nothingYet: Progress = { events: [], isLost: false, isStopped: false }
 
-/** Messages of a talk that are shown again. */
+/** Maximum number of messages restored after a reload. */
 const messageLimit = 100
 
 const hasNoTools = async (agentId: string): Promise<boolean> => {
@@ -107,20 +104,20 @@ const shown = ({ attachments, citations, content, id, role }: Stored): Message =
         ]
       }
 
-/** `stored` without what the turn `runId` is about to tell again. */
+/** `stored` without the messages that the resumed turn `runId` will send again. */
 const without = (stored: ReadonlyArray<Stored>, runId: string | undefined): ReadonlyArray<Stored> => {
   const place = stored.findIndex((message) => message.runId === runId)
   if (runId === undefined || place < 0) return stored
   return stored.slice(0, stored[place]?.role === "assistant" ? Math.max(0, place - 1) : place)
 }
 
-/** Milliseconds between two looks for a server that is away: at first, and later. */
+/** Polling intervals in milliseconds while the server is unavailable: at first, and later. */
 const firstWaitMs = 400
 const maxWaitMs = 3_000
 
 const delay = (milliseconds: number) => new Promise((resolve) => window.setTimeout(resolve, milliseconds))
 
-/** Times in a row that a turn is looked for of which nothing is told. */
+/** Maximum number of consecutive polls of a turn without a result. */
 const maxMisses = 5
 
 const isUp = () =>
@@ -130,7 +127,7 @@ const isUp = () =>
   )
 
 export class Talk {
-  /** The chat of the AI SDK, on our own stream. */
+  /** The AI SDK's chat with our own transport. */
   readonly chat: Chat<Message>
   private readonly turn: TurnForm
   private readonly storageKey: string
@@ -139,7 +136,7 @@ export class Talk {
   private isRecovering = false
   /** Number of consecutive polls of the turn without a result. */
   private misses = 0
-  /** The turn of each message of one's own. */
+  /** The turn of each of the user's messages. */
   private readonly runs = new Map<string, string>()
   /** Events of the turns, as far as this window has received them. */
   private readonly told = new Map<string, ReadonlyArray<RunEvent>>()
@@ -177,7 +174,7 @@ export class Talk {
     return () => this.listeners.delete(listener)
   }
 
-  /** The turn of one's own message `id`; null where none has begun. */
+  /** The turn of the user's message `id`; null if none has begun. */
   runOf(id: string): string | null {
     return this.runs.get(id) ?? null
   }
@@ -195,7 +192,7 @@ export class Talk {
     void this.chat.sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
   }
 
-  /** Asks `text` in place of one's own message `id`; what came after it is forgotten. */
+  /** Sends `text` in place of the user's message `id`, and removes later messages. */
   sendAgain(id: string, text: string): void {
     const place = this.chat.messages.findIndex((message) => message.id === id)
     if (place < 0) return
@@ -203,7 +200,7 @@ export class Talk {
     this.send(text, [], this.runs.get(id))
   }
 
-  /** Ends the turn: what was said so far is the reply. */
+  /** Stops the turn. The text so far becomes the reply. */
   async stop(): Promise<void> {
     const runId = this.kept.pending?.runId
     this.tell({ isStopped: true, isLost: false })
@@ -211,24 +208,24 @@ export class Talk {
     if (!ended) await this.chat.stop()
   }
 
-  /** The version that is tried; undefined for the one that answers customers. */
+  /** The tried version; undefined for the published one. */
   get version(): number | undefined {
     return this.turn.tried.version
   }
 
-  /** From the next message on. */
+  /** Used from the next message on. */
   tries(tried: Tried): void {
     this.turn.tried = tried
   }
 
-  /** From now on `version` is tried, in another conversation. */
+  /** Switches to `version`, in a new conversation. */
   tryVersion(version: number | undefined): void {
     if (version === this.version) return
     this.turn.tried = { version }
     this.clear()
   }
 
-  /** Makes the next message begin another conversation. */
+  /** The next message begins a new conversation. */
   clear(): void {
     void this.chat.stop()
     this.turn.conversationId = undefined
@@ -272,11 +269,11 @@ export class Talk {
     try {
       sessionStorage.setItem(this.storageKey, JSON.stringify(this.kept))
     } catch {
-      // Kept as long as the window is.
+      // Kept until the window is closed.
     }
   }
 
-  /** Messages from before a reload, and the reply that was being written. */
+  /** Messages from before a reload, and the interrupted reply. */
   private async restore(): Promise<void> {
     const kept: Kept | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
     if (kept === null) return
@@ -284,7 +281,7 @@ export class Talk {
     this.turn.tried = { version }
     const stored =
       conversationId === undefined ? [] : await recentMessages(conversationId, messageLimit).catch(() => null)
-    // It is gone, or a new conversation was begun meanwhile.
+    // It no longer exists, or a new conversation has begun.
     if (stored === null || this.chat.messages.length > 0) return
     this.kept = kept
     this.turn.conversationId = conversationId
@@ -319,7 +316,7 @@ export class Talk {
     return hasNoTools(this.turn.agentId).catch(() => false)
   }
 
-  /** The stream of the turn at hand, from its start; where its server has lost the turn, it is asked again. */
+  /** The stream of the current turn from its start. If its server has lost the turn, the question is asked again. */
   private async resume(): Promise<void> {
     const { pending } = this.kept
     if (pending === undefined) return
@@ -338,7 +335,7 @@ export class Talk {
     } else if (this.isCutOff() && this.misses < maxMisses) await this.recover()
   }
 
-  /** Waits for the server and goes on where the turn is by then. */
+  /** Waits for the server and continues at the turn's current state. */
   private async recover(): Promise<void> {
     const runId = this.kept.pending?.runId
     this.tell({ isLost: true })
@@ -359,7 +356,7 @@ export class Talk {
 
 const talks = new Map<string, Talk>()
 
-/** The talk of this user with this agent; `side` where two stand beside each other. */
+/** The test chat of this user with this agent; `side` if two are next to each other. */
 export const talkOf = (userId: string, agentId: string, side?: "left" | "right"): Talk => {
   const key = `spoke.try.${userId}.${agentId}${side === undefined ? "" : `.${side}`}`
   const talk = talks.get(key) ?? new Talk(agentId, key)

@@ -1,25 +1,25 @@
-/** The next turn as the hosted stream takes it: JSON, or a form when files go with it. */
+/** The request for the next turn: JSON, or a form with files. */
 import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
 import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
 /** The answering version, and settings that replace its own. */
 export interface Tried {
-  /** Undefined for the one that answers customers. */
+  /** Undefined for the published one. */
   readonly version?: number | undefined
-  /** Undefined where nothing differs from the version. */
+  /** Undefined if nothing differs from the version. */
   readonly draft?: typeof TriedSettings.Encoded | undefined
 }
 
 interface Next {
   readonly text: string
   readonly files: ReadonlyArray<File>
-  /** The run whose place the turn takes. */
+  /** The run that the turn replaces. */
   readonly replaces: string | undefined
 }
 
 export class TurnForm {
   readonly agentId: string
-  /** Of the turn before; undefined begins a conversation. */
+  /** Of the previous turn; undefined begins a conversation. */
   conversationId: string | undefined = undefined
   tried: Tried = {}
   private turn: Next = { text: "", files: [], replaces: undefined }
@@ -61,7 +61,7 @@ export class TurnForm {
       body.set(name, typeof value === "object" ? JSON.stringify(value) : String(value))
     }
     for (const file of files) body.append("files", file)
-    // The boundary is the browser's to name.
+    // The browser sets the boundary.
     return { body, headers: {} }
   }
 }

@@ -58,7 +58,7 @@ interface BarProps {
   readonly children: ReactNode
   readonly isComparing: boolean
   readonly onCompare: () => void
-  /** Null where there is no conversation to leave behind. */
+  /** Null if there is no conversation to leave. */
   readonly onFresh: (() => void) | null
 }
 

@@ -1,4 +1,4 @@
-/** A talk as it goes on, and what is known of one of its turns. */
+/** A live test chat, and the data of one of its turns. */
 import { useChat } from "@ai-sdk/react"
 import { useQuery } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
@@ -7,7 +7,7 @@ import type { Passage } from "../../components/Passages.tsx"
 import type { RunEvent } from "../../components/Trace.tsx"
 import { citationsOf, type Message, type Talk } from "./Talk.ts"
 
-/** Milliseconds between two drawings of a reply that is being written. */
+/** Milliseconds between two renderings of a streaming reply. */
 const drawEvery = 50
 
 export const useTalk = (talk: Talk) => {
@@ -17,15 +17,15 @@ export const useTalk = (talk: Talk) => {
   return { busy, error, messages, progress }
 }
 
-/** One turn: what happened in it, and what its reply rests on. */
+/** One turn: its events, and the passages of its reply. */
 export interface TurnView {
   readonly runId: string | null
   readonly events: ReadonlyArray<RunEvent>
-  /** Undefined until they are known. */
+  /** Undefined until they are loaded. */
   readonly passages: ReadonlyArray<Passage> | undefined
   readonly citations: ReturnType<typeof citationsOf>
   readonly version: number | null
-  /** Billionths of a US dollar; null where it is not known. */
+  /** Billionths of a US dollar; null if unknown. */
   readonly cost: number | null
 }
 
@@ -36,7 +36,7 @@ const costIn = (found: object | undefined): number | null => {
   return typeof cost.nanoUsd === "number" ? cost.nanoUsd : null
 }
 
-/** The turn of a message of one's own, and of the reply to it. */
+/** The turn of the user's message and of its reply. */
 export const useTurn = (
   talk: Talk,
   question: Message | undefined,
@@ -56,13 +56,13 @@ export const useTurn = (
   }
 }
 
-/** A number of the last event that has it; null where none has. */
+/** A number from the last event that has it; null if none has. */
 const numberIn = (events: ReadonlyArray<RunEvent>, name: string): number | null => {
   const value = events.findLast(({ payload }) => typeof payload?.[name] === "number")?.payload?.[name]
   return typeof value === "number" ? value : null
 }
 
-/** What the turn took. */
+/** Duration of the turn. */
 export const measuresOf = ({ events }: Pick<TurnView, "events">) => {
   const [first, last] = [events[0], events.at(-1)]
   const model = events.findLast(({ payload }) => typeof payload?.["model"] === "string")?.payload?.["model"]
@@ -74,7 +74,7 @@ export const measuresOf = ({ events }: Pick<TurnView, "events">) => {
     inputTokens: numberIn(events, "inputTokens"),
     outputTokens: numberIn(events, "outputTokens"),
     model: typeof model === "string" ? model : null,
-    /** Settings were tried that are not saved. */
+    /** The turn used unsaved settings. */
     isDraft: first?.payload?.["draft"] !== undefined
   }
 }
