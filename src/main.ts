@@ -3,10 +3,10 @@ import * as V8 from "node:v8"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Cause from "effect/Cause"
 import * as Exit from "effect/Exit"
-import { hide } from "./app/cli/Hidden.ts"
-import { outliveReaders } from "./app/cli/Output.ts"
+import { maskProcessTitle } from "./app/cli/Hidden.ts"
+import { ignoreClosedOutput } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
-import { exitCode, heed } from "./app/cli/Signals.ts"
+import { exitCode, installSignalHandlers } from "./app/cli/Signals.ts"
 import { failureCode } from "./app/cli/Words.ts"
 
 /**
@@ -15,9 +15,9 @@ import { failureCode } from "./app/cli/Words.ts"
  */
 V8.setFlagsFromString("--heap-growing-percent=100")
 
-hide()
-heed()
-outliveReaders()
+maskProcessTitle()
+installSignalHandlers()
+ignoreClosedOutput()
 NodeRuntime.runMain(program(process.argv), {
   disableErrorReporting: true,
   disablePrettyLogger: true,

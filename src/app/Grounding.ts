@@ -9,13 +9,13 @@ import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
 import type { Settings } from "./config/Settings.ts"
 
 /** The operator has configured this address, so it may be a private one. */
-export const reaching = (url: string) => {
+export const allowConfiguredHost = (url: string) => {
   const { host } = new URL(url)
   return Undici.layerUndici({ allow: Either.getOrElse(parseAllow(host), () => []) })
 }
 
 export const groundingChecker = ({ grounding }: Settings) => {
   if (grounding.checker === "http")
-    return Http.layerHttp(grounding).pipe(Layer.provide(reaching(grounding.url)))
+    return Http.layerHttp(grounding).pipe(Layer.provide(allowConfiguredHost(grounding.url)))
   return grounding.checker === "model" ? Model.layerModel() : Words.layerWords
 }

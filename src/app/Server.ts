@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import { packageMissing } from "../domain/OptionalPackage.ts"
 import { listen } from "../http/server/Server.ts"
-import { DatabaseUnavailable, WhenEnded } from "../store/Database.ts"
+import { DatabaseUnavailable, OnEngineFailure } from "../store/Database.ts"
 import * as Snapshots from "./backup/Snapshots.ts"
 import * as Banner from "./Banner.ts"
 import { Draining } from "./Lifecycle.ts"
@@ -39,7 +39,7 @@ const shutdownTimeout = Duration.seconds(35)
 export const run = (settings: Settings, role: Role) =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    yield* Build.tell
+    yield* Build.recordBuildInfo
     yield* EventLoop.watch
     if (role !== "api") {
       for (const use of missingForDocuments()) yield* Effect.logWarning(packageMissing(use).message)
@@ -49,7 +49,9 @@ export const run = (settings: Settings, role: Role) =>
       Live.layer(settings).pipe(Layer.provideMerge(Draining.Default)),
       scope
     ).pipe(
-      Effect.provideService(WhenEnded, (message) => Deferred.fail(end, new DatabaseUnavailable({ message })))
+      Effect.provideService(OnEngineFailure, (message) =>
+        Deferred.fail(end, new DatabaseUnavailable({ message }))
+      )
     )
     const draining = Context.get(live, Draining)
     // Checked before the first start: the generated password would not be shown if the server failed after it.

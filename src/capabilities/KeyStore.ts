@@ -27,7 +27,7 @@ export interface LiveKey {
 }
 
 /** The keys that a change affects: one key, every key of an agent, or every key of a tenant. */
-export type Touched =
+export type AffectedKeys =
   { readonly keyId: KeyId } | { readonly agentId: AgentId } | { readonly tenantId: TenantId }
 
 export class KeyStore extends Context.Tag("capabilities/KeyStore")<
@@ -42,6 +42,6 @@ export class KeyStore extends Context.Tag("capabilities/KeyStore")<
      * Must be called when a change of keys, of their agent or of their tenant's plan is committed. From then on `find`
      * on this process returns the new state. Other processes do so within one second.
      */
-    readonly invalidate: (touched: Touched) => Effect.Effect<void>
+    readonly invalidate: (touched: AffectedKeys) => Effect.Effect<void>
   }
 >() {}

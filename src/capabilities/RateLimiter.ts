@@ -13,7 +13,7 @@ export class RateLimiterError extends Schema.TaggedError<RateLimiterError>()("Ra
   message: Schema.String
 }) {}
 
-export interface Taken {
+export interface RateLimitResult {
   /** A refused request does not count. */
   readonly granted: boolean
   /** Number of requests that would be granted now. */
@@ -26,7 +26,7 @@ export class RateLimiter extends Context.Tag("capabilities/RateLimiter")<
   RateLimiter,
   {
     /** Counts one request of `name`, if the limit allows it. Exact across all processes that share the backend. */
-    readonly take: (name: string, limit: RateLimit) => Effect.Effect<Taken, RateLimiterError>
+    readonly take: (name: string, limit: RateLimit) => Effect.Effect<RateLimitResult, RateLimiterError>
   }
 >() {}
 
@@ -46,7 +46,7 @@ export const counterOf = (name: string, { window }: RateLimit): string => `${nam
 export const taken = (
   limit: RateLimit,
   { granted, now, oldest, used }: { granted: boolean; now: number; oldest: number; used: number }
-): Taken => ({
+): RateLimitResult => ({
   granted,
   remaining: Math.max(0, limit.requests - used),
   reset: Math.max(1, Math.ceil(Math.ceil(((oldest + parts + 1) * windowOf(limit)) / parts) - now))

@@ -23,7 +23,7 @@ export const fieldsOf = (value: unknown): Fields => (Predicate.isRecord(value) ?
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** An id or a name: trimmed, not empty, at most `longest` characters. Some providers send ids as numbers. */
-export const wordOf = (value: unknown, longest = maxIdCharacters): string | undefined => {
+export const identifierOf = (value: unknown, longest = maxIdCharacters): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value
   if (typeof text !== "string") return undefined
   const word = sanitize(text).trim()
@@ -31,7 +31,7 @@ export const wordOf = (value: unknown, longest = maxIdCharacters): string | unde
 }
 
 /** The text of a message; empty if there is none. */
-export const proseOf = (value: unknown): string => (typeof value === "string" ? sanitize(value).trim() : "")
+export const textOf = (value: unknown): string => (typeof value === "string" ? sanitize(value).trim() : "")
 
 const decimal = /^\d{1,16}(?:\.\d{1,16})?$/
 
@@ -42,7 +42,7 @@ const numeric = (value: unknown): number =>
  * A timestamp in units of `unit` milliseconds since 1970, as number or string; `otherwise` if it is missing or
  * implausible.
  */
-export const momentOf = (value: unknown, unit: 1 | 1_000, otherwise: DateTime.Utc): DateTime.Utc =>
+export const timestampOf = (value: unknown, unit: 1 | 1_000, otherwise: DateTime.Utc): DateTime.Utc =>
   DateTime.make(numeric(value) * unit).pipe(
     Option.map(DateTime.toUtc),
     Option.filter(DateTime.between({ minimum: earliest, maximum: latest })),
@@ -57,6 +57,6 @@ export const member = <const K extends string, A>(
 
 /** Our references are `out_…`. Other opaque data belongs to other senders. */
 export const outboxIdOf = (value: unknown): OutboxId | null => {
-  const word = wordOf(value, 100)
+  const word = identifierOf(value, 100)
   return word !== undefined && /^out_[0-9a-z]{26}$/.test(word) ? OutboxId.make(word) : null
 }

@@ -22,9 +22,9 @@ import type {
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
 import { Unauthorized } from "../domain/Errors.ts"
-import { fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "./Fields.ts"
+import { fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { shownAs } from "./Markdown.ts"
-import { nothing, together, told, arrived, ignored } from "./Normalized.ts"
+import { nothing, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
 
 const callTimeout = Duration.seconds(20)
 const maxAnswerBytes = 1_048_576
@@ -109,21 +109,21 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
   const { messages, statuses } = fieldsOf(given)
   const arrivals = itemsOf(messages).map((item) => {
     const { files, from, id, name, text, timestamp } = fieldsOf(item)
-    const [messageId, sender] = [wordOf(id), wordOf(from, maxFrom)]
+    const [messageId, sender] = [identifierOf(id), identifierOf(from, maxFrom)]
     const media = itemsOf(files).flatMap((file) => {
       const { mimeType, name: fileName, url } = fieldsOf(file)
-      const address = wordOf(url, 2_048)
+      const address = identifierOf(url, 2_048)
       if (address === undefined) return []
       return [
         {
           kind: "document" as const,
           url: address,
-          ...member("mimeType", wordOf(mimeType, 200)),
-          ...member("fileName", wordOf(fileName))
+          ...member("mimeType", identifierOf(mimeType, 200)),
+          ...member("fileName", identifierOf(fileName))
         }
       ]
     })
-    const said = proseOf(text)
+    const said = textOf(text)
     if (messageId === undefined || sender === undefined || (said === "" && media.length === 0)) return ignored
     return arrived({
       event: {
@@ -132,26 +132,33 @@ const normalized = (channel: string, accountId: string, given: unknown, now: Dat
         accountId,
         messageId: `${accountId}:${messageId}`,
         from: [{ kind: "contact", value: sender }],
-        ...member("profileName", wordOf(name, 1_000)),
+        ...member("profileName", identifierOf(name, 1_000)),
         kind: media.length > 0 ? "media" : "text",
         text: said,
         media,
         standby: false,
-        timestamp: momentOf(timestamp, 1, now)
+        timestamp: timestampOf(timestamp, 1, now)
       },
       raw: item
     })
   })
   const receipts = itemsOf(statuses).map((item) => {
     const { delivery, error, id } = fieldsOf(item)
-    const providerMessageId = wordOf(id)
+    const providerMessageId = identifierOf(id)
     const come = deliveries.find((one) => one === delivery)
     if (providerMessageId === undefined || come === undefined) return ignored
-    return told([
-      { channel, accountId, providerMessageId, outboxId: null, delivery: come, error: wordOf(error) ?? null }
+    return singleEvent([
+      {
+        channel,
+        accountId,
+        providerMessageId,
+        outboxId: null,
+        delivery: come,
+        error: identifierOf(error) ?? null
+      }
     ])
   })
-  return together([...arrivals, ...receipts])
+  return combine([...arrivals, ...receipts])
 }
 
 const deliveries = ["sent", "delivered", "read", "failed"] as const
@@ -218,7 +225,7 @@ export const hostChannel = (
         return Effect.flatMap(
           calling((call) => given.send(accountOf(to), message, call)),
           (answer) => {
-            const id = Predicate.hasProperty(answer, "id") ? wordOf(answer.id) : undefined
+            const id = Predicate.hasProperty(answer, "id") ? identifierOf(answer.id) : undefined
             return id === undefined
               ? Effect.fail(unknown("The channel did not say what became of the message."))
               : Effect.succeed(id)

@@ -8,7 +8,7 @@ import { type ChannelAdapter, ChannelError, type ChannelRecipient } from "../cap
 import { NotConfigured, Unauthorized } from "../domain/Errors.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { unreadable } from "./Exchange.ts"
-import { fieldsOf, wordOf } from "./Fields.ts"
+import { fieldsOf, identifierOf } from "./Fields.ts"
 import { Graph } from "./Graph.ts"
 import { GraphFiles } from "./GraphFiles.ts"
 import type { MetaChannel } from "./MetaChannel.ts"
@@ -93,7 +93,7 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
         prove: ({ accessToken, externalId }) =>
           Effect.gen(function* () {
             const answer = yield* graph.get(`${self(externalId)}?fields=id`, accessToken)
-            if (wordOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreign()
+            if (identifierOf(fieldsOf(answer)["id"]) !== externalId) return yield* foreign()
             return { externalId, profile: {} }
           }),
         maxTextLength: channel.limit,

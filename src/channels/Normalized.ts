@@ -19,11 +19,11 @@ export const ignored: Normalized = { ...nothing, ignored: 1 }
 export const arrived = (arrival: Arrival | undefined): Normalized =>
   arrival === undefined ? ignored : { ...nothing, arrivals: [arrival] }
 
-export const told = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
+export const singleEvent = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
   statuses.length === 0 ? ignored : { ...nothing, statuses }
 
 /** Combines results in order. */
-export const together = (parts: ReadonlyArray<Normalized>): Normalized => ({
+export const combine = (parts: ReadonlyArray<Normalized>): Normalized => ({
   arrivals: parts.flatMap(({ arrivals }) => arrivals),
   statuses: parts.flatMap(({ statuses }) => statuses),
   ignored: parts.reduce((sum, part) => sum + part.ignored, 0)

@@ -94,7 +94,7 @@ export const typeId = (prefix: string, milliseconds: number): string => {
 }
 
 /** The smallest id that can be created at `moment` plus `laterMillis`. Ids begin with their creation time. */
-export const leastId = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
+export const minIdAt = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
   typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + momentLength)
 
 const generator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>

@@ -85,7 +85,7 @@ export const differing = <A extends object>(given: A, usual: A): Partial<A> => {
 }
 
 /** Returns a string as it is, and any other value as JSON. */
-export const written = (value: JsonValue): string =>
+export const toText = (value: JsonValue): string =>
   typeof value === "string" ? value : JSON.stringify(value)
 
 /** The member names of a JSON pointer (RFC 6901). */

@@ -50,14 +50,14 @@ const isUnsent = (member: unknown) => Predicate.hasProperty(member, "$ref") && m
 const isData = new Set(["example", "examples", "enum", "default"])
 
 /** `node` without union members that are never sent, and without identifiers that occur more than once. */
-export const sent = (node: unknown): unknown => {
-  if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(sent)
+export const wireSchema = (node: unknown): unknown => {
+  if (Array.isArray(node)) return node.filter((member) => !isUnsent(member)).map(wireSchema)
   if (!Predicate.isRecord(node)) return node
   const { HttpApiDecodeError: _, ...members } = node
   return Object.fromEntries(
     Object.entries(members)
       .filter(([name, member]) => !(name === "$id" && typeof member === "string"))
-      .map(([name, member]) => [name, isData.has(name) ? member : sent(member)])
+      .map(([name, member]) => [name, isData.has(name) ? member : wireSchema(member)])
   )
 }
 
@@ -211,7 +211,7 @@ const description = [
 ].join(" ")
 
 /** `components` without unused schemas. */
-export const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
+export const referencedSchemas = (schemas: Readonly<Record<string, unknown>>, paths: unknown) => {
   const kept = new Map<string, unknown>()
   const visit = (node: unknown): void => {
     const text = JSON.stringify(node) ?? ""
@@ -226,7 +226,7 @@ export const referredTo = (schemas: Readonly<Record<string, unknown>>, paths: un
 }
 
 /** Replacements for schemas that the framework describes differently from their wire format. */
-export const written = {
+export const wireSchemas = {
   DateTimeUtc: { type: "string", format: "date-time", description: "ISO 8601, in UTC, with milliseconds." }
 }
 
@@ -234,7 +234,7 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
   const routes = new Map(
     Routes.table(PublicApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
   )
-  const clean = sent(paths)
+  const clean = wireSchema(paths)
   const operations = Object.fromEntries(
     Object.entries(isRecord(clean) ? clean : {}).map(([path, item]) => [
       path,
@@ -246,15 +246,15 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
       )
     ])
   )
-  const described = isRecord(components) ? sent(components["schemas"]) : {}
-  const named = withNames(operations, sent)
-  const all = { ...(isRecord(described) ? described : {}), ...written, ...named.schemas }
+  const described = isRecord(components) ? wireSchema(components["schemas"]) : {}
+  const named = withNames(operations, wireSchema)
+  const all = { ...(isRecord(described) ? described : {}), ...wireSchemas, ...named.schemas }
   return {
     ...spec,
     info: { ...(isRecord(declared) ? declared : {}), description },
     servers: [{ url: "/" }],
     paths: named.paths,
-    components: { schemas: referredTo(all, named.paths), securitySchemes },
+    components: { schemas: referencedSchemas(all, named.paths), securitySchemes },
     security: [{ apiKey: [] }, { bearer: [] }]
   }
 }

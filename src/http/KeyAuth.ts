@@ -18,7 +18,7 @@ import { networkOf } from "../domain/ClientNetwork.ts"
 import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
 import * as CheapSpans from "../concurrency/CheapSpans.ts"
-import { narrowed } from "../domain/knowledge/SourceScope.ts"
+import { intersectScopes } from "../domain/knowledge/SourceScope.ts"
 import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
 import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
 import { AgentKeyAuth } from "./Auth.ts"
@@ -120,7 +120,7 @@ const ofVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
   const { externalEndUserId, sourceScope } = grant.value
   const visiting: AgentKey = {
     ...key,
-    sourceScope: isWidget ? sourceScope : narrowed(key.sourceScope, sourceScope),
+    sourceScope: isWidget ? sourceScope : intersectScopes(key.sourceScope, sourceScope),
     ...(externalEndUserId === null ? {} : { visitor: externalEndUserId })
   }
   return visiting

@@ -193,10 +193,10 @@ class Writer implements Frames {
 }
 
 /** True when the client requests heartbeats as parts: `x-spoke-heartbeat: data`. */
-export const wantsBeats = (headers: Readonly<Record<string, unknown>>): boolean =>
+export const wantsHeartbeatParts = (headers: Readonly<Record<string, unknown>>): boolean =>
   headers["x-spoke-heartbeat"] === "data"
 
-/** The bytes of the stream. `full` as in {@link response}, `beats` as in {@link wantsBeats}. */
+/** The bytes of the stream. `full` as in {@link response}, `beats` as in {@link wantsHeartbeatParts}. */
 export const body = (
   parts: Stream.Stream<TurnPart, Failure>,
   full: boolean,
@@ -231,7 +231,7 @@ export const response = (
   headers: Readonly<Record<string, unknown>>,
   after = 0
 ): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.stream(Resume.skip(body(turn.parts, full, wantsBeats(headers)), after), {
+  HttpServerResponse.stream(Resume.skip(body(turn.parts, full, wantsHeartbeatParts(headers)), after), {
     contentType: "text/event-stream",
     headers: headersOf(turn)
   })

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { makeFolding } from "./Folding.ts"
+import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Patterns, type Verdict } from "./Glob.ts"
 import { silent } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
@@ -52,7 +52,7 @@ interface Run {
   readonly plan: CrawlPlan
   readonly reasonOf: ReturnType<typeof linkReason>
   readonly budget: WorkBudget
-  readonly folding: ReturnType<typeof makeFolding>
+  readonly folding: ReturnType<typeof makeDuplicateDetector>
   readonly options: ReadOptions
 }
 
@@ -152,7 +152,7 @@ const start = (plan: CrawlPlan, options: ReadOptions) =>
   Effect.gen(function* () {
     const { journal = silent } = options
     const sites = yield* makeSites
-    const folding = makeFolding()
+    const folding = makeDuplicateDetector()
     folding.isNew(plan.url)
     const address: Address = { url: plan.url, depth: 0, parent: null }
     const result = yield* Effect.either(readPage(sites, plan.url, { known: journal.known(plan.url) }))

@@ -17,14 +17,14 @@ const parts = [0, 4, 8, 12]
 const maxSharers = 8
 
 /** The data of a document for comparison with earlier ones. */
-export interface Print {
+export interface DocumentDigest {
   readonly uri: string
   readonly digest: string
   readonly fingerprint: string
 }
 
 interface Numbered {
-  readonly print: Print
+  readonly print: DocumentDigest
   readonly number: number
 }
 
@@ -42,7 +42,7 @@ export const repeatWords: Readonly<Record<string, string>> = {
 }
 
 /** For one run and one fiber at a time. */
-export const makeFolding = () => {
+export const makeDuplicateDetector = () => {
   const addresses = new Set<string>()
   const uris = new Set<string>()
   const digests = new Map<string, string>()
@@ -54,7 +54,7 @@ export const makeFolding = () => {
     const [title = "", bits = ""] = fingerprint.split(":")
     return bits === "" ? [] : parts.map((at) => `${title}:${at}:${bits.slice(at, at + 4)}`)
   }
-  const remember = (print: Print): void => {
+  const remember = (print: DocumentDigest): void => {
     const numbered = { print, number: prints++ }
     for (const part of partsOf(print.fingerprint)) {
       const others = sharers.get(part)
@@ -63,7 +63,7 @@ export const makeFolding = () => {
     }
   }
   /** The first document that is nearly equal. */
-  const nearest = ({ fingerprint }: Print): Print | undefined =>
+  const nearest = ({ fingerprint }: DocumentDigest): DocumentDigest | undefined =>
     partsOf(fingerprint)
       .flatMap((part) => sharers.get(part) ?? [])
       .filter(({ print }) => isNear(print.fingerprint, fingerprint))
@@ -81,7 +81,7 @@ export const makeFolding = () => {
       return true
     },
     /** The earlier document that this one repeats; undefined for a new one, whose address is then recorded. */
-    fold: (print: Print): Repeat | undefined => {
+    fold: (print: DocumentDigest): Repeat | undefined => {
       addresses.add(print.uri)
       if (uris.has(print.uri)) return { of: print.uri, reason: "same_address" }
       const same = digests.get(print.digest)
@@ -95,4 +95,4 @@ export const makeFolding = () => {
     }
   } as const
 }
-export type Folding = ReturnType<typeof makeFolding>
+export type DuplicateDetector = ReturnType<typeof makeDuplicateDetector>

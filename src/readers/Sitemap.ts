@@ -9,7 +9,7 @@ import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
-import { makeFolding } from "./Folding.ts"
+import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
 import { type Journal, silent } from "./Journal.ts"
 import { makeSites } from "./Page.ts"
@@ -111,7 +111,7 @@ const pagesOf = (
   Effect.gen(function* () {
     const listed: Listed = { pages: [], skipped: [] }
     const failures: Array<readonly [Address, ReaderError]> = []
-    const seen = makeFolding()
+    const seen = makeDuplicateDetector()
     let files = 0
     const offer = (address: Address) => {
       const { reason } = verdict(address.url)
@@ -178,7 +178,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
   let failure = nothingSelected
   const documents = Effect.gen(function* () {
     const sites = yield* makeSites
-    const folding = makeFolding()
+    const folding = makeDuplicateDetector()
     const visits = makeVisits({ sites, journal, folding, verdict, within: () => true })
     const name = config.sitemapUrl ?? config.url ?? ""
     const root = yield* firstSitemap(config).pipe(

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
-import { type Folding, repeatWords } from "./Folding.ts"
+import { type DuplicateDetector, repeatWords } from "./Folding.ts"
 import type { Verdict } from "./Glob.ts"
 import type { Evidence, Journal, Known } from "./Journal.ts"
 import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
@@ -54,7 +54,7 @@ const maxComparedLinks = 1_000
 export interface VisitsOptions {
   readonly sites: Sites
   readonly journal: Journal
-  readonly folding: Folding
+  readonly folding: DuplicateDetector
   readonly verdict: (url: string) => Verdict
   /** False for an address that redirects must not lead to. */
   readonly within: (url: string) => boolean

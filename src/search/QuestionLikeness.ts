@@ -5,7 +5,7 @@
 import { terms, word } from "./Tokenizer.ts"
 
 /** Minimum share of common words of two questions with the same meaning. */
-const likenessFloor = 0.8
+const minSimilarity = 0.8
 /** Minimum number of common terms of questions that are not identical. */
 const minCommonTerms = 2
 /** Maximum length, in UTF-16 units, of texts that are compared with curated questions. */
@@ -29,8 +29,8 @@ const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /\p{N}/u.test(found)))
 const turningOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => turning.has(found)))
 
-/** 1 for the same question, at least {@link likenessFloor} for one with the same meaning, else 0. */
-export const likeness = (asked: string, question: string): number => {
+/** 1 for the same question, at least {@link minSimilarity} for one with the same meaning, else 0. */
+export const similarity = (asked: string, question: string): number => {
   if (asked.length > maxLength || question.length > maxLength) return 0
   const [one, other] = [wordsOf(asked), wordsOf(question)]
   if (one.length === 0) return 0
@@ -39,5 +39,5 @@ export const likeness = (asked: string, question: string): number => {
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)
-  return common >= minCommonTerms && share >= likenessFloor ? share : 0
+  return common >= minCommonTerms && share >= minSimilarity ? share : 0
 }

@@ -128,7 +128,7 @@ const hash = (text: string): number => {
  * Index keys of a statement: hashes of some of its words. Two statements with enough common words share at least one
  * key, because both take their words in the same order and leave out fewer than they must share.
  */
-export const anchorsOf = ({ terms }: Statement): ReadonlyArray<number> => {
+export const indexKeysOf = ({ terms }: Statement): ReadonlyArray<number> => {
   const all = Array.from(terms, hash).toSorted((one, other) => one - other)
   const shared = Math.ceil((minShareWithin / (2 - minShareWithin)) * all.length)
   return [...new Set(all.slice(0, Math.min(maxAnchors, all.length - shared + 1)))]
@@ -138,7 +138,7 @@ const own = (one: ReadonlySet<string>, other: ReadonlySet<string>): ReadonlyArra
   [...one].filter((member) => !other.has(member)).toSorted()
 
 /** Share of common words: 1 for identical statements, 0 for none. */
-export const alikeness = (one: Statement, other: Statement): number => {
+export const similarity = (one: Statement, other: Statement): number => {
   const common = [...one.terms].filter((term) => other.terms.has(term)).length
   return (2 * common) / (one.terms.size + other.terms.size)
 }
@@ -153,7 +153,7 @@ const isWithin = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean
 const isAboutTheSame = (one: Statement, other: Statement): boolean =>
   isWithin(one.names, other.names) &&
   isWithin(one.terms, other.terms) &&
-  alikeness(one, other) >= minShareWithin
+  similarity(one, other) >= minShareWithin
 
 /** Returns what each statement says that the other does not; both must have something. */
 const differing = (
@@ -184,4 +184,4 @@ export const isSame = (one: Statement, other: Statement): boolean =>
   one.isDenied === other.isDenied &&
   isEqual(one.numbers, other.numbers) &&
   isEqual(one.dates, other.dates) &&
-  alikeness(one, other) >= minShareSame
+  similarity(one, other) >= minShareSame

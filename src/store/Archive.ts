@@ -80,7 +80,7 @@ export const migrationsApplied = Effect.gen(function* () {
 })
 
 /** Names of tables that have rows. */
-export const filled = Effect.gen(function* () {
+export const nonEmptyTables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const found = yield* Effect.filter(yield* tables, ({ table }) =>
     Effect.map(
@@ -124,7 +124,7 @@ export const readTable = <E, R>(
 export const shape = Effect.map(tables, (all) => new Map(all.map((each) => [each.table, each])))
 
 /** Refuses a table or a column that does not exist, and a column that would stay empty. */
-export const fitting = (known: ReadonlyMap<string, Table>, { columns, table }: Table) => {
+export const requireMatchingTable = (known: ReadonlyMap<string, Table>, { columns, table }: Table) => {
   const here = known.get(table)
   return here !== undefined && here.columns.toSorted().join() === columns.toSorted().join()
     ? Effect.void
@@ -147,7 +147,7 @@ export const writerOf = (known: ReadonlyMap<string, Described>, { columns, table
   })
 
 /** Sets each sequence to the highest number in its column. */
-export const countOn = Effect.gen(function* () {
+export const resetSequences = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   for (const { counted, table } of yield* tables) {
     yield* Effect.forEach(

@@ -23,7 +23,7 @@ import {
   type EngineOptions,
   openDirectory,
   openMemory,
-  WhenEnded
+  OnEngineFailure
 } from "./database/Embedded.ts"
 import type { Engine } from "./database/Engine.ts"
 import { DataDirectoryLocked, DataDirectoryUnusable, lockDirectory, refuseUsers } from "./database/Lock.ts"
@@ -51,7 +51,7 @@ export {
   sqlStateOf,
   VectorUnavailable,
   vectorVersions,
-  WhenEnded
+  OnEngineFailure
 }
 
 /** The services that every engine provides. */
@@ -84,11 +84,11 @@ const clientOf =
 export const layerEmbedded = (
   options: EngineOptions & IsolationOptions & { readonly dataDir: string }
 ): Layer.Layer<Database, DataDirectoryLocked | DataDirectoryUnusable | DatabaseUnavailable> =>
-  Effect.flatMap(WhenEnded, (tell) => lockDirectory(options.dataDir, tell)).pipe(
+  Effect.flatMap(OnEngineFailure, (tell) => lockDirectory(options.dataDir, tell)).pipe(
     Effect.zipRight(refuseUsers(options.dataDir)),
     Effect.zipRight(openDirectory(options.dataDir, options)),
     clientOf(options.tenantRole),
-    Effect.tap(EmbeddedMaintenance.keep),
+    Effect.tap(EmbeddedMaintenance.maintain),
     layerOf
   )
 

@@ -43,7 +43,7 @@ export const known = Effect.gen(function* () {
 }).pipe(Effect.orDie)
 
 /** Records the secret `id` as valid for the database. */
-export const note = (id: string) =>
+export const recordKeyId = (id: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql`insert into master_keys (id) values (${id}) on conflict do nothing`.pipe(
       Effect.whenEffect(there("master_keys"))

@@ -4,9 +4,9 @@
 import { parentPort, workerData } from "node:worker_threads"
 import { types } from "node:util"
 import { engineOf, messageOf, openGlite, type EngineOpening } from "../store/database/Engine.ts"
-import type { Word } from "../store/database/EngineThread.ts"
+import type { ThreadMessage } from "../store/database/EngineThread.ts"
 
-const say = (word: Word) => parentPort?.postMessage(word)
+const say = (word: ThreadMessage) => parentPort?.postMessage(word)
 
 const opening: EngineOpening = workerData
 const opened = openGlite(opening)

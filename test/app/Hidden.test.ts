@@ -1,19 +1,19 @@
 /** Everybody can read the arguments of a process: its secrets are masked there. */
 import { expect, it } from "vitest"
-import { masked } from "../../src/app/cli/Hidden.ts"
+import { maskArguments } from "../../src/app/cli/Hidden.ts"
 
 it("the value of a secret option is masked, however it is written", () => {
   const start = ["node", "spoke", "chat", "Hi"]
-  expect(masked([...start, "--key", "spk_1"])).toEqual([...start, "--key", "***"])
-  expect(masked([...start, "--key=spk_1", "--json"])).toEqual([...start, "--key=***", "--json"])
-  expect(masked(["node", "spoke", "pull", "--token", "spt_1"])).toEqual([
+  expect(maskArguments([...start, "--key", "spk_1"])).toEqual([...start, "--key", "***"])
+  expect(maskArguments([...start, "--key=spk_1", "--json"])).toEqual([...start, "--key=***", "--json"])
+  expect(maskArguments(["node", "spoke", "pull", "--token", "spt_1"])).toEqual([
     "node",
     "spoke",
     "pull",
     "--token",
     "***"
   ])
-  expect(masked(["node", "spoke", "import", "--operator-token", "t", "f"])).toEqual([
+  expect(maskArguments(["node", "spoke", "import", "--operator-token", "t", "f"])).toEqual([
     "node",
     "spoke",
     "import",
@@ -24,6 +24,6 @@ it("the value of a secret option is masked, however it is written", () => {
 })
 
 it("a line without one stays as it is", () => {
-  expect(masked(["node", "spoke", "serve", "--role", "api"])).toBeNull()
-  expect(masked(["node", "spoke", "chat", "--key-file", "key"])).toBeNull()
+  expect(maskArguments(["node", "spoke", "serve", "--role", "api"])).toBeNull()
+  expect(maskArguments(["node", "spoke", "chat", "--key-file", "key"])).toBeNull()
 })

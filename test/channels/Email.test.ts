@@ -8,7 +8,7 @@ import { createHmac } from "node:crypto"
 import { describe, expect, it } from "vitest"
 import type { MailLogin, SubmittedMail } from "../../src/capabilities/Mailer.ts"
 import { emailAdapter } from "../../src/channels/email/Adapter.ts"
-import { spoken } from "../../src/channels/email/Spoken.ts"
+import { withoutQuotes } from "../../src/channels/email/Spoken.ts"
 import { InboundEvent } from "../../src/domain/channels/Channel.ts"
 import { OutboxId } from "../../src/domain/Ids.ts"
 
@@ -234,7 +234,7 @@ describe("What was said in a mail", () => {
     ["> forwarded without a word", "> forwarded without a word"],
     ["-- \nonly a signature", "-- \nonly a signature"]
   ])("%j is %j", (text, said) => {
-    expect(spoken(text)).toBe(said)
+    expect(withoutQuotes(text)).toBe(said)
   })
 
   it("is found in HTML, without what is quoted", async () => {

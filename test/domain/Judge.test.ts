@@ -5,10 +5,10 @@ import {
   names,
   refuses,
   type Reply,
-  states
+  containsFact
 } from "../../src/domain/agents/evaluation/Judge.ts"
 import { words } from "../../src/app/cli/eval/Words.ts"
-import { compare, passesLess, summarize } from "../../src/domain/agents/evaluation/Report.ts"
+import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
 
 const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
   index,
@@ -98,7 +98,7 @@ describe("An expected fact", () => {
     ["It costs 15 euro and 5 cents.", "5"],
     ["退款需要五个工作日。", "五个工作日"]
   ])("%j states %j", (text, fact) => {
-    expect(states(text, fact)).toBe(true)
+    expect(containsFact(text, fact)).toBe(true)
   })
 
   it.each([
@@ -107,7 +107,7 @@ describe("An expected fact", () => {
     ["There are 1,500 of them.", "500"],
     ["It takes four days.", "five days"]
   ])("%j does not state %j", (text, fact) => {
-    expect(states(text, fact)).toBe(false)
+    expect(containsFact(text, fact)).toBe(false)
   })
 })
 
@@ -244,7 +244,7 @@ describe("What publishes and plans go by", () => {
   ])("gives a false alarm for one comparison in twenty at most: %d cases, %d passing", (cases, share) => {
     const roll = numbers()
     const alarms = Array.from({ length: 200 }, () =>
-      passesLess(compare(run(roll, cases, share), run(roll, cases, share)))
+      isRegression(compare(run(roll, cases, share), run(roll, cases, share)))
     )
     expect(alarms.filter((alarm) => alarm).length).toBeLessThanOrEqual(10)
   })
@@ -252,7 +252,7 @@ describe("What publishes and plans go by", () => {
   it("finds a version that fails in every third case that passed before", () => {
     const roll = numbers()
     const alarms = Array.from({ length: 50 }, () =>
-      passesLess(compare(run(roll, 60, 0.95), run(roll, 60, 0.62)))
+      isRegression(compare(run(roll, 60, 0.95), run(roll, 60, 0.62)))
     )
     expect(alarms.filter((alarm) => alarm).length).toBeGreaterThanOrEqual(48)
   })

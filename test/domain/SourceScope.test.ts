@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { SourceId } from "../../src/domain/Ids.ts"
-import { narrowed, type SourceScope } from "../../src/domain/knowledge/SourceScope.ts"
+import { intersectScopes, type SourceScope } from "../../src/domain/knowledge/SourceScope.ts"
 
 const label = FastCheck.constantFrom("a", "b", "c")
 const id = FastCheck.constantFrom(SourceId.make("src_1"), SourceId.make("src_2"), SourceId.make("src_3"))
@@ -21,7 +21,7 @@ const mayRead = (
 
 describe("A scope narrowed by another", () => {
   it.prop("reads nothing that one of them does not", [scope, scope, source], ([one, other, read]) => {
-    if (mayRead(narrowed(one, other), read))
+    if (mayRead(intersectScopes(one, other), read))
       expect([mayRead(one, read), mayRead(other, read)]).toEqual([true, true])
   })
 
@@ -31,11 +31,11 @@ describe("A scope narrowed by another", () => {
     ([one, other, read]) => {
       const alike = read.labels.some((each) => one.labels.includes(each) && other.labels.includes(each))
       if (mayRead(one, read) && mayRead(other, read) && (alike || read.labels.length === 0))
-        expect(mayRead(narrowed(one, other), read)).toBe(true)
+        expect(mayRead(intersectScopes(one, other), read)).toBe(true)
     }
   )
 
   it.prop("is the other where there is none", [scope], ([one]) => {
-    expect(narrowed(null, one)).toEqual(one)
+    expect(intersectScopes(null, one)).toEqual(one)
   })
 })

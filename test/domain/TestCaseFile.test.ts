@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
-import { parse, written } from "../../src/domain/agents/TestCaseFile.ts"
+import { parse, formatCases } from "../../src/domain/agents/TestCaseFile.ts"
 import * as Csv from "../../src/domain/agents/Csv.ts"
 
 const casesOf = (text: string, format: "csv" | "jsonl") => Either.getOrThrow(parse(text, format))
@@ -72,7 +72,7 @@ describe("A file of cases", () => {
       )
     ],
     ([cases]) => {
-      expect(casesOf(written(cases), "jsonl")).toEqual(
+      expect(casesOf(formatCases(cases), "jsonl")).toEqual(
         cases.map((fields, place) => ({ ...fields, line: place + 1 }))
       )
     }

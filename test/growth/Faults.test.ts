@@ -357,7 +357,7 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
         },
         input: { list: Array.from({ length: size }, () => "text") }
       }),
-      run: ({ Arguments }, { input, schema }) => Arguments.complaints(schema, input)
+      run: ({ Arguments }, { input, schema }) => Arguments.validationProblems(schema, input)
     })
   ],
   [

@@ -91,7 +91,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
     ["citations", provider, 2],
     (random) => textOf(random, tokens("[1]¦[¦]¦12¦[999]¦ ")),
     ({ Citations }, text) => {
-      const telling = new Citations.Telling([], "removed")
+      const telling = new Citations.CitationStream([], "removed")
       return [...telling.say(text), ...telling.end()].length
     }
   ),
@@ -114,7 +114,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
       const chunks = Array.from({ length: Math.ceil(text.length / 100) }, (_, at) =>
         found(text.slice(at * 100, at * 100 + 100) + String(at), at)
       )
-      return Passages.packed(chunks, [], 32_000).length
+      return Passages.fitPassages(chunks, [], 32_000).length
     }
   ),
   kind(
@@ -136,7 +136,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
     ["values to be hidden", "REST client", 3],
     (random) => jsonOf(random, { list: ["secret-value", "12345", 'quo"ted'], more: { name: "abc" } }),
     ({ Bindings, Scrub }, value) =>
-      new Scrub.Scrubber(Bindings.leaves(value as never)).text("my secret-value is 12345").length
+      new Scrub.Scrubber(Bindings.scalarValues(value as never)).text("my secret-value is 12345").length
   ),
   kind(
     ["arguments for a tool", provider, 4],
@@ -145,7 +145,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
       const input = jsonOf(random, inputs[at])
       return (factor) => ({ schema: schemas[at], input: input(factor) })
     },
-    ({ Arguments }, { input, schema }) => Arguments.complaints(schema as never, input as never).length
+    ({ Arguments }, { input, schema }) => Arguments.validationProblems(schema as never, input as never).length
   ),
   kind(
     ["schema of a tool", "tool server", 3],
@@ -155,7 +155,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
       return (factor) => ({ schema: schema(factor), input: inputs[at] })
     },
     ({ Arguments }, { input, schema }) =>
-      orRefused(() => Arguments.complaints(schema as never, input as never).length)
+      orRefused(() => Arguments.validationProblems(schema as never, input as never).length)
   ),
   kind(
     ["request of a tool", provider, 3],

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest"
 import * as FastCheck from "effect/FastCheck"
-import { likeness } from "../../src/search/QuestionLikeness.ts"
+import { similarity } from "../../src/search/QuestionLikeness.ts"
 
 /** As docs/sources.md says. */
 const likenessFloor = 0.8
@@ -12,7 +12,7 @@ it("A question is alike to itself, whatever its case, spaces and marks", () => {
     ["退款需要多久？", "退款需要多久"],
     ["Why?", "why"]
   ] as const) {
-    expect([one, likeness(one, other)]).toEqual([one, 1])
+    expect([one, similarity(one, other)]).toEqual([one, 1])
   }
 })
 
@@ -22,7 +22,7 @@ it("A question that says the same with other small words is alike", () => {
     ["What are your opening hours?", "opening hours"],
     ["Which payment methods do you accept?", "What payment methods are accepted?"]
   ] as const) {
-    const found = likeness(one, other)
+    const found = similarity(one, other)
     expect([one, found >= likenessFloor && found <= 1]).toEqual([one, true])
   }
 })
@@ -40,7 +40,7 @@ it("Numbers, negations and directions that differ make another question", () => 
     ["", ""],
     ["?!", "?!"]
   ] as const) {
-    expect([one, likeness(one, other)]).toEqual([one, 0])
+    expect([one, similarity(one, other)]).toEqual([one, 0])
   }
 })
 
@@ -50,8 +50,8 @@ it("Likeness is the same both ways, 0 or from the floor to 1, for any two texts"
       FastCheck.string({ maxLength: 60 }),
       FastCheck.string({ maxLength: 60 }),
       (one, other) => {
-        const found = likeness(one, other)
-        return found === likeness(other, one) && (found === 0 || (found >= likenessFloor && found <= 1))
+        const found = similarity(one, other)
+        return found === similarity(other, one) && (found === 0 || (found >= likenessFloor && found <= 1))
       }
     ),
     { numRuns: 2_000 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import {
-  anchorsOf,
+  indexKeysOf,
   disagreements,
   isSame,
   type Statement,
@@ -73,8 +73,8 @@ describe("Two statements", () => {
     for (const first of texts)
       for (const second of texts) {
         const shared = disagreements(one(first), one(second)).length > 0 || isSame(one(first), one(second))
-        const anchors = new Set(anchorsOf(one(first)))
-        if (shared) expect(anchorsOf(one(second)).some((anchor) => anchors.has(anchor))).toBe(true)
+        const anchors = new Set(indexKeysOf(one(first)))
+        if (shared) expect(indexKeysOf(one(second)).some((anchor) => anchors.has(anchor))).toBe(true)
       }
   })
 })

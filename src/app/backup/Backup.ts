@@ -191,7 +191,7 @@ const sameMigrations = (header: Header) =>
   })
 
 const mustBeEmpty = Effect.gen(function* () {
-  const filled = yield* Archive.filled
+  const filled = yield* Archive.nonEmptyTables
   if (filled.length === 0) return
   return yield* new ArchiveError({
     message: `The database is not empty (${filled.slice(0, 3).join(", ")}): import into a new one. Nothing was changed.`
@@ -276,7 +276,7 @@ const readRows = (file: string) =>
           if (write !== null) yield* tell(table, count)
           write = null
           if (!("table" in mark)) return
-          yield* Archive.fitting(known, mark)
+          yield* Archive.requireMatchingTable(known, mark)
           count = 0
           table = mark.table
           write = yield* Archive.writerOf(known, mark)
@@ -312,7 +312,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
         yield* sql`lock table tenants in share row exclusive mode`
         yield* mustBeEmpty
         const read = yield* readRows(file)
-        yield* Archive.countOn
+        yield* Archive.resetSequences
         return read
       })
     )

@@ -6,7 +6,7 @@
 const secret = ["--key", "--operator-token", "--token"]
 
 /** `args` with the values of secret options masked; null when there are none. */
-export const masked = (args: ReadonlyArray<string>): ReadonlyArray<string> | null => {
+export const maskArguments = (args: ReadonlyArray<string>): ReadonlyArray<string> | null => {
   const shown = args.map((arg, place) => {
     if (secret.includes(args[place - 1] ?? "")) return "***"
     const name = secret.find((each) => arg.startsWith(`${each}=`))
@@ -16,8 +16,8 @@ export const masked = (args: ReadonlyArray<string>): ReadonlyArray<string> | nul
 }
 
 /** Masks the arguments of this process. */
-export const hide = (): void => {
-  const shown = masked(process.argv)
+export const maskProcessTitle = (): void => {
+  const shown = maskArguments(process.argv)
   // Setting the title overwrites the arguments.
   if (shown !== null) process.title = shown.join(" ")
 }

@@ -6,7 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { EventType, HeardEvent } from "../../domain/events/Webhook.ts"
+import { EventType, ReceivedEvent } from "../../domain/events/Webhook.ts"
 import * as Arguments from "./Arguments.ts"
 import { manage, type ManageFlags } from "./Connection.ts"
 import * as Output from "./Output.ts"
@@ -23,7 +23,7 @@ const Started = Schema.Struct({
   secret: Schema.String
 })
 const Heard = Schema.Struct({
-  events: Schema.Array(HeardEvent),
+  events: Schema.Array(ReceivedEvent),
   received: Schema.NullOr(Schema.String)
 })
 const Stopped = Schema.Struct({ deleted: Schema.Literal(true) })
@@ -37,7 +37,7 @@ const callTimeout = Duration.seconds(10)
 const retries = Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45))
 
 /** Forwards the event, and returns the local server's response as a line. */
-const forward = (address: string, { body, headers }: HeardEvent) =>
+const forward = (address: string, { body, headers }: ReceivedEvent) =>
   Effect.gen(function* () {
     const client = yield* HttpClient.HttpClient
     const began = yield* Clock.currentTimeMillis

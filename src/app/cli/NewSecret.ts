@@ -37,7 +37,7 @@ const renew = Effect.gen(function* () {
     if (isThere) return yield* Output.line("The master secret is the database's: nothing was changed.")
     const { channels, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
     const { secret, where } = yield* replaced(settings)
-    yield* MasterKeys.note(keyIdOf(secret))
+    yield* MasterKeys.recordKeyId(keyIdOf(secret))
     yield* Output.line(
       `From now on the master secret is the one in ${where}. What was sealed with the lost one cannot be read: enter the ` +
         `secrets of ${tools} tools and the access tokens of ${channels} channels again, and replace the secrets of ${webhooks} webhooks and of ${signOns} single ` +

@@ -26,12 +26,12 @@ export const draw = (text: string) =>
 const streams = [process.stdout, process.stderr]
 
 /** Ignores errors of closed output streams, so that a reader that exits, like `head`, does not end the process. */
-export const outliveReaders = (): void => {
+export const ignoreClosedOutput = (): void => {
   for (const stream of streams) stream.on("error", () => {})
 }
 
 /** Ends when the reader of the results has exited. */
-export const unread = Effect.async<void>((resume) => {
+export const readerClosed = Effect.async<void>((resume) => {
   const onError = (error: unknown) => {
     if (codeOf(error) === "EPIPE") resume(Effect.void)
   }

@@ -22,7 +22,7 @@ import { replayCommand } from "./Replay.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 import * as Services from "./Services.ts"
-import { ToldInLog, wordsOf } from "./Words.ts"
+import { FailureLogged, wordsOf } from "./Words.ts"
 
 const commands = [
   migrateCommand,
@@ -56,7 +56,8 @@ const spoke = (run: Run) => {
     .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")
   program.addCommand(serve(run))
   // A server continues when the reader of its log exits. Any other command ends when the reader of its results exits.
-  for (const make of commands) program.addCommand(make((task) => run(Effect.raceFirst(task, Output.unread))))
+  for (const make of commands)
+    program.addCommand(make((task) => run(Effect.raceFirst(task, Output.readerClosed))))
   return program
 }
 
@@ -85,7 +86,7 @@ const parsed = (argv: ReadonlyArray<string>) =>
 const explanation = (cause: Cause.Cause<unknown>): Option.Option<string> => {
   const failure = Option.getOrNull(Cause.failureOption(cause))
   // The parser or the log has already reported it.
-  if (failure instanceof Misused || failure instanceof ToldInLog) return Option.none()
+  if (failure instanceof Misused || failure instanceof FailureLogged) return Option.none()
   return Option.some(Option.getOrElse(wordsOf(cause), () => Cause.pretty(cause).slice(0, 4_000)))
 }
 

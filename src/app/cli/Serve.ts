@@ -6,14 +6,14 @@ import * as Option from "effect/Option"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as RuntimeFlagsPatch from "effect/RuntimeFlagsPatch"
 import { fromEnvironment, type Settings } from "../config/Config.ts"
-import { warnOfStrangers } from "../config/UnknownVariables.ts"
+import { warnOfUnknownVariables } from "../config/UnknownVariables.ts"
 import * as Observability from "../telemetry/Observability.ts"
 import * as Port from "../Port.ts"
 import * as Server from "../Server.ts"
 import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import { endsBySignal } from "./Signals.ts"
-import { ToldInLog, wordsOf } from "./Words.ts"
+import { FailureLogged, wordsOf } from "./Words.ts"
 
 const roles = ["all", "api", "worker"] as const
 
@@ -21,17 +21,17 @@ const roles = ["all", "api", "worker"] as const
 const logFailure = <A, E, R>(
   running: Effect.Effect<A, E, R>,
   { logFormat, logLevel }: Settings
-): Effect.Effect<A, E | ToldInLog, R> =>
+): Effect.Effect<A, E | FailureLogged, R> =>
   logFormat !== "json" || logLevel === "none"
     ? running
-    : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | ToldInLog> => {
+    : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | FailureLogged> => {
         if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
         const told = Option.match(wordsOf(cause), {
           onNone: () => Effect.logFatal("The server cannot go on", cause),
           // The message suffices: a stack trace is only for defects.
           onSome: (words) => Effect.logFatal(words)
         })
-        return Effect.zipRight(told, new ToldInLog())
+        return Effect.zipRight(told, new FailureLogged())
       })
 
 const listen = (chosen: Server.Role) =>
@@ -45,7 +45,7 @@ const listen = (chosen: Server.Role) =>
     // Public addresses need the real port when 0 is configured.
     const settings =
       given.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.attempt(given)) }) : given
-    yield* warnOfStrangers.pipe(
+    yield* warnOfUnknownVariables.pipe(
       Effect.zipRight(Server.run(settings, chosen)),
       Effect.catchTag("ServeError", () => Port.taken(settings)),
       (running) => logFailure(running, settings),

@@ -41,7 +41,7 @@ const heedOne = (signal: keyof typeof signals, first: { at?: number }) => {
   process.on(signal, take)
 }
 
-export const heed = (): void => {
+export const installSignalHandlers = (): void => {
   const first = {}
   heedOne("SIGINT", first)
   heedOne("SIGTERM", first)

@@ -7,7 +7,7 @@ import { isError } from "../../domain/Thrown.ts"
 import { CommandFailed } from "./Connection.ts"
 
 /** The command failed, and the log has the reason. */
-export class ToldInLog extends Data.TaggedError("ToldInLog") {}
+export class FailureLogged extends Data.TaggedError("FailureLogged") {}
 
 /** Failures whose message is written for the user. */
 const spoken = new Set([

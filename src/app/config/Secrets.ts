@@ -97,7 +97,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
         })
       }
       const mastersOf = (secret: Redacted.Redacted) =>
-        Effect.as(MasterKeys.note(keyIdOf(secret)), [secret, ...previous] as const)
+        Effect.as(MasterKeys.recordKeyId(keyIdOf(secret)), [secret, ...previous] as const)
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
       const mine = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))

@@ -24,6 +24,6 @@ export const unknownVariables = (
     .map((name) => `${name} is not a variable of Spoke${hint(name, known)}`)
 
 /** Warns of misspelt variables of this process, which have no effect. */
-export const warnOfStrangers = Effect.flatMap(environment, (given) =>
+export const warnOfUnknownVariables = Effect.flatMap(environment, (given) =>
   Effect.forEach(unknownVariables(given), (warning) => Effect.logWarning(warning), { discard: true })
 )

@@ -8,4 +8,4 @@ const build = Metric.gauge("spoke_build_info", { description: "Always 1: the ver
 )
 
 /** Sets the metric once. */
-export const tell = Metric.set(build, 1)
+export const recordBuildInfo = Metric.set(build, 1)

@@ -126,14 +126,14 @@ const lackedWords = 3
 const isArticle = (found: string): boolean => found.length < 4
 
 /** Whether a sentence or a clause contains a negation. */
-export const denies = (text: string): boolean => {
+export const hasNegation = (text: string): boolean => {
   if (denyingPiece.test(text)) return true
   for (const [found] of text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu)) if (denying.has(found)) return true
   return false
 }
 
 /** The words that a text says are missing: the word after each "without". */
-export const lackedIn = (text: string): ReadonlyArray<string> => {
+export const missingWordsIn = (text: string): ReadonlyArray<string> => {
   const words = Array.from(text.toLowerCase().matchAll(/[\p{L}\p{M}]+/gu), ([found]) => found)
   return words.flatMap((found, at) => {
     if (!lacking.has(found)) return []

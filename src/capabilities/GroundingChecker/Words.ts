@@ -14,7 +14,16 @@ import {
   type Verdict
 } from "../GroundingChecker.ts"
 import { Evidence, folded, type Found, scriptOf } from "./Evidence.ts"
-import { clausesOf, denies, lackedIn, namesOf, normal, numbersOf, quotationsOf, wordsOf } from "./Facts.ts"
+import {
+  clausesOf,
+  hasNegation,
+  missingWordsIn,
+  namesOf,
+  normal,
+  numbersOf,
+  quotationsOf,
+  wordsOf
+} from "./Facts.ts"
 
 /** Maximum number of UTF-16 units of a statement that are examined. */
 const maxClaimLength = 2_000
@@ -84,8 +93,8 @@ const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Cl
 
 /** Whether one text says that something is missing which the other has. */
 const lacks = (evidence: Evidence, lacking: string, having: string): boolean => {
-  const missing = lackedIn(lacking)
-  if (missing.length === 0 || denies(having) || lackedIn(having).length > 0) return false
+  const missing = missingWordsIn(lacking)
+  if (missing.length === 0 || hasNegation(having) || missingWordsIn(having).length > 0) return false
   return missing.some((word) => sharesTerm(evidence, word, having))
 }
 
@@ -94,9 +103,10 @@ const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evi
   if (clauses.some(({ text }) => lacks(evidence, text, claim))) return true
   const sentences = clauses.map(({ sentence }) => sentence).join(" ")
   if (lacks(evidence, claim, sentences)) return true
-  if (!denies(claim)) return clauses.some(({ text }) => denies(text))
+  if (!hasNegation(claim)) return clauses.some(({ text }) => hasNegation(text))
   const isShared = clauses.some(
-    ({ sentence }) => denies(sentence) || lackedIn(sentence).some((word) => sharesTerm(evidence, word, claim))
+    ({ sentence }) =>
+      hasNegation(sentence) || missingWordsIn(sentence).some((word) => sharesTerm(evidence, word, claim))
   )
   return clauses.length > 0 && !isShared
 }
@@ -142,7 +152,9 @@ const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Ver
     namesOf(claim, { capitals: true }).some((noun) => !found.some((one) => one.evidence.resembles(noun)))
   // A verbatim clause may still lack the negation around it.
   const isVerbatim = found.some(({ sentences }) =>
-    sentences.some(({ text }) => folded(text).includes(folded(claim)) && denies(text) === denies(claim))
+    sentences.some(
+      ({ text }) => folded(text).includes(folded(claim)) && hasNegation(text) === hasNegation(claim)
+    )
   )
   const missesQuotation = quotationsOf(claim).some(
     (quoted) => !found.some((one) => one.evidence.folded.includes(folded(quoted)))

@@ -18,7 +18,7 @@ import { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Credentials } from "../Credentials.ts"
-import { KeyStore, type LiveKey, type Touched } from "../KeyStore.ts"
+import { KeyStore, type LiveKey, type AffectedKeys } from "../KeyStore.ts"
 
 /** Milliseconds for which a found key is cached. */
 const remembered = 500
@@ -48,7 +48,7 @@ interface Entry {
   readonly until: number
 }
 
-const touches = (touched: Touched, key: LiveKey): boolean => {
+const touches = (touched: AffectedKeys, key: LiveKey): boolean => {
   if ("keyId" in touched) return key.keyId === touched.keyId
   if ("agentId" in touched) return key.agentId === touched.agentId
   return key.tenantId === touched.tenantId
@@ -75,7 +75,7 @@ class Remembered {
     this.entries.set(fingerprint, entry)
   }
 
-  forget(touched: Touched): void {
+  forget(touched: AffectedKeys): void {
     this.epoch += 1
     for (const [fingerprint, { key }] of this.entries) {
       if (touches(touched, key)) this.entries.delete(fingerprint)
@@ -163,7 +163,7 @@ const make = Effect.gen(function* () {
       return known === undefined ? yield* lookUp(bytes, fingerprint, now) : Option.some(known)
     })
 
-  const invalidate = (touched: Touched) => Effect.sync(() => cache.forget(touched))
+  const invalidate = (touched: AffectedKeys) => Effect.sync(() => cache.forget(touched))
 
   return Context.make(KeyStore, { find, invalidate })
 })

@@ -4,7 +4,7 @@
 import * as Either from "effect/Either"
 import { type HttpTarget, placeholdersOf } from "../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
-import { isList, segmentsOf, written } from "../../domain/Json.ts"
+import { isList, segmentsOf, toText } from "../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { BoundValue } from "../ToolSources.ts"
 
@@ -66,14 +66,14 @@ export const requestOf = (
   })
   if (absent !== undefined) return Either.left(toolFailure("INVALID_ARGUMENTS", `/${absent} is missing`))
   const filled = target.url.replaceAll(/\{([A-Za-z_][\w-]*)\}/g, (_, name: string) =>
-    encodeURIComponent(written(values[name] ?? "").toWellFormed())
+    encodeURIComponent(toText(values[name] ?? "").toWellFormed())
   )
   if (climbs(filled)) return Either.left(toolFailure("INVALID_ARGUMENTS", "no part of the path may be dots"))
   const given = Object.entries(input).filter(([name]) => !inPath.has(name))
   const bodiless = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)
   const query = [...(bodiless ? given : []), ...Object.entries(target.query), ...at("query:")]
-  putQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, written(value)]]))))
+  putQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, toText(value)]]))))
   const headers = { ...lowered(target.headers), ...headersOf(at("header:")) }
   if (bodiless) return Either.right({ url: url.href, method: target.method, headers })
   const body = at("body:").reduce<JsonObject>(
@@ -89,7 +89,7 @@ export const requestOf = (
 }
 
 const headersOf = (bound: ReadonlyArray<readonly [string, JsonValue]>): Record<string, string> =>
-  Object.fromEntries(bound.map(([name, value]) => [name.toLowerCase(), written(value)]))
+  Object.fromEntries(bound.map(([name, value]) => [name.toLowerCase(), toText(value)]))
 
 /** A binding replaces the tool's own header of the same name, regardless of case. */
 const lowered = (headers: Readonly<Record<string, string>>): Record<string, string> =>

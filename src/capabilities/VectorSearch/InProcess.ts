@@ -62,7 +62,7 @@ const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): Readon
 }
 
 /** Whether the model supports the language of the query: an English-only model is not used for other languages. */
-export const isAbout = ({ englishOnly }: EmbedderService, text: string): boolean =>
+export const supportsLanguageOf = ({ englishOnly }: EmbedderService, text: string): boolean =>
   text.trim() !== "" && (englishOnly !== true || mayBeEnglish(text))
 
 /** Creates the search, and operations to control which agents are held in memory. */
@@ -110,7 +110,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Without vectors to compare with, the model is not called.
         const { complete: whole } = index
-        const asked = whole && index.hasVectors && isAbout(embedder, text)
+        const asked = whole && index.hasVectors && supportsLanguageOf(embedder, text)
         if (asked && vectorOf?.profile !== index.profile) {
           vectorOf = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
@@ -141,7 +141,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const index = agents.held(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
           return Option.none<SearchResult>()
-        const asked = index.hasVectors && isAbout(current, query.text)
+        const asked = index.hasVectors && supportsLanguageOf(current, query.text)
         const vector = asked ? yield* queryVector(current, query.text) : Option.none<Float32Array>()
         const filters = filtersOf(scope, query)
         const { version } = index

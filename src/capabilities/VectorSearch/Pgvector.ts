@@ -20,7 +20,7 @@ import { queryForms } from "../../search/Query.ts"
 import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeHotAgents } from "./HotAgents.ts"
-import { type InProcessOptions, isAbout, makeInProcess } from "./InProcess.ts"
+import { type InProcessOptions, supportsLanguageOf, makeInProcess } from "./InProcess.ts"
 import { LruCache } from "./LruCache.ts"
 import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./PgvectorQuery.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
@@ -145,7 +145,7 @@ const make = (options: PgvectorOptions) =>
       if (Option.isSome(remembered)) return remembered.value
       const asked = known(scope, weights.unknown(scope.agentId, forms))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
-      const about = isAbout(embedder, text)
+      const about = supportsLanguageOf(embedder, text)
       const [agent, early] =
         about && compared.use(scope.agentId) !== undefined
           ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })

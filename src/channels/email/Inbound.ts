@@ -6,10 +6,10 @@ import { createHash } from "node:crypto"
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { DeliveryStatus, InboundMedia } from "../../domain/channels/Channel.ts"
-import { member, outboxIdOf, proseOf, wordOf } from "../Fields.ts"
-import { arrived, ignored, told } from "../Normalized.ts"
+import { member, outboxIdOf, textOf, identifierOf } from "../Fields.ts"
+import { arrived, ignored, singleEvent } from "../Normalized.ts"
 import { addressForm, type ReceivedMail } from "./Mail.ts"
-import { spoken } from "./Spoken.ts"
+import { withoutQuotes } from "./Spoken.ts"
 
 const channel = "email"
 
@@ -88,8 +88,8 @@ const mediaOf = (files: ReceivedMail["files"]): ReadonlyArray<InboundMedia> =>
   files.map(({ data, mimeType, name }) => ({
     kind: kindOf(mimeType),
     data,
-    ...member("mimeType", wordOf(mimeType, 200)),
-    ...member("fileName", wordOf(name ?? undefined))
+    ...member("mimeType", identifierOf(mimeType, 200)),
+    ...member("fileName", identifierOf(name ?? undefined))
   }))
 
 /** A bounced mail of ours, from the report of a mail server. */
@@ -114,14 +114,14 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
   const { externalId: accountId, profile } = access
   const { files, from, headers, subject: given } = mail
   const back = returned(mail, accountId)
-  if (back.length > 0) return told(back)
+  if (back.length > 0) return singleEvent(back)
   const address = (from?.address ?? "").toLowerCase()
   const [id] = idsOf(headers.get("message-id"))
   if (!addressForm.test(address) || address.length > maxAddressLength) return ignored
   if (address === (profile["address"] ?? "").toLowerCase() || ours.test(id ?? "")) return ignored
   if (isAutomatic(mail, address)) return ignored
-  const subject = withoutPrefix(proseOf(given).replace(/\s+/g, " ")).slice(0, maxSubjectLength)
-  const written = spoken(proseOf(mail.text))
+  const subject = withoutPrefix(textOf(given).replace(/\s+/g, " ")).slice(0, maxSubjectLength)
+  const written = withoutQuotes(textOf(mail.text))
   const media = mediaOf(files)
   const { isReply, thread } = threadOf(headers, id ?? `${address} ${given} ${mail.text}`)
   const text = isReply || subject === "" ? written : `Subject: ${subject}\n\n${written}`.trim()
@@ -134,7 +134,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       // Includes the account, because the secret of one account must not affect another.
       messageId: `${accountId}:${hashed(id ?? JSON.stringify([address, given, headers.get("date"), mail.text]), 40)}`,
       from: [{ kind: "thread", value: `${thread}:${address}` }],
-      ...member("profileName", wordOf(from?.name, 500)),
+      ...member("profileName", identifierOf(from?.name, 500)),
       kind: media.length > 0 ? "media" : "text",
       text,
       media,
@@ -143,7 +143,7 @@ export const normalize = (mail: ReceivedMail, now: DateTime.Utc, access: Channel
       context: {
         thread,
         subject,
-        ...member("messageId", wordOf(id, maxIdLength))
+        ...member("messageId", identifierOf(id, maxIdLength))
       },
       // The time of receipt counts, because mails may be delayed.
       timestamp: now

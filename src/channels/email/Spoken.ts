@@ -46,7 +46,7 @@ const introduction = (lines: ReadonlyArray<string>, at: number): number => {
 }
 
 /** The whole text if nothing else would remain, as for a mail forwarded without a comment. */
-export const spoken = (text: string): string => {
+export const withoutQuotes = (text: string): string => {
   const lines = text.replaceAll("\r\n", "\n").split("\n")
   const kept: Array<string> = []
   for (let at = 0; at < lines.length && !isEnd(lines, at); at++) {

@@ -1,6 +1,6 @@
 /** Content of a Messenger message. */
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, member, textOf, identifierOf } from "../Fields.ts"
 
 const kinds: ReadonlyMap<string, InboundMedia["kind"]> = new Map([
   ["image", "image"],
@@ -27,8 +27,8 @@ const location = (payload: Fields): Attached => {
 
 /** A shared link or product, with a title and an address; both are optional. */
 const shared = (attachment: Fields, payload: Fields): Attached => {
-  const title = wordOf(attachment["title"], 4_096) ?? wordOf(payload["title"], 4_096)
-  const url = wordOf(attachment["url"], 8_192) ?? wordOf(payload["url"], 8_192)
+  const title = identifierOf(attachment["title"], 4_096) ?? identifierOf(payload["title"], 4_096)
+  const url = identifierOf(attachment["url"], 8_192) ?? identifierOf(payload["url"], 8_192)
   const text = [title, url].filter((part) => part !== undefined).join(" ")
   return { media: [{ kind: "other", ...member("url", url), ...member("fileName", title) }], text }
 }
@@ -36,15 +36,15 @@ const shared = (attachment: Fields, payload: Fields): Attached => {
 const attachedOf = (item: unknown): Attached => {
   const attachment = fieldsOf(item)
   const payload = fieldsOf(attachment["payload"])
-  const type = wordOf(attachment["type"])
+  const type = identifierOf(attachment["type"])
   if (type === "location") return location(payload)
   const kind = kinds.get(type ?? "")
   if (kind === undefined) return shared(attachment, payload)
-  const sticker = wordOf(payload["sticker_id"]) !== undefined
+  const sticker = identifierOf(payload["sticker_id"]) !== undefined
   const media: InboundMedia = {
     kind: sticker ? "sticker" : kind,
-    ...member("url", wordOf(payload["url"], 8_192)),
-    ...member("fileName", wordOf(payload["title"]) ?? wordOf(attachment["name"]))
+    ...member("url", identifierOf(payload["url"], 8_192)),
+    ...member("fileName", identifierOf(payload["title"]) ?? identifierOf(attachment["name"]))
   }
   return { media: [media], text: "" }
 }
@@ -60,7 +60,7 @@ export const contentOf = (message: Fields): Content | undefined => {
   if (message["is_deleted"] === true || message["is_unsupported"] === true) return undefined
   const attached = itemsOf(message["attachments"]).map(attachedOf)
   const media = attached.flatMap((one) => one.media)
-  const written = proseOf(message["text"])
+  const written = textOf(message["text"])
   const text =
     written === ""
       ? attached

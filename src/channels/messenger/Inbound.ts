@@ -1,8 +1,8 @@
 /** Messenger's webhooks: entries × events of a Page, including threads that another app owns. */
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, momentOf, outboxIdOf, wordOf } from "../Fields.ts"
-import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
+import { type Fields, fieldsOf, itemsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
+import { arrived, ignored, type Normalized, type Normalizer, combine, singleEvent } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
 
 const channel = "messenger"
@@ -16,19 +16,19 @@ interface Event {
   readonly now: DateTime.Utc
 }
 
-const idOf = (party: unknown) => wordOf(fieldsOf(party)["id"], maxAliasCharacters)
+const idOf = (party: unknown) => identifierOf(fieldsOf(party)["id"], maxAliasCharacters)
 
 const contact = (id: string): readonly [ContactAlias] => [{ kind: "page_scoped_id", value: id }]
 
 /** The origin of an echo. It is ours if it has an id of our outbox, or names our app. */
 const originOf = (message: Fields) => ({
   ...member("outboxId", outboxIdOf(message["metadata"]) ?? undefined),
-  ...member("appId", wordOf(message["app_id"]))
+  ...member("appId", identifierOf(message["app_id"]))
 })
 
 const message = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
   const sent = fieldsOf(fields["message"])
-  const messageId = wordOf(sent["mid"])
+  const messageId = identifierOf(sent["mid"])
   const sender = idOf(fields["sender"])
   // The Page's own messages are echoes even if not marked as such, because the agent must never answer itself.
   const isEcho = sent["is_echo"] === true || sender === accountId
@@ -46,7 +46,7 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
       ...content,
       ...(isEcho ? { kind: "echo" as const, origin: originOf(sent) } : {}),
       standby,
-      timestamp: momentOf(fields["timestamp"], 1, now)
+      timestamp: timestampOf(fields["timestamp"], 1, now)
     },
     raw: fields
   }
@@ -56,15 +56,15 @@ const message = ({ accountId, fields, standby, now }: Event): Arrival | undefine
 const postback = ({ accountId, fields, standby, now }: Event): Arrival | undefined => {
   const { mid, title, payload } = fieldsOf(fields["postback"])
   const customer = idOf(fields["sender"])
-  const text = wordOf(title, 4_096) ?? wordOf(payload, 4_096)
+  const text = identifierOf(title, 4_096) ?? identifierOf(payload, 4_096)
   if (customer === undefined || customer === accountId || text === undefined) return undefined
-  const timestamp = momentOf(fields["timestamp"], 1, now)
+  const timestamp = timestampOf(fields["timestamp"], 1, now)
   return {
     event: {
       _tag: "Message",
       channel,
       accountId,
-      messageId: wordOf(mid) ?? `postback.${customer}.${timestamp.epochMillis}`,
+      messageId: identifierOf(mid) ?? `postback.${customer}.${timestamp.epochMillis}`,
       from: contact(customer),
       kind: "interactive",
       text,
@@ -85,8 +85,8 @@ const noted = (
 /** Statuses by id, if there are ids, and by the time up to which everything has this status. */
 const statuses = (event: Event, delivery: "delivered" | "read", told: Fields) => {
   const pageScopedId = idOf(event.fields["sender"])
-  const until = momentOf(told["watermark"], 1, never)
-  const ids = itemsOf(told["mids"]).flatMap((mid) => wordOf(mid) ?? [])
+  const until = timestampOf(told["watermark"], 1, never)
+  const ids = itemsOf(told["mids"]).flatMap((mid) => identifierOf(mid) ?? [])
   return [
     ...ids.map((providerMessageId) => noted(event, delivery, { providerMessageId })),
     ...(pageScopedId === undefined || until === never
@@ -102,13 +102,13 @@ const read = (event: Event): Normalized => {
   if (Object.hasOwn(fields, "message")) return arrived(message(event))
   if (Object.hasOwn(fields, "postback")) return arrived(postback(event))
   if (Object.hasOwn(fields, "delivery"))
-    return told(statuses(event, "delivered", fieldsOf(fields["delivery"])))
-  if (Object.hasOwn(fields, "read")) return told(statuses(event, "read", fieldsOf(fields["read"])))
+    return singleEvent(statuses(event, "delivered", fieldsOf(fields["delivery"])))
+  if (Object.hasOwn(fields, "read")) return singleEvent(statuses(event, "read", fieldsOf(fields["read"])))
   return ignored
 }
 
 const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> => {
-  const accountId = wordOf(entry["id"], maxAccountCharacters)
+  const accountId = identifierOf(entry["id"], maxAccountCharacters)
   const of = (items: unknown, standby: boolean) =>
     itemsOf(items).map((item) =>
       accountId === undefined ? ignored : read({ accountId, fields: fieldsOf(item), standby, now })
@@ -122,5 +122,5 @@ const eventsOf = (entry: Fields, now: DateTime.Utc): ReadonlyArray<Normalized> =
 export const normalize: Normalizer = (body, now) => {
   const { object, entry } = fieldsOf(body)
   if (object === "instagram") return { ...ignored, ignored: itemsOf(entry).length }
-  return together(itemsOf(entry).flatMap((item) => eventsOf(fieldsOf(item), now)))
+  return combine(itemsOf(entry).flatMap((item) => eventsOf(fieldsOf(item), now)))
 }

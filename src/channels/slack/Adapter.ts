@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { type ChannelAdapter, ChannelError, type ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { unreadable } from "../Exchange.ts"
-import { fieldsOf, wordOf } from "../Fields.ts"
+import { fieldsOf, identifierOf } from "../Fields.ts"
 import { shownAs } from "../Markdown.ts"
 import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
@@ -67,7 +67,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
     prove: ({ accessToken }) =>
       Effect.gen(function* () {
         const { team_id, user_id } = yield* api.post(accessToken, "auth.test", {})
-        const [teamId, botUserId] = [wordOf(team_id, 60), wordOf(user_id, 60)]
+        const [teamId, botUserId] = [identifierOf(team_id, 60), identifierOf(user_id, 60)]
         if (teamId === undefined || botUserId === undefined) return yield* unreadable()
         return { externalId: `${teamId}.${botUserId}`, profile: { teamId, botUserId } }
       }),
@@ -88,7 +88,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
           unfurl_media: false,
           ...(ts === undefined ? {} : { thread_ts: ts })
         })
-        const id = wordOf(answer["ts"], 40)
+        const id = identifierOf(answer["ts"], 40)
         if (id === undefined) return yield* unreadable()
         return `${channel}:${id}`
       }),
@@ -99,9 +99,9 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
       Effect.gen(function* () {
         const { file } = yield* api.get(accessToken, "files.info", { file: id })
         const { mimetype, size, url_private_download: url } = fieldsOf(file)
-        const address = wordOf(url, 2_048)
+        const address = identifierOf(url, 2_048)
         if (address === undefined) return yield* unreadable()
-        return { url: address, mime_type: wordOf(mimetype, 200), file_size: Number(size) || 0 }
+        return { url: address, mime_type: identifierOf(mimetype, 200), file_size: Number(size) || 0 }
       }),
     // Files are fetched with the guarded client and the token.
     read: () => Effect.succeedNone

@@ -5,7 +5,7 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { InboundMedia } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrived, ignored } from "../Normalized.ts"
 
 const channel = "slack"
@@ -34,14 +34,14 @@ const kindOf = (mimeType: string | undefined): InboundMedia["kind"] => {
 const mediaOf = (event: Fields): ReadonlyArray<InboundMedia> =>
   itemsOf(event["files"]).flatMap((item) => {
     const { id, mimetype, name } = fieldsOf(item)
-    const [file, type] = [wordOf(id, 100), wordOf(mimetype, 200)]
+    const [file, type] = [identifierOf(id, 100), identifierOf(mimetype, 200)]
     if (file === undefined) return []
     return [
       {
         kind: kindOf(type),
         id: file,
         ...member("mimeType", type),
-        ...member("fileName", wordOf(name))
+        ...member("fileName", identifierOf(name))
       }
     ]
   })
@@ -49,9 +49,9 @@ const mediaOf = (event: Fields): ReadonlyArray<InboundMedia> =>
 /** `{channel}`, or `{channel}:{ts of the thread's first message}`. */
 const threadOf = (event: Fields): string | undefined => {
   const [place, thread, ts] = [
-    wordOf(event["channel"], 60),
-    wordOf(event["thread_ts"], 40),
-    wordOf(event["ts"], 40)
+    identifierOf(event["channel"], 60),
+    identifierOf(event["thread_ts"], 40),
+    identifierOf(event["ts"], 40)
   ]
   if (place === undefined || ts === undefined) return undefined
   if (event["type"] === "app_mention") return `${place}:${thread ?? ts}`
@@ -60,7 +60,7 @@ const threadOf = (event: Fields): string | undefined => {
 
 /** A message of a person for the app. Changes, joins and messages of other apps are ignored. */
 const isMeant = (event: Fields, bot: string) => {
-  if (wordOf(event["user"]) === undefined || event["user"] === bot || event["bot_id"] !== undefined)
+  if (identifierOf(event["user"]) === undefined || event["user"] === bot || event["bot_id"] !== undefined)
     return false
   if (event["type"] === "app_mention") return true
   const plain = event["subtype"] === undefined || event["subtype"] === "file_share"
@@ -79,12 +79,12 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
   const body = fieldsOf(given)
   const event = fieldsOf(body["event"])
   const bot = profile["botUserId"] ?? ""
-  const eventId = wordOf(body["event_id"], 100)
+  const eventId = identifierOf(body["event_id"], 100)
   const thread = threadOf(event)
   if (eventId === undefined || thread === undefined || !isOurs(body, profile) || !isMeant(event, bot))
     return ignored
   const media = mediaOf(event)
-  const text = spoken(proseOf(event["text"]), bot)
+  const text = spoken(textOf(event["text"]), bot)
   if (text === "" && media.length === 0) return ignored
   return arrived({
     event: {
@@ -98,7 +98,7 @@ export const normalize = (given: unknown, now: DateTime.Utc, access: ChannelAcce
       text,
       media,
       standby: false,
-      timestamp: momentOf(wordOf(event["ts"])?.split(".", 1).join(""), 1_000, now)
+      timestamp: timestampOf(identifierOf(event["ts"])?.split(".", 1).join(""), 1_000, now)
     },
     raw: body
   })

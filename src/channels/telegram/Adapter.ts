@@ -15,7 +15,7 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { unreadable } from "../Exchange.ts"
-import { fieldsOf, wordOf } from "../Fields.ts"
+import { fieldsOf, identifierOf } from "../Fields.ts"
 import { type MarkedSpan, unmarked, withMarks } from "../Marked.ts"
 import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
@@ -80,9 +80,9 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     prove: ({ accessToken }) =>
       Effect.gen(function* () {
         const me = fieldsOf(yield* api.call(accessToken, "getMe", {}))
-        const id = wordOf(me["id"], 30)
+        const id = identifierOf(me["id"], 30)
         if (id === undefined) return yield* unreadable()
-        return { externalId: id, profile: { username: wordOf(me["username"], 100) ?? "" } }
+        return { externalId: id, profile: { username: identifierOf(me["username"], 100) ?? "" } }
       }),
     connect: (access, url) =>
       api
@@ -130,7 +130,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
                   bytes: file.bytes
                 }
               )
-        const id = wordOf(fieldsOf(sent)["message_id"], 30)
+        const id = identifierOf(fieldsOf(sent)["message_id"], 30)
         if (id === undefined) return yield* unreadable()
         return `${chat.chat_id}:${id}`
       }),
@@ -144,7 +144,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
     locate: ({ accessToken }, id) =>
       Effect.gen(function* () {
         const file = fieldsOf(yield* api.call(accessToken, "getFile", { file_id: id }))
-        const path = wordOf(file["file_path"], 1_000)
+        const path = identifierOf(file["file_path"], 1_000)
         if (path === undefined) return yield* unreadable()
         return { url: path, file_size: Number(file["file_size"]) || 0 }
       }),

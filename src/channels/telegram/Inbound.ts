@@ -5,15 +5,16 @@
 import type * as DateTime from "effect/DateTime"
 import type { ChannelAccess, Normalized } from "../../capabilities/ChannelAdapters.ts"
 import type { Arrival, ContactAlias, InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, momentOf, proseOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "../Fields.ts"
 import { arrived, ignored } from "../Normalized.ts"
 
 const channel = "telegram"
 
 /** `{chat}` or `{chat}:{topic}`. */
 const chatIdOf = (message: Fields): string | undefined => {
-  const chat = wordOf(fieldsOf(message["chat"])["id"], 30)
-  const topic = message["is_topic_message"] === true ? wordOf(message["message_thread_id"], 30) : undefined
+  const chat = identifierOf(fieldsOf(message["chat"])["id"], 30)
+  const topic =
+    message["is_topic_message"] === true ? identifierOf(message["message_thread_id"], 30) : undefined
   return chat === undefined || topic === undefined ? chat : `${chat}:${topic}`
 }
 
@@ -32,14 +33,14 @@ const spans = (message: Fields) =>
       const [from, size] = [Number(offset), Number(length)]
       const said =
         Number.isSafeInteger(from) && Number.isSafeInteger(size) ? written.slice(from, from + size) : ""
-      return { type, said: said.toLowerCase(), userId: wordOf(fieldsOf(user)["id"], 30) }
+      return { type, said: said.toLowerCase(), userId: identifierOf(fieldsOf(user)["id"], 30) }
     })
   })
 
 /** Whether a message in a group is for the bot: it mentions the bot, is a command, or replies to the bot. */
 const isSpokenTo = (message: Fields, bot: string, username: string) => {
   const answered = fieldsOf(fieldsOf(message["reply_to_message"])["from"])
-  if (wordOf(answered["id"], 30) === bot) return true
+  if (identifierOf(answered["id"], 30) === bot) return true
   const name = `@${username.toLowerCase()}`
   return spans(message).some(({ said, type, userId }) => {
     if (type === "text_mention") return userId === bot
@@ -60,14 +61,14 @@ const kinds = {
 
 const fileOf = (kind: InboundMedia["kind"], value: unknown): ReadonlyArray<InboundMedia> => {
   const file = fieldsOf(value)
-  const id = wordOf(file["file_id"])
+  const id = identifierOf(file["file_id"])
   if (id === undefined) return []
   return [
     {
       kind,
       id,
-      ...member("mimeType", wordOf(file["mime_type"], 200)),
-      ...member("fileName", wordOf(file["file_name"]))
+      ...member("mimeType", identifierOf(file["mime_type"], 200)),
+      ...member("fileName", identifierOf(file["file_name"]))
     }
   ]
 }
@@ -85,26 +86,31 @@ const mediaOf = (message: Fields): ReadonlyArray<InboundMedia> => {
 const told = (message: Fields): string => {
   const { latitude, longitude } = fieldsOf(message["location"])
   const { first_name: first, last_name: last, phone_number: phone } = fieldsOf(message["contact"])
-  const name = [wordOf(first, 500), wordOf(last, 500), wordOf(phone, 40)].filter((part) => part !== undefined)
+  const name = [identifierOf(first, 500), identifierOf(last, 500), identifierOf(phone, 40)].filter(
+    (part) => part !== undefined
+  )
   if (Number.isFinite(latitude) && Number.isFinite(longitude))
     return `Location: (${String(latitude)}, ${String(longitude)})`
   return name.length === 0 ? "" : `Contact: ${name.join(", ")}`
 }
 
 const nameOf = (from: Fields) =>
-  wordOf([from["first_name"], from["last_name"]].map((part) => wordOf(part, 500) ?? "").join(" "), 1_000)
+  identifierOf(
+    [from["first_name"], from["last_name"]].map((part) => identifierOf(part, 500) ?? "").join(" "),
+    1_000
+  )
 
 const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media"> | undefined => {
   const media = mediaOf(message)
   const text =
-    [proseOf(message["text"]), proseOf(message["caption"]), told(message)].find((part) => part !== "") ?? ""
+    [textOf(message["text"]), textOf(message["caption"]), told(message)].find((part) => part !== "") ?? ""
   if (text === "" && media.length === 0) return undefined
   return { kind: media.length > 0 ? "media" : "text", text, media }
 }
 
 /** A group that was converted to a supergroup has a new id. */
 const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival | undefined => {
-  const [before, after] = [chatIdOf(message), wordOf(message["migrate_to_chat_id"], 30)]
+  const [before, after] = [chatIdOf(message), identifierOf(message["migrate_to_chat_id"], 30)]
   if (before === undefined || after === undefined) return undefined
   return {
     event: {
@@ -112,7 +118,7 @@ const moved = (accountId: string, message: Fields, now: DateTime.Utc): Arrival |
       channel,
       accountId,
       aliases: [alias(before), alias(after)],
-      timestamp: momentOf(message["date"], 1_000, now)
+      timestamp: timestampOf(message["date"], 1_000, now)
     },
     raw: message
   }
@@ -124,7 +130,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
   const update = fieldsOf(body)
   const message = fieldsOf(update["message"])
   if (message["migrate_to_chat_id"] !== undefined) return arrived(moved(accountId, message, now))
-  const updateId = wordOf(update["update_id"], 30)
+  const updateId = identifierOf(update["update_id"], 30)
   const chat = chatIdOf(message)
   const content = written(message)
   const from = fieldsOf(message["from"])
@@ -143,7 +149,7 @@ export const normalize = (body: unknown, now: DateTime.Utc, access: ChannelAcces
       ...member("profileName", nameOf(from)),
       ...content,
       standby: false,
-      timestamp: momentOf(message["date"], 1_000, now)
+      timestamp: timestampOf(message["date"], 1_000, now)
     },
     raw: update
   })

@@ -3,7 +3,7 @@
  * and phone numbers are never confused.
  */
 import type { ContactAlias } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, identifierOf } from "../Fields.ts"
 
 type Aliases = readonly [ContactAlias, ...ReadonlyArray<ContactAlias>]
 
@@ -13,7 +13,7 @@ const parentId = /^[A-Z]{2}\.ENT\./
 
 /** The digits of a phone number; undefined for anything else. */
 export const phoneOf = (value: unknown): string | undefined => {
-  const digits = wordOf(value, 40)?.replace(/^\+|[\s()./-]/g, "")
+  const digits = identifierOf(value, 40)?.replace(/^\+|[\s()./-]/g, "")
   return digits !== undefined && /^\d{3,20}$/.test(digits) ? digits : undefined
 }
 
@@ -22,7 +22,7 @@ const alias = (kind: ContactAlias["kind"], value: string | undefined): ReadonlyA
 
 /** An id in any field. Its form shows whether it is a parent's. */
 const scoped = (value: unknown, kind: "user_id" | "parent_user_id"): ReadonlyArray<ContactAlias> => {
-  const id = wordOf(value, maxAliasCharacters)
+  const id = identifierOf(value, maxAliasCharacters)
   if (id === undefined || phoneOf(id) !== undefined) return []
   return alias(parentId.test(id) ? "parent_user_id" : kind, id)
 }
@@ -52,7 +52,7 @@ export const aliasesOf = ({ phone, userId, parentUserId }: Names): Aliases | und
     ...scoped(userId, "user_id"),
     ...alias("phone", phoneOf(phone)),
     // Some senders put the id into the field of the number.
-    ...(scopedId.test(wordOf(phone) ?? "") ? scoped(phone, "user_id") : []),
+    ...(scopedId.test(identifierOf(phone) ?? "") ? scoped(phone, "user_id") : []),
     ...scoped(parentUserId, "parent_user_id")
   ])
 
@@ -86,7 +86,7 @@ export const contactsOf = (contacts: unknown): Contacts => {
       userId: fields["user_id"],
       parentUserId: fields["parent_user_id"]
     })
-    const profileName = wordOf(fieldsOf(fields["profile"])["name"], 1_000)
+    const profileName = identifierOf(fieldsOf(fields["profile"])["name"], 1_000)
     return { fields, aliases, profileName, place }
   })
   for (const contact of all)
@@ -116,8 +116,8 @@ const changedIds = /changed from ([A-Z]{2}\.[A-Za-z0-9.]{1,132}) to ([A-Z]{2}\.[
 /** The old and the new number or id of a contact, in a `system` message. */
 export const renamedOf = (message: Fields): Aliases | undefined => {
   const system = fieldsOf(message["system"])
-  const [, previous, current] = changedIds.exec(wordOf(system["body"], 4_096) ?? "") ?? []
-  const known = current !== undefined && current === wordOf(system["user_id"]) ? previous : undefined
+  const [, previous, current] = changedIds.exec(identifierOf(system["body"], 4_096) ?? "") ?? []
+  const known = current !== undefined && current === identifierOf(system["user_id"]) ? previous : undefined
   const before = aliasesOf({
     phone: message["from"],
     userId: message["from_user_id"] ?? system["previous_user_id"] ?? known,

@@ -1,6 +1,6 @@
 /** Content of a WhatsApp message. Locations, contacts and orders become text that a model can read. */
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, proseOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, member, textOf, identifierOf } from "../Fields.ts"
 import { phoneOf } from "./Contact.ts"
 
 export type Content = Pick<InboundMessage, "text" | "media"> & {
@@ -26,15 +26,15 @@ const mediaOf =
   (kind: InboundMedia["kind"], name: string) =>
   (message: Fields): Content | undefined => {
     const file = fieldsOf(message[name])
-    const [id, url] = [wordOf(file["id"]), wordOf(file["link"] ?? file["url"], 8_192)]
+    const [id, url] = [identifierOf(file["id"]), identifierOf(file["link"] ?? file["url"], 8_192)]
     if (id === undefined && url === undefined) return undefined
-    const caption = proseOf(file["caption"])
+    const caption = textOf(file["caption"])
     const media: InboundMedia = {
       kind,
       ...member("id", id),
       ...member("url", url),
-      ...member("mimeType", wordOf(file["mime_type"], 200)),
-      ...member("fileName", wordOf(file["filename"])),
+      ...member("mimeType", identifierOf(file["mime_type"], 200)),
+      ...member("fileName", identifierOf(file["filename"])),
       ...member("caption", caption === "" ? undefined : caption)
     }
     return { kind: "media", text: caption, media: [media] }
@@ -42,7 +42,7 @@ const mediaOf =
 
 const location = (message: Fields) => {
   const { name, address, latitude, longitude, url } = fieldsOf(message["location"])
-  const place = listed([wordOf(name, 1_000), wordOf(address, 1_000), wordOf(url, 2_048)])
+  const place = listed([identifierOf(name, 1_000), identifierOf(address, 1_000), identifierOf(url, 2_048)])
   const point =
     Number.isFinite(latitude) && Number.isFinite(longitude)
       ? `(${String(latitude)}, ${String(longitude)})`
@@ -52,14 +52,14 @@ const location = (message: Fields) => {
 }
 
 const firstWord = (values: unknown, name: string) =>
-  itemsOf(values).map((value) => wordOf(fieldsOf(value)[name], 1_000))
+  itemsOf(values).map((value) => identifierOf(fieldsOf(value)[name], 1_000))
 
 const contacts = (message: Fields) => {
   const lines = itemsOf(message["contacts"]).map((contact) => {
     const fields = fieldsOf(contact)
     const name = fieldsOf(fields["name"])
     return listed([
-      wordOf(name["formatted_name"], 1_000) ?? wordOf(name["first_name"], 1_000),
+      identifierOf(name["formatted_name"], 1_000) ?? identifierOf(name["first_name"], 1_000),
       ...firstWord(fields["phones"], "phone").map((phone) =>
         phoneOf(phone) === undefined ? undefined : phone
       ),
@@ -79,11 +79,11 @@ const order = (message: Fields) => {
   const { text, product_items: items } = fieldsOf(message["order"])
   const lines = itemsOf(items).map((item) => {
     const { product_retailer_id: id, quantity, item_price: price, currency } = fieldsOf(item)
-    const cost = listed([wordOf(String(price ?? ""), 40), wordOf(currency, 10)], " ")
-    return `${wordOf(String(quantity ?? 1), 40) ?? "1"} × ${wordOf(id) ?? "?"}${cost === "" ? "" : ` (${cost})`}`
+    const cost = listed([identifierOf(String(price ?? ""), 40), identifierOf(currency, 10)], " ")
+    return `${identifierOf(String(quantity ?? 1), 40) ?? "1"} × ${identifierOf(id) ?? "?"}${cost === "" ? "" : ` (${cost})`}`
   })
   const ordered = lines.length === 0 ? "" : `Order: ${lines.join(", ")}`
-  return words("text", listed([proseOf(text), ordered], "\n"))
+  return words("text", listed([textOf(text), ordered], "\n"))
 }
 
 const interactive = (message: Fields) => {
@@ -92,20 +92,20 @@ const interactive = (message: Fields) => {
   const form = fieldsOf(reply["nfm_reply"])
   return words(
     "interactive",
-    wordOf(chosen["title"], 4_096) ??
-      wordOf(chosen["id"]) ??
-      listed([proseOf(form["body"]), proseOf(form["response_json"])], "\n")
+    identifierOf(chosen["title"], 4_096) ??
+      identifierOf(chosen["id"]) ??
+      listed([textOf(form["body"]), textOf(form["response_json"])], "\n")
   )
 }
 
 const button = (message: Fields) => {
   const { text, payload } = fieldsOf(message["button"])
-  return words("interactive", wordOf(text, 4_096) ?? proseOf(payload))
+  return words("interactive", identifierOf(text, 4_096) ?? textOf(payload))
 }
 
 /** By `type`. Other types have no content to answer: reactions, edits, unknown kinds. */
 const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = new Map([
-  ["text", (message: Fields) => words("text", proseOf(fieldsOf(message["text"])["body"]))],
+  ["text", (message: Fields) => words("text", textOf(fieldsOf(message["text"])["body"]))],
   ...Object.entries(mediaKinds).map(([name, kind]) => [name, mediaOf(kind, name)] as const),
   ["location", location],
   ["contacts", contacts],
@@ -116,7 +116,7 @@ const contents: ReadonlyMap<string, (message: Fields) => Content | undefined> = 
 
 /** Undefined for an ignored message. */
 export const contentOf = (message: Fields): Content | undefined =>
-  contents.get(wordOf(message["type"]) ?? "")?.(message)
+  contents.get(identifierOf(message["type"]) ?? "")?.(message)
 
 /** Content of a message sent from the account, including templates and the business's own lists and buttons. */
 export const sentContentOf = (message: Fields): Content | undefined => {
@@ -124,9 +124,9 @@ export const sentContentOf = (message: Fields): Content | undefined => {
   const body = fieldsOf(fieldsOf(message["interactive"])["body"])
   return (
     contentOf(message) ??
-    (message["type"] === "interactive" ? words("text", proseOf(body["text"])) : undefined) ??
+    (message["type"] === "interactive" ? words("text", textOf(body["text"])) : undefined) ??
     (message["type"] === "template"
-      ? words("text", `Template: ${wordOf(template["name"]) ?? "?"}`)
+      ? words("text", `Template: ${identifierOf(template["name"]) ?? "?"}`)
       : undefined)
   )
 }

@@ -1,8 +1,8 @@
 /** WhatsApp's webhooks: entries × changes × messages, echoes, new names and statuses. All of them are processed. */
 import type * as DateTime from "effect/DateTime"
 import type { Arrival } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, member, momentOf, wordOf } from "../Fields.ts"
-import { arrived, ignored, type Normalized, type Normalizer, together, told } from "../Normalized.ts"
+import { type Fields, fieldsOf, itemsOf, member, timestampOf, identifierOf } from "../Fields.ts"
+import { arrived, ignored, type Normalized, type Normalizer, combine, singleEvent } from "../Normalized.ts"
 import { aliasesOf, type Contacts, contactsOf, joined, renamedOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
@@ -24,21 +24,21 @@ const channel = "whatsapp"
 const renamed = ({ accountId, now }: Change, message: Fields): Arrival | undefined => {
   const aliases = renamedOf(message)
   if (aliases === undefined) return undefined
-  const timestamp = momentOf(message["timestamp"], 1_000, now)
+  const timestamp = timestampOf(message["timestamp"], 1_000, now)
   return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: message }
 }
 
 const message = (change: Change, fields: Fields): Arrival | undefined => {
   if (fields["type"] === "system") return renamed(change, fields)
   const { accountId, contacts, now, told } = change
-  const messageId = wordOf(fields["id"])
+  const messageId = identifierOf(fields["id"])
   const sender = senderOf(
     { phone: fields["from"], userId: fields["from_user_id"], parentUserId: fields["from_parent_user_id"] },
     contacts
   )
   const content = contentOf(fields)
   // An answer to a group message would be sent only to its author.
-  const inGroup = wordOf(fields["group_id"]) !== undefined
+  const inGroup = identifierOf(fields["group_id"]) !== undefined
   if (messageId === undefined || sender === undefined || content === undefined || inGroup) return undefined
   const contact = sender.contact === undefined || told.has(sender.contact) ? undefined : sender.contact
   if (contact !== undefined) told.add(contact)
@@ -52,7 +52,7 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
       ...member("profileName", sender.profileName),
       ...content,
       standby: false,
-      timestamp: momentOf(fields["timestamp"], 1_000, now)
+      timestamp: timestampOf(fields["timestamp"], 1_000, now)
     },
     raw: { message: fields, ...member("contact", contact) }
   }
@@ -60,7 +60,7 @@ const message = (change: Change, fields: Fields): Arrival | undefined => {
 
 /** A reply written in the WhatsApp Business app; `to` is the customer. */
 const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | undefined => {
-  const messageId = wordOf(fields["id"])
+  const messageId = identifierOf(fields["id"])
   const customer = aliasesOf({
     phone: fields["to"],
     userId: fields["to_user_id"],
@@ -82,7 +82,7 @@ const echo = ({ accountId, contacts, now }: Change, fields: Fields): Arrival | u
       kind: "echo",
       origin: {},
       standby: false,
-      timestamp: momentOf(fields["timestamp"], 1_000, now)
+      timestamp: timestampOf(fields["timestamp"], 1_000, now)
     },
     raw: { message: fields }
   }
@@ -96,13 +96,13 @@ const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | un
   const after = aliasesOf({ userId: id["current"], parentUserId: parent["current"], phone })
   const aliases = joined(before, after)
   if (aliases === undefined) return undefined
-  const timestamp = momentOf(fields["timestamp"], 1_000, now)
+  const timestamp = timestampOf(fields["timestamp"], 1_000, now)
   return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: fields }
 }
 
 const status = ({ accountId }: Change, fields: Fields): Normalized => {
   const found = statusOf(accountId, fields)
-  return told(found === undefined ? [] : [found])
+  return singleEvent(found === undefined ? [] : [found])
 }
 
 const kinds = {
@@ -116,7 +116,7 @@ const kinds = {
 const changed = (businessId: string | undefined, change: Fields, now: DateTime.Utc): Normalized => {
   const value = fieldsOf(change["value"])
   const accountId =
-    wordOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
+    identifierOf(fieldsOf(value["metadata"])["phone_number_id"], maxAccountCharacters) ??
     // Names change for the whole business, so the event may contain none of its numbers.
     (itemsOf(value["user_id_update"]).length > 0 ? businessId : undefined)
   const items = Object.entries(kinds).flatMap(([name, read]) =>
@@ -125,15 +125,15 @@ const changed = (businessId: string | undefined, change: Fields, now: DateTime.U
   // Other kinds of changes, and errors of the account, are acknowledged and ignored.
   if (accountId === undefined || items.length === 0) return { ...ignored, ignored: Math.max(1, items.length) }
   const all: Change = { accountId, value, contacts: contactsOf(value["contacts"]), told: new Set(), now }
-  return together(items.map(({ item, read }) => read(all, item)))
+  return combine(items.map(({ item, read }) => read(all, item)))
 }
 
 /** {@link Normalizer} for `object: "whatsapp_business_account"`. */
 export const normalize: Normalizer = (body, now) =>
-  together(
+  combine(
     itemsOf(fieldsOf(body)["entry"]).flatMap((item) => {
       const entry = fieldsOf(item)
-      const businessId = wordOf(entry["id"], maxAccountCharacters)
+      const businessId = identifierOf(entry["id"], maxAccountCharacters)
       return itemsOf(entry["changes"]).map((change) => changed(businessId, fieldsOf(change), now))
     })
   )

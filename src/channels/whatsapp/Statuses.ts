@@ -1,6 +1,6 @@
 /** Delivery states of our WhatsApp messages. */
 import type { Delivery, DeliveryStatus } from "../../domain/channels/Channel.ts"
-import { type Fields, fieldsOf, itemsOf, outboxIdOf, wordOf } from "../Fields.ts"
+import { type Fields, fieldsOf, itemsOf, outboxIdOf, identifierOf } from "../Fields.ts"
 
 /** A voice message that was played counts as read. */
 const deliveries: ReadonlyMap<string, Delivery> = new Map([
@@ -15,14 +15,17 @@ const errorOf = (status: Fields): string | null => {
   const [first] = itemsOf(status["errors"])
   if (first === undefined) return null
   const { code, title, message, error_data: data } = fieldsOf(first)
-  const detail = wordOf(fieldsOf(data)["details"], 1_000) ?? wordOf(message, 1_000) ?? wordOf(title, 1_000)
-  return [wordOf(code, 40), detail].filter((part) => part !== undefined).join(" ") || "failed"
+  const detail =
+    identifierOf(fieldsOf(data)["details"], 1_000) ??
+    identifierOf(message, 1_000) ??
+    identifierOf(title, 1_000)
+  return [identifierOf(code, 40), detail].filter((part) => part !== undefined).join(" ") || "failed"
 }
 
 /** Undefined for a status that is not about delivery. */
 export const statusOf = (accountId: string, status: Fields): DeliveryStatus | undefined => {
-  const id = wordOf(status["id"])
-  const delivery = deliveries.get(wordOf(status["status"]) ?? "")
+  const id = identifierOf(status["id"])
+  const delivery = deliveries.get(identifierOf(status["status"]) ?? "")
   if (id === undefined || delivery === undefined) return undefined
   return {
     channel: "whatsapp",

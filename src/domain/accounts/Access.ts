@@ -88,15 +88,18 @@ export interface SessionUser {
 export const hostKey = KeyId.make("host")
 
 /** The credential that a derived token depends on. The token is void once that credential is revoked. */
-export const Grantor = Schema.Union(Schema.Struct({ key: KeyId }), Schema.Struct({ session: Schema.String }))
-export type Grantor = typeof Grantor.Type
+export const GrantingCredential = Schema.Union(
+  Schema.Struct({ key: KeyId }),
+  Schema.Struct({ session: Schema.String })
+)
+export type GrantingCredential = typeof GrantingCredential.Type
 
 /** Null for a host of the library. */
-export const grantorOfKey = ({ keyId }: Pick<AgentKey, "keyId">): Grantor | null =>
+export const grantorOfKey = ({ keyId }: Pick<AgentKey, "keyId">): GrantingCredential | null =>
   keyId === hostKey ? null : { key: keyId }
 
 /** Null for a host of the library. */
-export const grantorOfUser = ({ session }: Pick<SessionUser, "session">): Grantor | null =>
+export const grantorOfUser = ({ session }: Pick<SessionUser, "session">): GrantingCredential | null =>
   session === null ? null : { session }
 
 /** The caller of a hosted route that takes an agent key or, without one, a dashboard session. */

@@ -111,14 +111,14 @@ export const CreateAgent = Schema.Struct({
 export type CreateAgent = typeof CreateAgent.Type
 
 /** Settings that one turn tries before they are saved. Omitted ones are as in the version that the turn uses. */
-export const TriedSettings = Schema.Struct({
+export const TrialSettings = Schema.Struct({
   instructions: optional(Instructions),
   model: optional(Schema.NullOr(Model)),
   retrieval: optional(RetrievalInput),
   tools: optional(ToolNames),
   grounding: optional(GroundingInput)
 })
-export type TriedSettings = typeof TriedSettings.Type
+export type TrialSettings = typeof TrialSettings.Type
 
 /** Why a version was made. */
 const Note = trimmed(500)

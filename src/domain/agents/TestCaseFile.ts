@@ -101,7 +101,7 @@ export const parse = (text: string, format: "csv" | "jsonl"): Parsed => {
 }
 
 /** `cases` as JSON Lines that {@link parse} reads as the same cases. */
-export const written = (cases: ReadonlyArray<TestCaseFields>): string =>
+export const formatCases = (cases: ReadonlyArray<TestCaseFields>): string =>
   cases
     .map(({ criterion, expectFacts, expectRefusal, expectSources, note, question }) =>
       JSON.stringify({

@@ -64,7 +64,7 @@ export const PlanTable = Schema.Record({
  * The state that follows from the provider's events. A `plan` of null is the default plan, "keep" the tenant's current
  * one.
  */
-export interface Standing {
+export interface SubscriptionState {
   readonly plan: string | null | "keep"
   readonly status: string
   readonly period: Period | null
@@ -168,7 +168,7 @@ const preferred = Order.combineAll<Candidate>([
 ])
 
 /** The state of a tenant whose objects now all belong to another tenant. */
-const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
+const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<SubscriptionState> => {
   const subscribed = lost.filter(({ all }) => all.some(isOf("Subscription")))
   const decidedBy = (from: ReadonlyArray<Claimed>) => from.map(({ decidedBy: { id } }) => id).toSorted()
   if (subscribed.length > 0) {
@@ -188,10 +188,10 @@ const bereft = (lost: ReadonlyArray<Claimed>): Option.Option<Standing> => {
 /**
  * The subscription state of the tenant from all events of its objects; none if there is no event about a subscription.
  */
-export const standingOf = (
+export const subscriptionStateOf = (
   events: ReadonlyArray<BillingEvent>,
   tenantId: TenantId
-): Option.Option<Standing> => {
+): Option.Option<SubscriptionState> => {
   const { lost, owned } = claimedBy(events, tenantId)
   const [first, ...others] = owned.flatMap((all) => Option.toArray(candidateOf(all)))
   if (first !== undefined) {

@@ -43,7 +43,7 @@ export const typeOf = (head: Uint8Array): AttachmentType | null => {
 }
 
 /** True if the declared type matches the detected one. */
-export const agrees = (declared: string, type: AttachmentType): boolean => {
+export const matchesDeclaredType = (declared: string, type: AttachmentType): boolean => {
   const [name = ""] = declared.split(";")
   const said = name.trim().toLowerCase()
   return said === type || (type === "image/jpeg" && (said === "image/jpg" || said === "image/pjpeg"))

@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnRequest } from "./ChatTurn.ts"
 import { Conversation, ConversationState, Message } from "../conversations/Conversation.ts"
-import { TriedSettings } from "../agents/Agent.ts"
+import { TrialSettings } from "../agents/Agent.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, RunId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
 import { Version } from "../Version.ts"
@@ -26,7 +26,7 @@ const turnFields = {
   /** The agent's version to try; only for team members. */
   version: optional(Version),
   /** Settings for this turn only; only for team members who may change the agent. */
-  draft: optional(TriedSettings),
+  draft: optional(TrialSettings),
   /** A turn of a test conversation of the team. It and all later turns are deleted, and this one replaces them. */
   replaces: optional(RunId)
 }
@@ -65,7 +65,7 @@ export type HostedTurnRequest = ChatTurnRequest & {
   readonly agentId?: AgentId
   readonly retryOf?: MessageId
   readonly version?: number
-  readonly draft?: TriedSettings
+  readonly draft?: TrialSettings
   readonly replaces?: RunId
 }
 

@@ -5,20 +5,20 @@ import { AgentId, ConversationId, RunId, SourceId } from "../Ids.ts"
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
 /** How a turn went wrong. A turn may have several kinds. */
-export const WrongKind = Schema.Literal("failed", "thumbsDown", "handedOver", "unanswered", "stopped")
-export type WrongKind = typeof WrongKind.Type
+export const FailureKind = Schema.Literal("failed", "thumbsDown", "handedOver", "unanswered", "stopped")
+export type FailureKind = typeof FailureKind.Type
 
-/** A turn that went wrong. `kind` is its first kind in the order of {@link WrongKind}. */
-export const WrongTurn = Schema.Struct({
+/** A turn that went wrong. `kind` is its first kind in the order of {@link FailureKind}. */
+export const FailedTurn = Schema.Struct({
   runId: RunId,
   agentId: AgentId,
   conversationId: ConversationId,
   /** Its first characters. */
   question: Schema.String,
   at: Schema.DateTimeUtc,
-  kind: WrongKind
+  kind: FailureKind
 })
-export type WrongTurn = typeof WrongTurn.Type
+export type FailedTurn = typeof FailedTurn.Type
 
 /** Turns that went wrong with the same question. */
 export const InsightGroup = Schema.Struct({
@@ -42,7 +42,7 @@ export const InsightGroup = Schema.Struct({
   /** Sources that were searched without a result, the most frequent first. */
   sources: Schema.Array(Schema.Struct({ id: SourceId, name: Schema.String, times: Count })),
   /** The newest turns. */
-  examples: Schema.Array(WrongTurn)
+  examples: Schema.Array(FailedTurn)
 })
 export type InsightGroup = typeof InsightGroup.Type
 

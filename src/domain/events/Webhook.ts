@@ -122,13 +122,13 @@ export const StartListener = Schema.Struct({
 export type StartListener = typeof StartListener.Type
 
 /** An event as a webhook receives it: its signed headers and its body. */
-export const HeardEvent = Schema.Struct({
+export const ReceivedEvent = Schema.Struct({
   id: Schema.String,
   type: Schema.String,
   headers: Schema.Record({ key: Schema.String, value: Schema.String }),
   body: Schema.String
 })
-export type HeardEvent = typeof HeardEvent.Type
+export type ReceivedEvent = typeof ReceivedEvent.Type
 
 /** Omitted fields stay. */
 export const PatchWebhook = Schema.Struct({

@@ -45,7 +45,7 @@ const common = <A>(one: ReadonlyArray<A>, other: ReadonlyArray<A>) =>
  * The intersection of two scopes; null is the scope of all sources. A source that the scopes make visible by different
  * labels is left out too.
  */
-export const narrowed = (one: SourceScope | null, other: SourceScope): SourceScope => {
+export const intersectScopes = (one: SourceScope | null, other: SourceScope): SourceScope => {
   if (one === null) return other
   const labels = common(one.labels, other.labels)
   const sourceIds =

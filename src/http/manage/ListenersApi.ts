@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
-import { EventType, HeardEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
+import { EventType, ReceivedEvent, Payload, StartListener, WebhookId } from "../../domain/events/Webhook.ts"
 import { ManageAuth, Managed, RequiredRole } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -34,7 +34,7 @@ const next = HttpApiEndpoint.post("next", "/listeners/:id/next")
   .setPath(path)
   .setPayload(Next)
   .addSuccess(
-    success(Schema.Struct({ events: Schema.Array(HeardEvent), received: Schema.NullOr(Schema.String) }))
+    success(Schema.Struct({ events: Schema.Array(ReceivedEvent), received: Schema.NullOr(Schema.String) }))
   )
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 description of the management interface, derived from its declarations. */
 import * as OpenApi from "@effect/platform/OpenApi"
-import { isRecord, referredTo, sent, template, written } from "../Description.ts"
+import { isRecord, referencedSchemas, wireSchema, template, wireSchemas } from "../Description.ts"
 import { ManageApi } from "../ManageApi.ts"
 import * as Routes from "../Routes.ts"
 
@@ -24,16 +24,16 @@ export const managed = () => {
     Routes.table(ManageApi).map((route) => [`${route.method.toLowerCase()} ${template(route.path)}`, route])
   )
   const { components, info, paths, ...spec } = OpenApi.fromApi(ManageApi)
-  const operations = mapValues(sent(paths), (item, path) =>
+  const operations = mapValues(wireSchema(paths), (item, path) =>
     mapValues(item, (operation, method) => completed(operation, routes.get(`${method} ${path}`)))
   )
-  const schemas = { ...mapValues(sent(components.schemas), (schema) => schema), ...written }
+  const schemas = { ...mapValues(wireSchema(components.schemas), (schema) => schema), ...wireSchemas }
   return {
     ...spec,
     info: { ...info, title: "Spoke management", version: "1", description },
     paths: operations,
     components: {
-      schemas: referredTo(schemas, operations),
+      schemas: referencedSchemas(schemas, operations),
       securitySchemes: { token: { type: "http", scheme: "bearer" } }
     },
     security: [{ token: [] }]

@@ -90,7 +90,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
       const initialized = (key: AgentKey, id: Rpc.Id, wanted: unknown) =>
         Effect.map(nameOf(key), (agent) =>
           Rpc.result(id, {
-            protocolVersion: Rpc.negotiated(wanted),
+            protocolVersion: Rpc.negotiateVersion(wanted),
             capabilities: { tools: { listChanged: false } },
             serverInfo: { name: "spoke", title: agent, version },
             instructions: instructionsOf(agent)
@@ -188,13 +188,13 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
           return json(Rpc.failure(null, Rpc.codes.invalid, "Send one JSON-RPC 2.0 message."), 400)
         }
         const { id } = message.value
-        if (id !== undefined && id !== null && Stateless.isMeant(message.value, request.headers)) {
+        if (id !== undefined && id !== null && Stateless.isStatelessRequest(message.value, request.headers)) {
           const refused = Stateless.refusal({ ...message.value, id }, request.headers)
           if (refused !== null) return json(refused, 400)
           return yield* answeredAlone(key, message.value, id, takesEvents(request))
         }
         const spoken = request.headers["mcp-protocol-version"]
-        if (spoken !== undefined && !Rpc.isSpoken(spoken)) {
+        if (spoken !== undefined && !Rpc.isSupportedVersion(spoken)) {
           const told = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`
           return json(Rpc.failure(null, Rpc.codes.invalid, told), 400)
         }

@@ -44,7 +44,7 @@ export const failure = (id: Id | null, code: number, message: string, data?: Bod
 export const notification = (method: string, params: Body): Body => ({ jsonrpc: "2.0", method, params })
 
 /** The version agreed in a handshake: the requested one if it is supported, else the newest. */
-export const negotiated = (wanted: unknown): string =>
+export const negotiateVersion = (wanted: unknown): string =>
   withHandshake.find((one) => one === wanted) ?? withHandshake[0]
 
-export const isSpoken = (version: string): boolean => versions.includes(version)
+export const isSupportedVersion = (version: string): boolean => versions.includes(version)

@@ -17,7 +17,7 @@ const metaOf = ({ params }: Rpc.Message): JsonObject => {
 }
 
 /** True for a request that names its version itself. Others belong to a version with a handshake. */
-export const isMeant = (message: Rpc.Message, headers: Headers): boolean =>
+export const isStatelessRequest = (message: Rpc.Message, headers: Headers): boolean =>
   metaOf(message)[`${prefix}protocolVersion`] !== undefined ||
   headers["mcp-protocol-version"] === Rpc.stateless
 

@@ -123,11 +123,11 @@ const recover = (
   const tell = ScimProblem.isShapeOf(path) ? answerScim : answer
   return isRouteNotFound(cause)
     ? Effect.map(methods, (known) => unrouted(request.method, known, requestId, tell))
-    : recovered(cause, requestId, OpenAiError.isShapeOf(path) ? answerOpenAi : tell)
+    : responseOfFailure(cause, requestId, OpenAiError.isShapeOf(path) ? answerOpenAi : tell)
 }
 
 /** The response to a request whose route failed or that could not be read. */
-export const recovered = (
+export const responseOfFailure = (
   cause: Cause.Cause<unknown>,
   requestId: string,
   tell = answer
@@ -162,7 +162,7 @@ export interface Around {
 }
 
 /** Gives every request an id in each log line, a span, a metric, a response in every case, and headers. */
-export const around =
+export const withRequestContext =
   ({ began, client, headers, method, overHttps, path, pattern, recover, requestId }: Around) =>
   <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
     Effect.gen(function* () {
@@ -293,7 +293,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
               Context.add(RequestId.RequestId, requestId)
             )
           ),
-          around({
+          withRequestContext({
             method: request.method,
             path: pathOf(request),
             headers: () => request.headers,

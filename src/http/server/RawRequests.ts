@@ -119,7 +119,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
             answer.pipe(
               Effect.map((data) => success(data, requestId)),
               Effect.provideService(RequestId.RequestId, requestId),
-              Boundary.around({
+              Boundary.withRequestContext({
                 method: "POST",
                 path: route.path,
                 headers: () => PlatformHeaders.fromInput(request.headers),
@@ -127,7 +127,7 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
                 requestId,
                 began,
                 pattern: Effect.succeed(route.path),
-                recover: (cause) => Boundary.recovered(cause, requestId),
+                recover: (cause) => Boundary.responseOfFailure(cause, requestId),
                 overHttps
               }),
               Effect.map((complete) => send(response, complete)),

@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Boundary from "./Boundary.ts"
 import * as Docs from "../Docs.ts"
 import * as Metrics from "../system/Metrics.ts"
-import { gone, type WebBodies } from "./WebBodies.ts"
+import { clientClosedRequestStatus, type WebBodies } from "./WebBodies.ts"
 
 /** The client's address as the host knows it. Failed sign-ins are counted by it. */
 export class ClientAddress extends Context.Reference<ClientAddress>()("http/server/ClientAddress", {
@@ -61,7 +61,7 @@ const ending = <E, R>(app: HttpApp.Default<E, R>) =>
       })
   )
 
-const left = () => new Response(null, { status: gone })
+const left = () => new Response(null, { status: clientClosedRequestStatus })
 
 /** `handler`, but a request whose signal is aborted is answered at once. */
 const unlessGone =

@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 
 /** Status of the response to an aborted request. */
-export const gone = 499
+export const clientClosedRequestStatus = 499
 
 /** Bytes that are buffered before the reader asks for them. Most turns fit, so they end without a reader. */
 const readAhead = 65_536
@@ -106,7 +106,7 @@ const discarded = (body: ReadableStream<Uint8Array>) => {
     .read()
     .then(end, end)
     .catch(() => undefined)
-  return new Response(null, { status: gone })
+  return new Response(null, { status: clientClosedRequestStatus })
 }
 
 export interface WebBodies {

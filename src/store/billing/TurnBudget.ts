@@ -9,7 +9,7 @@ import type { KeyId, RunId, TenantId } from "../../domain/Ids.ts"
 import type { Report } from "../events/ReportedEvents.ts"
 
 /** The turn that reserves. */
-export interface Holder extends AgentScope {
+export interface BudgetedTurn extends AgentScope {
   readonly keyId?: KeyId
   readonly runId: RunId
   readonly instanceId: string
@@ -20,7 +20,7 @@ export interface Holder extends AgentScope {
  * Columns of the tenant's row of `subscriptions`: whether it has budgets, and the exhausted one, if any, as a
  * `SpentBudget`.
  */
-export const held = (sql: SqlClient.SqlClient, holder: Holder) => sql`
+export const reservedBudgets = (sql: SqlClient.SqlClient, holder: BudgetedTurn) => sql`
   has_budgets, case when has_budgets then hold_budgets(
     tenant_id, ${holder.agentId}, ${holder.keyId ?? null}::text, ${holder.runId}, ${holder.instanceId},
     now() + make_interval(secs => ${Duration.toSeconds(holder.timeout)})
@@ -39,14 +39,14 @@ export const settledBudgets = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bi
 export const readBudgets = (sql: SqlClient.SqlClient) => sql`(select count(*) from budgeted)`
 
 /** Removes the reservation of a turn that has not begun. */
-export const letGo = (sql: SqlClient.SqlClient, tenantId: TenantId, runId: RunId) =>
+export const releaseReservation = (sql: SqlClient.SqlClient, tenantId: TenantId, runId: RunId) =>
   sql`select * from settle_budgets(${tenantId}, ${runId}, 0)`
 
 /**
  * Reports that a budget is nearly or fully spent, from the rows of {@link settledBudgets}. Once for each threshold,
  * period and limit.
  */
-export const near = (sql: SqlClient.SqlClient): Report => ({
+export const thresholdEvents = (sql: SqlClient.SqlClient): Report => ({
   type: "budget.near",
   key: sql`near.budget_id || ':' || near.percent || ':' || near.limit_nano || ':' || extract(epoch from near.period_start)`,
   tenantId: sql`near.tenant_id`,

@@ -1,16 +1,16 @@
 /** Parts of a turn's statements that take a turn from the tenant's quota, and that return it. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
-import { held, type Holder } from "./TurnBudget.ts"
+import { reservedBudgets, type BudgetedTurn } from "./TurnBudget.ts"
 
 /**
  * `reserved`: a row when the tenant has a turn left, `condition` holds, and no budget of the turn is spent. The
  * period's turns are used first, then bought ones (`credited`). Of two concurrent statements for the last turn one
  * succeeds, because a row is checked again after its lock is obtained.
  */
-export const reservation = (sql: SqlClient.SqlClient, holder: Holder, condition: Fragment) => sql`
+export const reservation = (sql: SqlClient.SqlClient, holder: BudgetedTurn, condition: Fragment) => sql`
   tenant as (
-    select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start, ${held(sql, holder)}
+    select tenant_id, turns_limit, overage_enabled, period_start_of(tenant_id) as period_start, ${reservedBudgets(sql, holder)}
     from subscriptions where tenant_id = ${holder.tenantId} and ${condition}
   ),
   planned as (

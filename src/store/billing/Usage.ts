@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Cost } from "../../domain/billing/Cost.ts"
-import { AgentId, leastId } from "../../domain/Ids.ts"
+import { AgentId, minIdAt } from "../../domain/Ids.ts"
 import type { AgentUsage, DayUsage, ModelUsage, Usage } from "../../domain/billing/Usage.ts"
 
 const Row = Schema.Struct({
@@ -209,7 +209,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
 
     /** The days of the period that had answered turns, in order. */
     const byDay = ({ tenantId }: TenantScope, { start, end }: Usage["period"]) =>
-      selectDays({ tenantId, first: leastId("run", start), start, end }).pipe(
+      selectDays({ tenantId, first: minIdAt("run", start), start, end }).pipe(
         Effect.orDie,
         Effect.map((rows): ReadonlyArray<DayUsage> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byDay")

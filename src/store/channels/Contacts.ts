@@ -25,7 +25,7 @@ const Removed = Schema.Struct({ externalId: Schema.NullOr(Schema.String) })
  * Keeps one open conversation per contact and channel: the one that a human answers, else one that waits for an answer,
  * else the last used. The others are closed, and their unanswered messages stay unanswered.
  */
-export const closeOthers = (
+export const closeOtherConversations = (
   sql: SqlClient.SqlClient,
   { tenantId }: TenantScope,
   ids: ReadonlyArray<EndUserId>
@@ -110,7 +110,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       survivor: Person,
       losers: ReadonlyArray<EndUserId>
     ) {
-      yield* closeOthers(sql, { tenantId }, [survivor.id, ...losers])
+      yield* closeOtherConversations(sql, { tenantId }, [survivor.id, ...losers])
       const isTheirs = sql`tenant_id = ${tenantId} and end_user_id = any(${losers}::text[])`
       yield* sql`update conversations set end_user_id = ${survivor.id} where ${isTheirs}`
       yield* sql`update widget_sessions set end_user_id = ${survivor.id} where ${isTheirs}`

@@ -62,7 +62,7 @@ const isRefused = (error: unknown): error is SqlError =>
  * Encodes like the schema `InboundEvent`, in which only the timestamp is not JSON already. The schema itself is far
  * slower.
  */
-export const written = (event: InboundEvent): object => ({
+export const encodeEvent = (event: InboundEvent): object => ({
   ...event,
   timestamp: DateTime.formatIso(event.timestamp)
 })
@@ -85,7 +85,7 @@ const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
   channel: event.channel,
   account_id: event.accountId,
   message_id: event._tag === "Message" ? event.messageId : null,
-  event: written(event),
+  event: encodeEvent(event),
   raw
 })
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { reported } from "../events/ReportedEvents.ts"
-import { endedEmpty, servedOnce, settleEmptyStatement } from "./TurnSettlement.ts"
+import { endedWithoutMessageEvents, nextServedTicket, settleEmptyStatement } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
 
 interface Run {
@@ -62,7 +62,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       ),
       conversation as (
         update conversations c set message_count = c.message_count + lost.asked, updated_at = now(),
-          served = ${servedOnce(sql, sql`lost.ticket`, sql`and e.id not in (select id from dead)`)}
+          served = ${nextServedTicket(sql, sql`lost.ticket`, sql`and e.id not in (select id from dead)`)}
         from (
           select tenant_id, conversation_id, count(*) filter (where answers is null) as asked, max(ticket) as ticket
           from dead group by tenant_id, conversation_id
@@ -85,7 +85,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
           case when alive then null else jsonb_build_object('code', ${processStopped}::text) end, now()
         from dead
       ),
-      ${reported(sql, endedEmpty(sql, sql`dead`))},
+      ${reported(sql, endedWithoutMessageEvents(sql, sql`dead`))},
       ${released(sql, sql`dead`)}
       select id from dead`
 

@@ -65,7 +65,9 @@ const wasFreed = (error: unknown): boolean =>
  * holds the conversation, because the conversation's next turn locks the two in the other order. Passages may also be
  * removed concurrently.
  */
-export const again = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
+export const retrySettlement = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
   Effect.catchAll(effect, (error) =>
-    tries > 0 && (isDeadlock(error) || wasFreed(error)) ? again(effect, tries - 1) : Effect.fail(error)
+    tries > 0 && (isDeadlock(error) || wasFreed(error))
+      ? retrySettlement(effect, tries - 1)
+      : Effect.fail(error)
   )

@@ -8,7 +8,7 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { near, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
+import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 import { keptPassages } from "./RunPassages.ts"
@@ -86,7 +86,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
       'status', ${sql.literal(reply === null ? "'failed'" : "'complete'")})`,
     from: sql`settled`
   }
-  const budgets = budgeted === true ? [near(sql)] : []
+  const budgets = budgeted === true ? [thresholdEvents(sql)] : []
   if (handoff === undefined) return reported(sql, ended, ...budgets)
   const asked: Report = {
     ...of,
@@ -130,7 +130,7 @@ const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Se
  * The new value of `served` of the conversation `c` after a turn has ended. A turn that gave up waiting may end before
  * earlier ones.
  */
-export const servedOnce = (
+export const nextServedTicket = (
   sql: SqlClient.SqlClient,
   ticket: Statement.Fragment,
   ended: Statement.Fragment = sql``
@@ -161,7 +161,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             and status = 'running' for update
         ),
         conversation as (
-          update conversations c set served = ${servedOnce(sql, sql`run.ticket`)}, updated_at = now(),
+          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, updated_at = now(),
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
@@ -197,7 +197,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
 /**
  * Reports runs that ended without a message. Rows of `from` are those of `agent_runs`; their conversations are updated.
  */
-export const endedEmpty = (sql: SqlClient.SqlClient, from: Statement.Fragment): Report => ({
+export const endedWithoutMessageEvents = (sql: SqlClient.SqlClient, from: Statement.Fragment): Report => ({
   type: "turn.settled",
   key: sql`ended.id`,
   tenantId: sql`ended.tenant_id`,
@@ -229,7 +229,7 @@ export const settleEmptyStatement = (
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
   conversation as (
-    update conversations c set served = ${servedOnce(sql, sql`settled.ticket`)}, updated_at = now()
+    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, updated_at = now()
     from settled where c.tenant_id = settled.tenant_id and c.id = settled.conversation_id
     returning c.id
   ),
@@ -241,7 +241,7 @@ export const settleEmptyStatement = (
     from settled
   ),
   ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
-  ${reported(sql, endedEmpty(sql, sql`settled`), ...(isBudgeted ? [near(sql)] : []))},
+  ${reported(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
   ${counted ? counters(sql, nothingSaid, bills) : released(sql, sql`settled`)}
   select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
@@ -314,7 +314,7 @@ const counters = (
   ${bills.length === 0 ? sql`` : asked(sql, bills)}`
 
 /** A started turn without a run. */
-export interface Unstored {
+export interface UnstoredTurn {
   readonly runId: RunId
   readonly periodStart: Date
   readonly credited: boolean
@@ -325,14 +325,14 @@ export interface Unstored {
 export const countStatement = (
   sql: SqlClient.SqlClient,
   scope: AgentScope,
-  { budgeted, periodStart, runId }: Unstored,
+  { budgeted, periodStart, runId }: UnstoredTurn,
   bills: ReadonlyArray<Bill>
 ) => sql`
   with settled as (
     select ${scope.tenantId}::text as tenant_id, ${scope.agentId}::text as agent_id, ${runId}::text as id,
       ${periodStart}::timestamptz as period_start
   ),
-  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, near(sql))},` : sql``}
+  ${budgeted ? sql`${settledBudgets(sql, bills)}, ${reported(sql, thresholdEvents(sql))},` : sql``}
   ${counters(sql, nothingSaid, bills)}
   select ${budgeted ? readBudgets(sql) : sql`1`}`
 
@@ -340,7 +340,7 @@ export const countStatement = (
 export const releaseStatement = (
   sql: SqlClient.SqlClient,
   scope: AgentScope,
-  { budgeted, credited, periodStart, runId }: Unstored
+  { budgeted, credited, periodStart, runId }: UnstoredTurn
 ) => sql`
   with settled as (
     select ${scope.tenantId}::text as tenant_id, ${runId}::text as id, ${periodStart}::timestamptz as period_start,

@@ -25,10 +25,10 @@ import { languageName } from "../../search/LanguageName.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
-import { letGo } from "../billing/TurnBudget.ts"
+import { releaseReservation } from "../billing/TurnBudget.ts"
 import { reservation } from "../billing/TurnQuota.ts"
 import { reported, started } from "../events/ReportedEvents.ts"
-import { again } from "./RunPassages.ts"
+import { retrySettlement } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
@@ -39,7 +39,7 @@ import {
   settleEmptyStatement,
   type Settlement,
   settleStatement,
-  type Unstored
+  type UnstoredTurn
 } from "./TurnSettlement.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
@@ -301,12 +301,12 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
-        again,
+        retrySettlement,
         Effect.map(withRecorded),
         // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>
           budgeted && !reserved && spentBudget === null
-            ? again(letGo(sql, scope.tenantId, opening.runId))
+            ? retrySettlement(releaseReservation(sql, scope.tenantId, opening.runId))
             : Effect.void
         ),
         Effect.catchAll((error) =>
@@ -359,11 +359,11 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         if (!running) return { _tag: "Gone" }
         return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
       })
-      if (posting === null) return yield* again(written)
+      if (posting === null) return yield* retrySettlement(written)
       return yield* written.pipe(
         Effect.tap((settled) => (settled._tag === "Written" ? posting(settled.epoch) : Effect.void)),
         sql.withTransaction,
-        again
+        retrySettlement
       )
     }, orUnstorable)
 
@@ -376,11 +376,11 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       isBudgeted = false
     ) {
       const mine = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* again(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills, isBudgeted))
+      yield* retrySettlement(settleEmptyStatement(sql, scope, mine, "Run failed", counted, bills, isBudgeted))
     }, Effect.orDie)
 
     /** Counts a turn that stores nothing else (`persist: false`). */
-    const count = (scope: AgentScope, unstored: Unstored, bills: ReadonlyArray<Bill> = []) =>
+    const count = (scope: AgentScope, unstored: UnstoredTurn, bills: ReadonlyArray<Bill> = []) =>
       countStatement(sql, scope, unstored, bills).pipe(
         Effect.orDie,
         Effect.asVoid,
@@ -388,7 +388,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       )
 
     /** Returns a reserved turn that failed before the model was called and of which nothing is stored. */
-    const release = (scope: AgentScope, unstored: Unstored) =>
+    const release = (scope: AgentScope, unstored: UnstoredTurn) =>
       releaseStatement(sql, scope, unstored).pipe(
         Effect.orDie,
         Effect.asVoid,

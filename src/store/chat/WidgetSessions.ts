@@ -12,7 +12,7 @@ import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import { type ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
 import { ConversationId, EndUserId } from "../../domain/Ids.ts"
 import { sessionDays } from "../../domain/chat/Widget.ts"
-import { closeOthers } from "../channels/Contacts.ts"
+import { closeOtherConversations } from "../channels/Contacts.ts"
 import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 
 /** SHA-256 of a session's id. */
@@ -171,7 +171,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         if (known === externalId) return "same" as const
         if (known !== null) return "other" as const
         const [{ id }] = yield* Effect.flatMap(person(scope, fresh, externalId), idOf)
-        yield* closeOthers(sql, scope, [id, anonymous])
+        yield* closeOtherConversations(sql, scope, [id, anonymous])
         const isTheirs = sql`tenant_id = ${scope.tenantId} and end_user_id = ${anonymous}`
         yield* sql`update conversations set end_user_id = ${id} where ${isTheirs}`
         yield* sql`update end_user_aliases set end_user_id = ${id} where ${isTheirs}`

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { RunEvent } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
-import type { Grantor } from "../../domain/accounts/Access.ts"
+import type { GrantingCredential } from "../../domain/accounts/Access.ts"
 import { ConversationState, Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 
@@ -42,7 +42,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
       const sql = yield* SqlClient.SqlClient
 
       /** True while the credential that a reader of conversation `c` depends on has not been revoked. */
-      const stands = (by: Grantor | null) => {
+      const stands = (by: GrantingCredential | null) => {
         if (by === null) return sql`true`
         if ("key" in by) {
           return sql`exists (
@@ -60,7 +60,7 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
         { tenantId }: TenantScope,
         conversationId: ConversationId,
         seen: MessageId | null,
-        by: Grantor | null
+        by: GrantingCredential | null
       ) =>
         SqlSchema.findOne({
           Request: Schema.Void,

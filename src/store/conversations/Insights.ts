@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Masking } from "../../domain/agents/Masking.ts"
-import { AgentId, ConversationId, leastId, RunId, SourceId } from "../../domain/Ids.ts"
+import { AgentId, ConversationId, minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
 import { toJsonb } from "../Jsonb.ts"
 
@@ -96,7 +96,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             v.embedding
           from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
           left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
-          where r.tenant_id = ${tenantId} and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+          where r.tenant_id = ${tenantId} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
             and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
             and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
           order by r.id desc limit ${limit}`
@@ -176,7 +176,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
               ) as again
             from agents a
             join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
-              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to, repeatMillis)}
+              and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatMillis)}
             join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
             where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
           ),
@@ -184,7 +184,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,
               status = 'complete' and not unanswered as answered,
               round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
-            from asked where id < ${leastId("run", to)}
+            from asked where id < ${minIdAt("run", to)}
           )
           select ${keys[by]} as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
             count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,

@@ -58,7 +58,7 @@ const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
 const optimiseLater = Effect.sync(() => v8.setFlagsFromString("--wasm-tiering-budget=100000000"))
 
 /** Called with the reason, as a sentence, when the embedded database cannot continue. Default: no action. */
-export class WhenEnded extends Context.Reference<WhenEnded>()("store/database/WhenEnded", {
+export class OnEngineFailure extends Context.Reference<OnEngineFailure>()("store/database/OnEngineFailure", {
   defaultValue: (): ((reason: string) => Effect.Effect<unknown>) => () => Effect.void
 }) {}
 
@@ -66,7 +66,7 @@ export class WhenEnded extends Context.Reference<WhenEnded>()("store/database/Wh
 const ending = Effect.map(Effect.runtime<never>(), (runtime) => {
   const told = Effect.zipRight(
     Effect.logFatal("The embedded database has ended: is its disk full?"),
-    Effect.flatMap(WhenEnded, (tell) =>
+    Effect.flatMap(OnEngineFailure, (tell) =>
       tell("The embedded database could not go on and has ended. Make room on its disk, and start again.")
     )
   )

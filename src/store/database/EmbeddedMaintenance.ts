@@ -43,7 +43,7 @@ const neglected = (sql: SqlClient) => sql<Table>`
   from measured where old or worn or changed order by name`
 
 /** Checks once. `log` is the number of bytes of log that needs no checkpoint. */
-export const look = (sql: SqlClient, log = maxLogBytes) =>
+export const maintainOnce = (sql: SqlClient, log = maxLogBytes) =>
   Effect.gen(function* () {
     const [written] = yield* sql<{ readonly bytes: number }>`
       select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), redo_lsn)::float8 as bytes from pg_control_checkpoint()`
@@ -55,8 +55,8 @@ export const look = (sql: SqlClient, log = maxLogBytes) =>
   }).pipe(Effect.withTracerEnabled(false))
 
 /** Checks at intervals until the scope closes. A failure is logged, and retried at the next interval. */
-export const keep = (sql: SqlClient) =>
-  look(sql).pipe(
+export const maintain = (sql: SqlClient) =>
+  maintainOnce(sql).pipe(
     forEveryTenant("migration"),
     Effect.catchAllCause((cause) => Effect.logDebug("The upkeep of the embedded database failed", cause)),
     Effect.repeat(Schedule.spaced(interval)),

@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import { crashed, type Engine, type EngineOpening } from "./Engine.ts"
 
 /** Messages from the thread besides answers. Answers are bytes, one per request, in order. */
-const Word = Schema.Union(
+const ThreadMessage = Schema.Union(
   Schema.TaggedStruct("Opened", {}),
   Schema.TaggedStruct("Refused", { message: Schema.String }),
   /** Replaces an answer. */
@@ -15,8 +15,8 @@ const Word = Schema.Union(
   /** Replaces an answer: the engine has ended. It ended by itself unless it was told to close. */
   Schema.TaggedStruct("Ended", {})
 )
-export type Word = typeof Word.Type
-const isWord = Schema.is(Word)
+export type ThreadMessage = typeof ThreadMessage.Type
+const isWord = Schema.is(ThreadMessage)
 
 /** Maximum time for the engine to write its data when it closes. */
 const closeTimeout = "10 seconds"

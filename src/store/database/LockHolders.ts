@@ -56,7 +56,7 @@ const told = ({ age, application, pid, state }: Holder) => {
 }
 
 /** A sentence that names the blocking sessions. */
-export const inWords = (holders: ReadonlyArray<Holder>): string =>
+export const describeHolders = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
     : `The lock is held by ${holders.map(told).join(" and ")}.`

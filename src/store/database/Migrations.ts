@@ -128,7 +128,7 @@ const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Ho
   new MigrationError({
     reason: "locked",
     message:
-      `The migration ${file} did not get a lock that it needs (SQLSTATE ${sqlStateOf(error) ?? "55P03"}). ${Holders.inWords(holders)} ` +
+      `The migration ${file} did not get a lock that it needs (SQLSTATE ${sqlStateOf(error) ?? "55P03"}). ${Holders.describeHolders(holders)} ` +
       `${Holders.remedy(holders)}, or wait for its end; then start again. ${left}`,
     cause: error
   })

@@ -50,7 +50,7 @@ const LogRow = Schema.Struct({
 })
 
 /** The data that a call needs. */
-export const Taken = Schema.Struct({
+export const ClaimedDelivery = Schema.Struct({
   tenantId: TenantId,
   url: Schema.String,
   payload: Payload,
@@ -76,7 +76,7 @@ export const Taken = Schema.Struct({
   /** Milliseconds since the delivery was created. */
   pendingMs: Schema.Number
 })
-export type Taken = typeof Taken.Type
+export type ClaimedDelivery = typeof ClaimedDelivery.Type
 
 /** The result of a call. */
 export interface Answer {
@@ -156,10 +156,14 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
        * The delivery to send now; none if it is not pending any more. For an endpoint that keeps failing, one delivery
        * is tried at a time, and the others are paused.
        */
-      const take = ({ endpointId, eventId, tenantId }: DeliveryKey): Effect.Effect<Option.Option<Taken>> =>
+      const take = ({
+        endpointId,
+        eventId,
+        tenantId
+      }: DeliveryKey): Effect.Effect<Option.Option<ClaimedDelivery>> =>
         SqlSchema.findOne({
           Request: Schema.Void,
-          Result: Taken,
+          Result: ClaimedDelivery,
           execute: () => sql`
             with delivery as (
               select * from webhook_deliveries

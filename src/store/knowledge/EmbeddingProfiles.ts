@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
-import { type EmbeddingModel, knows } from "./Embeddings.ts"
+import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 
 const Place = Schema.Struct({
   agentId: AgentId,
@@ -92,7 +92,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
             and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
               select from chunks c
-              where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${knows(sql, model)}
+              where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${supportsChunk(sql, model)}
                 and not exists (
                   select from chunk_embeddings e
                   where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
@@ -115,7 +115,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
               select from chunks c
               join chunk_embeddings old
                 on old.tenant_id = c.tenant_id and old.chunk_id = c.id and old.profile = stats.profile
-              where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null and ${knows(sql, model)}
+              where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null and ${supportsChunk(sql, model)}
                 and not exists (
                   select from chunk_embeddings e
                   where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${profile})

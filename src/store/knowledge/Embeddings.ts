@@ -24,7 +24,7 @@ export interface EmbeddingModel {
 }
 
 /** True for the chunks `c` that `model` supports. */
-export const knows = (sql: SqlClient.SqlClient, model: EmbeddingModel) =>
+export const supportsChunk = (sql: SqlClient.SqlClient, model: EmbeddingModel) =>
   model.englishOnly === true ? sql`c.english` : sql`true`
 
 export interface ChunkVector {
@@ -53,7 +53,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
           select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
           from chunks c join documents d on d.tenant_id = c.tenant_id and d.id = c.document_id
           where c.tenant_id = ${tenantId} and c.source_id = ${sourceId} and c.version is not null
-            and ${knows(sql, model)} and not exists (
+            and ${supportsChunk(sql, model)} and not exists (
             select 1 from chunk_embeddings e where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
           )
           order by c.document_id, c.ordinal limit ${limit}`

@@ -5,7 +5,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { AgentId, ChunkId, DocumentId, leastId, TenantId } from "../../domain/Ids.ts"
+import { AgentId, ChunkId, DocumentId, minIdAt, TenantId } from "../../domain/Ids.ts"
 import {
   Finding,
   FindingCounts,
@@ -217,7 +217,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
             join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
             where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
-              and r.id >= ${leastId("run", DateTime.subtract(now, { days: ratedDays }))}
+              and r.id >= ${minIdAt("run", DateTime.subtract(now, { days: ratedDays }))}
             order by r.id desc limit 20000
           ),
           cited as (
@@ -357,7 +357,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
             left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
             where r.tenant_id = ${tenantId} and r.agent_id = ${agentId}
-              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+              and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
           ),
           counted as (
             select source_id, count(distinct id)::int as shown, count(distinct id) filter (where cited)::int as cited,

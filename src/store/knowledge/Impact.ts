@@ -5,7 +5,7 @@ import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { leastId, RunId, SourceId } from "../../domain/Ids.ts"
+import { minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 
 /** The period of turns of an agent that are examined, `from` inclusive and `to` exclusive. */
@@ -60,7 +60,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
             select r.tenant_id, r.id, r.user_message, r.started_at, r.message_id from agent_runs r
             join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
             where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status = 'complete'
-              and r.id >= ${leastId("run", from)} and r.id < ${leastId("run", to)}
+              and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
               and exists (
                 select from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id
                   ${sourceId === undefined ? sql`` : sql`and u.source_id = ${sourceId}`}

@@ -7,7 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
-import { type EmbeddingModel, knows } from "./Embeddings.ts"
+import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
 
@@ -202,7 +202,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation <> ${task.generation}`
       const [counts] = yield* sql<{ readonly chunks: number; readonly unembedded: number }>`
         select count(*)::int as chunks,
-          count(*) filter (where e.chunk_id is null and not c.excluded and ${knows(sql, model)})::int as unembedded
+          count(*) filter (where e.chunk_id is null and not c.excluded and ${supportsChunk(sql, model)})::int as unembedded
         from chunks c
         left join chunk_embeddings e
           on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}

@@ -10,7 +10,7 @@ import { NotFound, Unauthorized } from "../../domain/Errors.ts"
 import { newId, type TokenId } from "../../domain/Ids.ts"
 import { AccessTokenStore } from "../../store/accounts/AccessTokens.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
-import { ahead, prefixLength } from "./Keys.ts"
+import { requireFutureExpiry, prefixLength } from "./Keys.ts"
 
 /** Prefix of every secret. */
 const secretPrefix = "spt_"
@@ -30,7 +30,7 @@ export class AccessTokens extends Effect.Service<AccessTokens>()("usecases/accou
       user: SessionUser,
       { name, scopes, expiresAt }: CreateToken
     ) {
-      yield* ahead(expiresAt)
+      yield* requireFutureExpiry(expiresAt)
       const text = `${secretPrefix}${yield* credentials.token}`
       const secret = Redacted.make(text)
       const made = yield* store.insert(user, {

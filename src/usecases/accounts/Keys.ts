@@ -25,7 +25,7 @@ const missing = () => new NotFound({ message: "There is no such key." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 
 /** VALIDATION_ERROR for an `expiresAt` in the past. */
-export const ahead = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
+export const requireFutureExpiry = Effect.fn(function* (expiresAt: DateTime.Utc | null | undefined) {
   if (expiresAt === null || expiresAt === undefined) return
   const now = yield* DateTime.now
   if (DateTime.greaterThan(expiresAt, now)) return
@@ -87,7 +87,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       agentId: AgentId,
       { name, permissions, allowedOrigins, expiresAt, rateLimit, sourceScope }: CreateAgentKey
     ) {
-      yield* ahead(expiresAt)
+      yield* requireFutureExpiry(expiresAt)
       return yield* insert(scope, {
         agentId,
         name,
@@ -130,7 +130,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       change: Changed,
       expected: number | null = null
     ) {
-      yield* ahead(change.expiresAt)
+      yield* requireFutureExpiry(change.expiresAt)
       const update = store.update(scope, id, changesOf(change), expected)
       const changed = yield* Effect.ensuring(update, keyStore.invalidate({ keyId: id }))
       if (Option.isSome(changed)) return changed.value

@@ -49,7 +49,7 @@ const unavailable = () =>
   })
 
 /** Settings of a new agent: defaults, overridden by the given ones. */
-export const initial = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
+export const defaultSettings = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
   ...retrieval,
@@ -78,7 +78,7 @@ const changesOf = ({
  * Fails with VALIDATION_ERROR for a tool name that no source in this process provides: every turn would leave it out.
  * `path` is the path of the names in the request.
  */
-export const toolsKnown = (
+export const checkToolNames = (
   sources: ReadonlyArray<ToolSource>,
   names: ReadonlyArray<string>,
   path: ReadonlyArray<string>
@@ -107,7 +107,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const artifacts = yield* Artifacts
 
     const sources = yield* ToolSources
-    const checkTools = (names: ReadonlyArray<string>) => toolsKnown(sources, names, ["tools"])
+    const checkTools = (names: ReadonlyArray<string>) => checkToolNames(sources, names, ["tools"])
 
     /** `author` is null for an agent that the service creates itself. */
     const create = Effect.fn("Agents.create")(function* (
@@ -116,7 +116,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       author: Actor | null = null
     ) {
       yield* checkTools(agent.tools ?? [])
-      return yield* store.insert(scope, { id: yield* newId.agent, ...initial(agent) }, author)
+      return yield* store.insert(scope, { id: yield* newId.agent, ...defaultSettings(agent) }, author)
     })
 
     /** Newest first. */
@@ -164,7 +164,11 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
         yield* gate.check(
           scope,
           id,
-          Effect.map(base, (found) => ({ ...initial({ name: before.name }), ...found?.settings, ...changes }))
+          Effect.map(base, (found) => ({
+            ...defaultSettings({ name: before.name }),
+            ...found?.settings,
+            ...changes
+          }))
         )
       }
       const changed = yield* store.update(scope, id, { changes, from, publish, note, author }, expected)

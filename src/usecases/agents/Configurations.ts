@@ -18,11 +18,24 @@ import type {
 } from "../../domain/agents/Configuration.ts"
 import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import type { By } from "../accounts/AuditTrail.ts"
-import { Agents, initial } from "./Agents.ts"
+import { Agents, defaultSettings } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
-import { changedFields, ofAgent, type Said, saidOf, written } from "./ConfiguredSettings.ts"
-import { failingAt, invalidAt, type PartError, type PartStep, type Place, type TakePart } from "./PartStep.ts"
+import {
+  changedFields,
+  ofAgent,
+  type ConfiguredAgent,
+  configuredAgentOf,
+  written
+} from "./ConfiguredSettings.ts"
+import {
+  failingAt,
+  invalidAt,
+  type PartError,
+  type PartStep,
+  type Place,
+  type ApplyPart
+} from "./PartStep.ts"
 
 /** Agents read per page. */
 const pageSize = 100
@@ -67,7 +80,7 @@ const meanings = {
 
 /** A planned change, with the state that it is based on. */
 interface Step extends AgentChange {
-  readonly said: Said
+  readonly said: ConfiguredAgent
   readonly version: number | null
   /** The published version; null for a new agent. */
   readonly published: number | null
@@ -91,7 +104,7 @@ const stepOf = (
   found: Agent | undefined,
   parts: ReadonlyArray<PartStep>
 ): ReadonlyArray<Step> => {
-  const said = saidOf(config)
+  const said = configuredAgentOf(config)
   const ofParts = parts.map(({ change }) => change)
   if (found === undefined) {
     const fields = [...changedFields({}, said), ...ofParts]
@@ -251,7 +264,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       }
       if (action === "delete") return Effect.as(agents.remove(scope, id), null)
       if (partsOnly) return Effect.succeed(id)
-      const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = initial({
+      const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = defaultSettings({
         name,
         ...said
       })
@@ -308,7 +321,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const take = Effect.fn(function* (
       scope: TenantScope,
       step: Step,
-      takes: ReadonlyArray<TakePart>,
+      takes: ReadonlyArray<ApplyPart>,
       author: Actor | null,
       force: boolean
     ) {

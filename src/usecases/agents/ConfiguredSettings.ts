@@ -2,11 +2,11 @@
 import type { Agent, CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentConfiguration, FieldChange } from "../../domain/agents/Configuration.ts"
 import { canonical, differing } from "../../domain/Json.ts"
-import { initial } from "./Agents.ts"
+import { defaultSettings } from "./Agents.ts"
 
-export type Said = Omit<CreateAgent, "name">
+export type ConfiguredAgent = Omit<CreateAgent, "name">
 
-export const saidOf = ({
+export const configuredAgentOf = ({
   renamedFrom: _,
   sources: __,
   remoteTools: ___,
@@ -14,10 +14,10 @@ export const saidOf = ({
   widget: _____,
   channels: ______,
   ...said
-}: AgentConfiguration): Said => said
+}: AgentConfiguration): ConfiguredAgent => said
 
 /** The settings of a file field by field, with defaults for those that it leaves out. */
-const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
+const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
   const {
     contextTokens,
     greeting,
@@ -31,7 +31,7 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
     tools,
     topK,
     unsupported
-  } = initial({ name: "", ...said })
+  } = defaultSettings({ name: "", ...said })
   return {
     instructions,
     model,
@@ -48,7 +48,7 @@ const fieldsOf = (said: Said): Readonly<Record<string, unknown>> => {
   }
 }
 
-export const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
+export const ofAgent = ({ greeting, model, ...agent }: Agent): ConfiguredAgent => {
   const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
   return {
     instructions,
@@ -62,7 +62,10 @@ export const ofAgent = ({ greeting, model, ...agent }: Agent): Said => {
   }
 }
 
-export const changedFields = (before: Said, after: Said): ReadonlyArray<FieldChange> => {
+export const changedFields = (
+  before: ConfiguredAgent,
+  after: ConfiguredAgent
+): ReadonlyArray<FieldChange> => {
   const old = fieldsOf(before)
   return Object.entries(fieldsOf(after)).flatMap(([field, value]) =>
     canonical(old[field]) === canonical(value) ? [] : [{ field, before: old[field], after: value }]
@@ -81,7 +84,7 @@ export const written = (agent: Agent): AgentConfiguration => {
     topK,
     minScore,
     ...grounding
-  } = initial({ name: "" })
+  } = defaultSettings({ name: "" })
   const { name: __, ...usual } = { ...grounding }
   const retrieval = differing(agent.retrieval, { topK, minScore })
   const kept = differing(agent.grounding, usual)

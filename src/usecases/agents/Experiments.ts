@@ -23,7 +23,7 @@ import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, maxOpen, type NewQuestion } from "../../store/agents/Experiments.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { initial } from "./Agents.ts"
+import { defaultSettings } from "./Agents.ts"
 import { casesHash, comparisonOf, fieldsOf, reportOf, settingsHash } from "./Measured.ts"
 
 /** Question of a message without text. */
@@ -80,7 +80,7 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     ): Effect.Effect<{ readonly version: number | null; readonly settings: AgentSettings }, NotFound> =>
       settings === undefined
         ? versionOf(scope, version ?? publishedVersion)
-        : Effect.succeed({ version: null, settings: initial({ name, ...settings }) })
+        : Effect.succeed({ version: null, settings: defaultSettings({ name, ...settings }) })
 
     /** Given cases replace all stored cases but those made from turns, because a file does not contain these. */
     const ofCases = Effect.fn("Experiments.ofCases")(function* (

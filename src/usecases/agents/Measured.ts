@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import {
   compare,
   type Comparison,
-  passesLess,
+  isRegression,
   type Report,
   summarize
 } from "../../domain/agents/evaluation/Report.ts"
@@ -51,5 +51,5 @@ export const reportOf = (
 /** Publishing and plans use `regression`. */
 export const comparisonOf = (before: Report, after: Report): Comparison => {
   const comparison = compare(before, after)
-  return { ...comparison, regression: passesLess(comparison) }
+  return { ...comparison, regression: isRegression(comparison) }
 }

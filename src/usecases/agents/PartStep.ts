@@ -24,7 +24,7 @@ export type PartError =
   | ArtifactDeleteUnavailable
 
 /** Makes the change in the caller's transaction. */
-export type TakePart = (agent: AgentScope) => Effect.Effect<void, PartError>
+export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
 /** Names of fields, from the outermost inwards. */
 export type Place = ReadonlyArray<string>
@@ -64,11 +64,11 @@ export interface PartStep {
   readonly place: Place
   readonly change: FieldChange
   /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
-  readonly prepare: (by: By) => Effect.Effect<TakePart, PartError>
+  readonly prepare: (by: By) => Effect.Effect<ApplyPart, PartError>
 }
 
 /** A step that asks nobody. */
-export const partStep = (place: Place, change: Omit<FieldChange, "field">, take: TakePart): PartStep => ({
+export const partStep = (place: Place, change: Omit<FieldChange, "field">, take: ApplyPart): PartStep => ({
   place,
   change: { field: place.join("."), ...change },
   prepare: () => Effect.succeed(take)

@@ -13,7 +13,7 @@ import {
   type TestCaseId,
   type TestCaseOrigin
 } from "../../domain/agents/TestCase.ts"
-import { parse, written } from "../../domain/agents/TestCaseFile.ts"
+import { parse, formatCases } from "../../domain/agents/TestCaseFile.ts"
 import type { Citation } from "../../domain/chat/ChatTurn.ts"
 import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
@@ -58,7 +58,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     /** All cases, in the file format that `spoke eval` and the import read. */
     const exported = Effect.fn("TestCases.exported")(function* (scope: TenantScope, agentId: AgentId) {
       const { rows } = yield* list(scope, agentId, { limit: maxTestCases })
-      return written(rows.map(fieldsOf))
+      return formatCases(rows.map(fieldsOf))
     })
 
     /** Stores all cases, or none when the agent would have too many. */

@@ -11,8 +11,8 @@ import {
   type BillingEvent,
   creditsOf,
   type Plans,
-  type Standing,
-  standingOf
+  type SubscriptionState,
+  subscriptionStateOf
 } from "../../domain/billing/Billing.ts"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { BillingEventStore } from "../../store/billing/BillingEvents.ts"
@@ -30,7 +30,7 @@ const databaseTimeout = "15 seconds"
 const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
 /** True when the new event changes the result. An event older than the deciding ones changes nothing. */
-const changed = (before: Option.Option<Standing>, after: Standing) =>
+const changed = (before: Option.Option<SubscriptionState>, after: SubscriptionState) =>
   Option.match(before, {
     onNone: () => true,
     onSome: ({ decidedBy, status }) => status !== after.status || decidedBy.join() !== after.decidedBy.join()
@@ -45,7 +45,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     const sql = yield* SqlClient.SqlClient
     const { defaultPlan, plans } = yield* PlanTable
 
-    const put = Effect.fn("Billing.put")(function* (scope: TenantScope, standing: Standing) {
+    const put = Effect.fn("Billing.put")(function* (scope: TenantScope, standing: SubscriptionState) {
       if (standing.plan === "keep") return yield* subscriptions.setStatus(scope, standing.status)
       const plan = standing.plan ?? defaultPlan
       const entitlements = plans.get(plan)
@@ -63,8 +63,8 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
         return yield* events.grant(scope, creditsOf(all, scope.tenantId))
       }
       const before = all.filter(({ id }) => id !== event.id)
-      const after = standingOf(all, scope.tenantId)
-      if (Option.isSome(after) && changed(standingOf(before, scope.tenantId), after.value)) {
+      const after = subscriptionStateOf(all, scope.tenantId)
+      if (Option.isSome(after) && changed(subscriptionStateOf(before, scope.tenantId), after.value)) {
         yield* put(scope, after.value)
       }
     })

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { LiveKey } from "../../capabilities/KeyStore.ts"
-import { RateLimiter, RateLimiterError, type Taken } from "../../capabilities/RateLimiter.ts"
+import { RateLimiter, RateLimiterError, type RateLimitResult } from "../../capabilities/RateLimiter.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
@@ -79,7 +79,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       }
     }
 
-    const view = (limit: RateLimit, { granted, remaining, reset }: Taken): Allowance => ({
+    const view = (limit: RateLimit, { granted, remaining, reset }: RateLimitResult): Allowance => ({
       granted,
       limit,
       remaining,

@@ -15,7 +15,7 @@ import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
 import type { RunningTurn } from "./ChatTurn.ts"
-import { Telling } from "./grounding/Citations.ts"
+import { CitationStream } from "./grounding/Citations.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
 import type { Replay } from "./Replay.ts"
@@ -47,7 +47,7 @@ const partsOf = ({
     citations: citations ?? [],
     media: []
   }
-  const telling = new Telling(result.citations, "kept")
+  const telling = new CitationStream(result.citations, "kept")
   const last = events.findLastIndex(follows)
   const before = last === -1 ? events : events.slice(0, last)
   const after = last === -1 ? [] : events.slice(last)

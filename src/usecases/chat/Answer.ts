@@ -16,7 +16,7 @@ import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
 import * as Curated from "./grounding/Curated.ts"
-import { refusalFor, sentenceFor } from "./HandoffNotice.ts"
+import { refusalFor, noticeFor } from "./HandoffNotice.ts"
 import * as Grounding from "./grounding/Grounding.ts"
 import * as HandoffTool from "./tools/HandoffTool.ts"
 import * as MaskedTurn from "./masking/MaskedTurn.ts"
@@ -28,7 +28,7 @@ import * as SearchTool from "./tools/SearchTool.ts"
 import type { ChatTools, TurnTools } from "./tools/Tools.ts"
 import * as ToolSteps from "./tools/ToolSteps.ts"
 import { noFiles } from "./TurnOptions.ts"
-import { callingTurn, emit, mayShowReasoning, record, say, type Turn } from "./Turn.ts"
+import { callingTurn, emit, mayShowReasoning, record, emitWithBackpressure, type Turn } from "./Turn.ts"
 import { unlessCancelled } from "./TurnCancellation.ts"
 
 export interface Answer {
@@ -81,7 +81,7 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
           }
         )
       : [yield* searching, null]
-  const chunks = Curated.before(curated, found.chunks, admission.topK)
+  const chunks = Curated.prependCurated(curated, found.chunks, admission.topK)
   yield* record(turn, "retrieval.completed", "complete", "Knowledge base searched", {
     query: MaskedTurn.searchable(turn, query),
     degraded: found.degraded,
@@ -99,8 +99,8 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
   const written = new Set(curated?.chunks.map(({ id }) => id))
   const passages =
     runtime.readsPassages || chunks.length === 0
-      ? Passages.single(chunks)
-      : Passages.packed(chunks, yield* texts.around(scope, chunks), tokens, before)
+      ? Passages.onePerChunk(chunks)
+      : Passages.fitPassages(chunks, yield* texts.around(scope, chunks), tokens, before)
   return passages.map((passage) => ({ ...passage, curated: written.has(passage.chunk.id) }))
 })
 
@@ -114,7 +114,7 @@ const withSearches = (
   turn: Turn,
   tools: TurnTools,
   passages: ReadonlyArray<Passages.Passage>,
-  telling: Citations.Telling
+  telling: Citations.CitationStream
 ): TurnTools => {
   const { admission } = turn
   if (!admission.hasSources || admission.maxSearches === 0 || services.runtime.readsPassages) return tools
@@ -127,7 +127,7 @@ const withSearches = (
       Effect.tap((found) =>
         Effect.sync(() => {
           shown = [...shown, ...found]
-          turn.shown.push(...Passages.asShown(found))
+          turn.shown.push(...Passages.toRunPassages(found))
           telling.add(Citations.candidatesOf(found))
         })
       ),
@@ -146,7 +146,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,
   passages: ReadonlyArray<Passages.Passage>,
-  telling: Citations.Telling,
+  telling: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject | null,
   tell: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
@@ -157,7 +157,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
       ? []
       : yield* unlessCancelled(turn.cancellation, turn.files.load, Effect.suspend(ModelStep.turnFailed))
   turn.counted = true
-  turn.shown.push(...Passages.asShown(passages))
+  turn.shown.push(...Passages.toRunPassages(passages))
   const step = ToolSteps.run(
     runtime,
     turn,
@@ -180,7 +180,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
       }),
       tools: tools.declarations,
       question: runtime.readsPassages ? request.message : MaskedTurn.text(turn, request.message),
-      passages: Passages.asRead(passages),
+      passages: Passages.toRuntimePassages(passages),
       responseSchema: schema ?? undefined
     },
     {
@@ -226,7 +226,7 @@ const instead = (turn: Turn): string => {
   const { admission, request } = turn
   if (admission.unsupported !== "handoff" || !HandoffTool.isOffered(turn)) return refusalFor(request.message)
   turn.handoff ??= "The sources do not support what the model replied."
-  return sentenceFor(request.message)
+  return noticeFor(request.message)
 }
 
 /** Maximum characters of a withheld reply that the trace keeps. */
@@ -239,7 +239,7 @@ const maxWithheldLength = 8_000
 const settled = CheapSpans.fn("Answer.settled")(function* (
   services: TurnServices,
   turn: Turn,
-  telling: Citations.Telling,
+  telling: Citations.CitationStream,
   held: ReadonlyArray<TurnPart> | null
 ) {
   const grounding = yield* services.runtime.readsPassages
@@ -264,7 +264,7 @@ const settled = CheapSpans.fn("Answer.settled")(function* (
 const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   services: TurnServices,
   turn: Turn,
-  telling: Citations.Telling,
+  telling: Citations.CitationStream,
   tools: TurnTools,
   schema: JsonObject,
   final: string
@@ -294,7 +294,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   }
   // The positions refer to the text with marks, which is not sent.
   const citations = grounding.citations.map(({ end: _, start: __, ...citation }): Citation => citation)
-  const retelling = new Citations.Telling(citations, "kept")
+  const retelling = new Citations.CitationStream(citations, "kept")
   yield* Effect.forEach([...retelling.say(reply), ...retelling.end()], (part) => emit(turn, part), {
     discard: true
   })
@@ -304,7 +304,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
 /** Adds the hand-over notice if the model wrote no text. */
 const withFarewell = (turn: Turn, text: string) => {
   if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
-  const delta = sentenceFor(turn.request.message)
+  const delta = noticeFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
 }
 
@@ -356,7 +356,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   )
   yield* emit(turn, { _tag: "StepStart" })
   const marks = groundingOf(turn, passages) === null ? "none" : "removed"
-  const telling = new Citations.Telling(Citations.candidatesOf(passages), marks)
+  const telling = new Citations.CitationStream(Citations.candidatesOf(passages), marks)
   const tools = withSearches(
     services,
     turn,
@@ -368,7 +368,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     marks === "removed" && !services.runtime.readsPassages && turn.admission.unsupported !== "annotate"
   const held: Array<TurnPart> | null = mayBeReplaced ? [] : null
   const tell = (parts: ReadonlyArray<TurnPart>) =>
-    held === null ? say(turn, parts) : Effect.sync(() => void held.push(...parts))
+    held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
   const written = yield* write(services, turn, history, passages, telling, tools, schema, tell)
   const grounding =

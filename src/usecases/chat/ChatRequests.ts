@@ -104,7 +104,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       const claim = yield* claimOf(key, asked, idempotencyKey)
       return yield* Effect.catchTag(
         turns.startOnce(key, request, claim, options),
-        "AlreadyBegun",
+        "TurnAlreadyStarted",
         ({ runId }) => follow(key, runId)
       )
     })
@@ -120,7 +120,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       const claim = yield* claimOf(key, asked, idempotencyKey)
       return yield* Effect.catchTag(
         turns.completeOnce(key, request, claim, options),
-        "AlreadyBegun",
+        "TurnAlreadyStarted",
         ({ runId }) =>
           Effect.flatMap(resultOf(key, runId), (result) => turns.completed(key, request, runId, result))
       )

@@ -34,16 +34,22 @@ import { PassageStore } from "../../store/knowledge/Passages.ts"
 import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import { type Admit, type Begun, conversationOf, makeStartTurn, type Stored } from "./StartTurn.ts"
+import {
+  type Admit,
+  type OpenedTurn,
+  conversationOf,
+  makeStartTurn,
+  type StoredMessages
+} from "./StartTurn.ts"
 import { makeSettleTurn } from "./SettleTurn.ts"
-import { type TurnOptions, noTurnOptions, tried } from "./TurnOptions.ts"
+import { type TurnOptions, noTurnOptions, withDraftSettings } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
 import { ProcessLease } from "./ProcessLease.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { emit, type Failure, left, newTurnState, type Turn } from "./Turn.ts"
+import { emit, type Failure, onClientDisconnect, newTurnState, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
@@ -100,7 +106,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const admitted = CheapSpans.fn("ChatTurn.admitted")(function* (
       scope: ReadScope,
       request: ChatTurnRequest,
-      { opening, started, trace }: Begun,
+      { opening, started, trace }: OpenedTurn,
       admission: Turn["admission"],
       { endUserId, files, history }: TurnOptions,
       post: Turn["post"] = null
@@ -142,10 +148,19 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const begun = yield* beginning.opened(scope, channel, request, options)
       const { admission, opening } = yield* admit(scope, begun.opening)
-      return yield* admitted(scope, request, { ...begun, opening }, tried(admission, options.draft), options)
+      return yield* admitted(
+        scope,
+        request,
+        { ...begun, opening },
+        withDraftSettings(admission, options.draft),
+        options
+      )
     })
 
-    const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (scope: ReadScope, stored: Stored) {
+    const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (
+      scope: ReadScope,
+      stored: StoredMessages
+    ) {
       const found = yield* beginning.stored(scope, stored)
       if (typeof found === "string") return found
       const { admission, begun, files, request } = found
@@ -284,7 +299,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           Effect.tap((turn) => launch(turn, admitted, claim)),
           // When the client disconnects while the turn waits, nobody reads its parts: the turn must not wait for a
           // reader.
-          Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(admitted)), () => left(turn)))
+          Effect.tap((turn) =>
+            Effect.onInterrupt(restore(Deferred.await(admitted)), () => onClientDisconnect(turn))
+          )
         )
       )
     }, lean)
@@ -294,7 +311,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.zipRight(
         Effect.zipRight(
           turn.parts.shutdown,
-          Effect.onInterrupt(Deferred.await(turn.ended), () => left(turn))
+          Effect.onInterrupt(Deferred.await(turn.ended), () => onClientDisconnect(turn))
         ),
         Effect.suspend(() => turn.exit ?? ModelStep.turnFailed())
       )
@@ -363,7 +380,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * Answers all unanswered messages of a channel's conversation with one reply, and returns once it is settled. The
      * turn also settles when the caller is interrupted.
      */
-    const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: Stored) {
+    const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: StoredMessages) {
       const scope: ReadScope = { ...agent, sourceScope: null }
       const reported = yield* Deferred.make<void, Failure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
@@ -387,5 +404,5 @@ const runIdOf = ({ opening, request }: Turn): RunId | null => (request.persist ?
 const running = (turn: Turn): RunningTurn => ({
   runId: runIdOf(turn),
   endUserId: turn.endUserId,
-  parts: Stream.ensuring(turn.parts.stream, left(turn))
+  parts: Stream.ensuring(turn.parts.stream, onClientDisconnect(turn))
 })

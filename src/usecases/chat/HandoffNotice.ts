@@ -114,7 +114,7 @@ const languageOf = (message: string): Language => {
 }
 
 /** The notice in `language`, a tag such as `de-AT`, if it is supported, else in the language of `message`. */
-export const sentenceFor = (message: string, language = ""): string => {
+export const noticeFor = (message: string, language = ""): string => {
   const code = language.slice(0, 2).toLowerCase()
   return ([english, ...languages].find((one) => one.code === code) ?? languageOf(message)).sentence
 }
@@ -125,4 +125,4 @@ export const refusalFor = (message: string): string => languageOf(message).refus
 const sentences = new Set([english, ...languages].map(({ sentence }) => sentence))
 
 /** True when `text` is one of these notices, in any language. */
-export const isSentence = (text: string): boolean => sentences.has(text)
+export const isNotice = (text: string): boolean => sentences.has(text)

@@ -16,7 +16,7 @@ import { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 
 /** Reasoning of the model, in the form that its provider wants back. `afterText` is true when text came before it. */
-export interface Thought extends Pick<
+export interface ReasoningBlock extends Pick<
   Extract<ModelPart, { readonly _tag: "Reasoning" }>,
   "text" | "options"
 > {
@@ -26,7 +26,7 @@ export interface Thought extends Pick<
 export interface StepResult {
   readonly text: string
   readonly calls: ReadonlyArray<Extract<ModelPart, { readonly _tag: "ToolCall" }>>
-  readonly thoughts: ReadonlyArray<Thought>
+  readonly thoughts: ReadonlyArray<ReasoningBlock>
   readonly reason: FinishReason
   readonly inputTokens: number
   readonly outputTokens: number
@@ -86,7 +86,7 @@ const documented = (error: ModelError, onProblem: (problem: ProviderProblem) => 
   )
 
 /** Callbacks of one reply. */
-export interface Following {
+export interface ReplyCallbacks {
   /** Called with each piece of text, before the next one is read. */
   readonly onDelta: (delta: string) => Effect.Effect<void>
   /** Called with each piece of reasoning, before the next one is read. */
@@ -101,11 +101,11 @@ export interface Following {
 export const run = CheapSpans.fn("ModelStep.run")(function* (
   runtime: ModelRuntimeService,
   request: ModelRequest,
-  { onAnswering, onDelta, onProblem, onReasoning }: Following,
+  { onAnswering, onDelta, onProblem, onReasoning }: ReplyCallbacks,
   repeatable: boolean
 ) {
   let text = ""
-  const thoughts: Array<Thought> = []
+  const thoughts: Array<ReasoningBlock> = []
   const calls: Array<Extract<ModelPart, { readonly _tag: "ToolCall" }>> = []
   const finishes: Array<Extract<ModelPart, { readonly _tag: "Finish" }>> = []
   // Parts that arrive together are emitted together: each emitted piece has a fixed cost.

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
-import { Grantor } from "../../domain/accounts/Access.ts"
+import { GrantingCredential } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { ConversationId, TenantId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -20,7 +20,7 @@ const validity = Duration.hours(1)
 const Grant = Schema.Struct({
   conversationId: ConversationId,
   /** Null for a host of the library. */
-  by: Schema.optionalWith(Schema.NullOr(Grantor), { exact: true, default: () => null }),
+  by: Schema.optionalWith(Schema.NullOr(GrantingCredential), { exact: true, default: () => null }),
   /** Milliseconds since 1970. The token is valid until then. */
   expires: Schema.Int,
   /** The conversation's tenant. Its sockets share one limit. */
@@ -40,7 +40,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
     const issue = CheapSpans.fn("RealtimeAccess.issue")(function* (
       { tenantId }: TenantScope,
       conversationId: ConversationId,
-      by: Grantor | null
+      by: GrantingCredential | null
     ) {
       const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
       const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, tenantId }))

@@ -26,7 +26,7 @@ import type { Reply, Turn } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** Stored messages to answer, and what their answer needs. */
-export interface Stored {
+export interface StoredMessages {
   readonly conversationId: ConversationId
   readonly channel: ConversationChannel
   readonly now: DateTime.Utc
@@ -48,14 +48,14 @@ const maxBurstCharacters = 32_000
 const settlingTime = Duration.seconds(30)
 
 /** The opening of a turn with the trace of its run and the run's first event. */
-export interface Begun {
+export interface OpenedTurn {
   readonly opening: TurnStart
   readonly started: RunEvent
   readonly trace: Trace.Trace
 }
 
 /** An earlier request with the same Idempotency-Key began the turn `runId`. The caller follows that turn. */
-export class AlreadyBegun extends Data.TaggedError("AlreadyBegun")<{ readonly runId: RunId }> {}
+export class TurnAlreadyStarted extends Data.TaggedError("TurnAlreadyStarted")<{ readonly runId: RunId }> {}
 
 /** What a turn begins with. A concurrent first message of the same chat may have changed it. */
 interface Admitted {
@@ -174,13 +174,13 @@ export const makeStartTurn = Effect.gen(function* () {
 
   /** Claim and turn are one transaction: a refused request does not use its key. */
   const admitOnce =
-    (claim: TurnClaim): Admit<AlreadyBegun | Conflict> =>
+    (claim: TurnClaim): Admit<TurnAlreadyStarted | Conflict> =>
     (scope, opening) =>
       Effect.gen(function* () {
         const earlier = yield* claims.claim(scope, claim, opening.runId)
         if (Option.isNone(earlier)) return yield* admit(scope, opening)
         const { requestHash, runId } = earlier.value
-        if (requestHash === claim.requestHash) return yield* new AlreadyBegun({ runId })
+        if (requestHash === claim.requestHash) return yield* new TurnAlreadyStarted({ runId })
         return yield* new Conflict({
           message: "This Idempotency-Key was sent with another request. Use a new one for each turn."
         })
@@ -191,7 +191,7 @@ export const makeStartTurn = Effect.gen(function* () {
     claims.release(scope, claim, runId)
 
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
-  const stored = CheapSpans.fn("StartTurn.stored")(function* (scope: ReadScope, burst: Stored) {
+  const stored = CheapSpans.fn("StartTurn.stored")(function* (scope: ReadScope, burst: StoredMessages) {
     const { conversationId: id, now } = burst
     const since = {
       fresh: DateTime.subtractDuration(now, burst.queueTimeout),

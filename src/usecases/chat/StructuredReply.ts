@@ -89,7 +89,7 @@ export const read = (
   if (!isJsonObject(parsed.right)) return Either.left(["it is not a JSON object of finite numbers"])
   const unmarking = new Unmarking(known)
   const object = unmarking.object(restored(parsed.right))
-  const problems = Arguments.complaints(schema, object)
+  const problems = Arguments.validationProblems(schema, object)
   if (problems.length > 0) return Either.left(problems)
   const { numbers, texts } = unmarking
   return Either.right({ reply: JSON.stringify(object), marked: texts.join("\n\n"), numbers })

@@ -134,7 +134,7 @@ export const emit = (turn: Turn, part: TurnPart): Effect.Effect<void> =>
   })
 
 /** Emits parts of the reply with backpressure from the client. Interrupted at the turn's time-out. */
-export const say = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
+export const emitWithBackpressure = (turn: Turn, parts: ReadonlyArray<TurnPart>): Effect.Effect<void> =>
   Effect.suspend(() => {
     for (const part of parts) keep(turn, part)
     return timed(turn, parts, turn.parts.addAndWait(parts))
@@ -145,7 +145,7 @@ export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) 
   Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
 /** The client has disconnected. A turn that is stored goes on to its end; any other is stopped. */
-export const left = (turn: Turn) =>
+export const onClientDisconnect = (turn: Turn) =>
   Effect.zipRight(
     turn.parts.shutdown,
     turn.request.persist ? Effect.void : TurnCancellation.request(turn.cancellation)

@@ -2,7 +2,7 @@
 import type * as Prompt from "@effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { TriedSettings } from "../../domain/agents/Agent.ts"
+import type { TrialSettings } from "../../domain/agents/Agent.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { TurnFailed } from "../../domain/Errors.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
@@ -39,13 +39,16 @@ export interface TurnOptions {
   /** The agent version to try. Without it the conversation's version is used. */
   readonly version?: number
   /** Settings for this turn only, in place of those of its version. */
-  readonly draft?: TriedSettings
+  readonly draft?: TrialSettings
 }
 
 export const noTurnOptions: TurnOptions = { files: noFiles }
 
 /** `admission` with the settings of `draft` in place of those of the agent's version. */
-export const tried = <A extends StartedTurn>(admission: A, draft: TriedSettings | undefined): A => {
+export const withDraftSettings = <A extends StartedTurn>(
+  admission: A,
+  draft: TrialSettings | undefined
+): A => {
   if (draft === undefined) return admission
   const { grounding: { mode, ...grounding } = {}, retrieval, tools, ...given } = draft
   return {

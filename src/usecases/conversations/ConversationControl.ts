@@ -18,7 +18,7 @@ import { ChannelSender } from "../channels/ChannelSender.ts"
 import { RunningTurns } from "../chat/RunningTurns.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
 
-export interface Saying {
+export interface OutgoingMessage {
   readonly content: string
   readonly author: "human" | "system"
   readonly userId: UserId | null
@@ -46,7 +46,7 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         scope: TenantScope,
         id: ConversationId,
         epoch: number,
-        { attachments = [], author, content, sent = content, userId }: Saying
+        { attachments = [], author, content, sent = content, userId }: OutgoingMessage
       ) {
         const messageId = yield* newId.message
         yield* states.say(scope, id, { id: messageId, content, author, userId, attachments })

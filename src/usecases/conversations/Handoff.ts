@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
-import { sentenceFor } from "../chat/HandoffNotice.ts"
+import { noticeFor } from "../chat/HandoffNotice.ts"
 import { ConversationControl } from "./ConversationControl.ts"
 
 export interface HandoffOptions {
@@ -38,7 +38,7 @@ export class Handoff extends Effect.Service<Handoff>()("usecases/conversations/H
           told
             ? Effect.asVoid(
                 ownership.say(scope, id, epoch, {
-                  content: sentenceFor(lastQuestion, language),
+                  content: noticeFor(lastQuestion, language),
                   author: "system",
                   userId: null
                 })

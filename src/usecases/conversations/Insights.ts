@@ -10,8 +10,8 @@ import type {
   Measures,
   MeasuredBy,
   MeasuresReport,
-  WrongKind,
-  WrongTurn
+  FailureKind,
+  FailedTurn
 } from "../../domain/conversations/Insights.ts"
 import { NotFound, ValidationError } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
@@ -62,7 +62,7 @@ export interface GroupPage {
   readonly after: string | undefined
 }
 
-const kindsOf = (row: WrongRow): ReadonlyArray<WrongKind> => [
+const kindsOf = (row: WrongRow): ReadonlyArray<FailureKind> => [
   ...(row.failed ? (["failed"] as const) : []),
   ...(row.thumbsDown ? (["thumbsDown"] as const) : []),
   ...(row.handedOver ? (["handedOver"] as const) : []),
@@ -72,7 +72,7 @@ const kindsOf = (row: WrongRow): ReadonlyArray<WrongKind> => [
 
 const shown = (text: string): string => text.slice(0, maxShownLength).toWellFormed()
 
-const exampleOf = (row: WrongRow): WrongTurn => ({
+const exampleOf = (row: WrongRow): FailedTurn => ({
   runId: row.runId,
   agentId: row.agentId,
   conversationId: row.conversationId,

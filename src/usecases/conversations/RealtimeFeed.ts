@@ -12,7 +12,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Realtime, type Signal } from "../../capabilities/Realtime.ts"
 import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
-import type { Grantor } from "../../domain/accounts/Access.ts"
+import type { GrantingCredential } from "../../domain/accounts/Access.ts"
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { Frame, Writer } from "../../domain/conversations/RealtimeFrame.ts"
@@ -33,7 +33,7 @@ export class ConversationGone extends Schema.TaggedError<ConversationGone>()("Co
 /** The conversation to read, and the credential of the reader; null when it cannot be revoked. */
 export interface Reading extends TenantScope {
   readonly conversationId: ConversationId
-  readonly by: Grantor | null
+  readonly by: GrantingCredential | null
 }
 
 /** What one reader has received so far. */

@@ -23,7 +23,7 @@ import {
   type Answer,
   type DeliveryKey,
   failuresBeforePause,
-  type Taken,
+  type ClaimedDelivery,
   WebhookDeliveryStore
 } from "../../store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
@@ -58,7 +58,7 @@ const pauseAfter = (failures: number) =>
   )
 
 /** The body of a delivery. */
-export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: Taken) =>
+export const bodyOf = ({ agentId, content, conversationId, createdAt, ids, type }: ClaimedDelivery) =>
   JSON.stringify({
     type,
     timestamp: DateTime.formatIso(createdAt),
@@ -109,7 +109,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
     const mailer = yield* Mailer
     const mails = yield* OutgoingMailStore
 
-    const call = Effect.fn("WebhookDelivery.call")(function* (eventId: string, taken: Taken) {
+    const call = Effect.fn("WebhookDelivery.call")(function* (eventId: string, taken: ClaimedDelivery) {
       const opened = yield* Effect.forEach(taken.secrets, (sealed) => box.open("webhook-secret", sealed))
       const secrets = opened.flatMap(Option.toArray)
       if (secrets.length === 0) return noAnswer("The webhook's secret cannot be opened.")
@@ -143,7 +143,10 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         )
     })
 
-    const mail = Effect.fn("WebhookDelivery.mail")(function* (taken: Taken, reason: "gone" | "failing") {
+    const mail = Effect.fn("WebhookDelivery.mail")(function* (
+      taken: ClaimedDelivery,
+      reason: "gone" | "failing"
+    ) {
       if (!mailer.configured) return
       for (const to of yield* endpoints.owners(taken)) {
         const id = yield* mails.queued({ tenantId: taken.tenantId, recipient: to, kind: mailKind })
@@ -159,7 +162,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
     /** Disables the endpoint, with an audit entry. The owners get an e-mail when a mail server is configured. */
     const disable = Effect.fn("WebhookDelivery.disable")(function* (
       { endpointId, eventId }: DeliveryKey,
-      taken: Taken,
+      taken: ClaimedDelivery,
       reason: "gone" | "failing"
     ) {
       const was = yield* Effect.tap(store.disable(taken, endpointId, reason), (changed) =>
@@ -178,7 +181,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
 
     const refused = Effect.fn("WebhookDelivery.refused")(function* (
       key: DeliveryKey,
-      taken: Taken,
+      taken: ClaimedDelivery,
       outcome: Outcome
     ) {
       const pause = Duration.max(

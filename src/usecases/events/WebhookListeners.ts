@@ -12,7 +12,7 @@ import { Conflict, NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import {
   type EventType,
   exampleIds,
-  type HeardEvent,
+  type ReceivedEvent,
   newWebhookId,
   type StartListener,
   type WebhookId
@@ -59,7 +59,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
     const heard = ({ tenantId }: TenantScope, endpointId: WebhookId, eventId: string) =>
       Effect.gen(function* () {
         const found = yield* deliveries.take({ tenantId, endpointId, eventId })
-        if (Option.isNone(found)) return Option.none<HeardEvent>()
+        if (Option.isNone(found)) return Option.none<ReceivedEvent>()
         const opened = yield* Effect.forEach(found.value.secrets, (sealed) =>
           box.open("webhook-secret", sealed)
         )

@@ -72,7 +72,7 @@ const against = (
       const reasons = Statements.disagreements(statement, said)
       return reasons.length === 0
         ? []
-        : [{ chunk, said, reasons, alike: Statements.alikeness(statement, said) }]
+        : [{ chunk, said, reasons, alike: Statements.similarity(statement, said) }]
     })
     return found.toSorted((one, other) => other.alike - one.alike).slice(0, 1)
   })
@@ -142,7 +142,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
 
     const compare = Effect.fn("Findings.compare")(function* (scope: AgentScope, chunk: ScannedChunk) {
       const own = comparedOf(chunk)
-      const anchors = own.statements.map(Statements.anchorsOf)
+      const anchors = own.statements.map(Statements.indexKeysOf)
       const all = [...new Set(anchors.flat())]
       const near = all.length === 0 ? [] : yield* store.neighbours(scope, chunk, all, maxNeighbours)
       const others = near.map(comparedOf)

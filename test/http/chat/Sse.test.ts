@@ -44,12 +44,12 @@ describe("the stream of a turn", () => {
     "says so in a part that pages can see to whoever asks for it, and to the real client it is no part of a message",
     () =>
       Effect.gen(function* () {
-        const asking = Sse.wantsBeats({ "x-spoke-heartbeat": "data" })
-        expect([asking, Sse.wantsBeats({}), Sse.wantsBeats({ "x-spoke-heartbeat": "no" })]).toEqual([
-          true,
-          false,
-          false
-        ])
+        const asking = Sse.wantsHeartbeatParts({ "x-spoke-heartbeat": "data" })
+        expect([
+          asking,
+          Sse.wantsHeartbeatParts({}),
+          Sse.wantsHeartbeatParts({ "x-spoke-heartbeat": "no" })
+        ]).toEqual([true, false, false])
         const slow = Stream.concat(
           Stream.drain(Stream.fromEffect(Effect.sleep("30 seconds"))),
           Stream.make(say("Hello"), { _tag: "Done", result } as const)

@@ -9,7 +9,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { afterAll, describe, expect } from "vitest"
 import { SecretBox } from "../../../src/capabilities/SecretBox.ts"
-import type { Grantor } from "../../../src/domain/accounts/Access.ts"
+import type { GrantingCredential } from "../../../src/domain/accounts/Access.ts"
 import type { TenantScope } from "../../../src/domain/accounts/Account.ts"
 import { type ConversationId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
@@ -26,7 +26,7 @@ const live = { timeout: "60 seconds", excludeTestServices: true } as const
 const served = (limits?: Parameters<typeof Realtime.layer>[0]) =>
   Realtime.layer(limits).pipe(Layer.provideMerge(TestDatabase))
 
-const tokenFor = (conversationId: ConversationId, by: Grantor | null = null) =>
+const tokenFor = (conversationId: ConversationId, by: GrantingCredential | null = null) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const [scope] = yield* sql<TenantScope>`
@@ -36,7 +36,11 @@ const tokenFor = (conversationId: ConversationId, by: Grantor | null = null) =>
   })
 
 /** Connected, and followed from now on. */
-const follower = (conversationId: ConversationId, lastMessageId?: string, by: Grantor | null = null) =>
+const follower = (
+  conversationId: ConversationId,
+  lastMessageId?: string,
+  by: GrantingCredential | null = null
+) =>
   Effect.gen(function* () {
     const token = yield* tokenFor(conversationId, by)
     const last = lastMessageId === undefined ? "" : `&lastMessageId=${lastMessageId}`
@@ -195,8 +199,8 @@ layer(served(), live)("The realtime socket", (it) => {
         yield* sql`
           insert into user_sessions (tenant_id, token_hash, user_id, expires_at)
           values (${tenantId}, ${hash}, 'mbr_1', now() + interval '1 day')`
-        const ofKey: Grantor = { key: keyId }
-        const ofSession: Grantor = { session: hash.toString("base64url") }
+        const ofKey: GrantingCredential = { key: keyId }
+        const ofSession: GrantingCredential = { session: hash.toString("base64url") }
         const [by, other] = /key|agent/u.test(event) ? [ofKey, ofSession] : [ofSession, ofKey]
         const client = yield* follower(id, undefined, by)
         const kept = yield* follower(id, undefined, other)

@@ -10,7 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
-import { leastId, TenantId, UserId } from "../../../src/domain/Ids.ts"
+import { minIdAt, TenantId, UserId } from "../../../src/domain/Ids.ts"
 import { SessionAuth } from "../../../src/http/Auth.ts"
 import { FindingsApi } from "../../../src/http/hosted/knowledge/FindingsApi.ts"
 import { FindingsHandlers } from "../../../src/http/hosted/knowledge/FindingsHandlers.ts"
@@ -106,7 +106,7 @@ const rated = (scope: AgentScope, page: string, rating: 1 | -1 | null) =>
     const sql = yield* SqlClient.SqlClient
     const { agentId, tenantId } = scope
     const now = yield* DateTime.now
-    const id = `${leastId("run", now).slice(0, 14)}${String(version++).padStart(16, "0")}`
+    const id = `${minIdAt("run", now).slice(0, 14)}${String(version++).padStart(16, "0")}`
     yield* sql`insert into end_users (id, tenant_id) values (${`usr_${id}`}, ${tenantId})`
     yield* sql`
       insert into conversations (id, tenant_id, agent_id, end_user_id, channel)

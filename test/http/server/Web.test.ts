@@ -86,7 +86,7 @@ describe("At the end of its service a web handler", () => {
         cancel: () => Effect.runPromise(Effect.asVoid(Deferred.succeed(interrupted, undefined)))
       })
       const request = new Request("http://spoke.test/", { signal: AbortSignal.abort() })
-      expect(bodies.of(request, new Response(source)).status).toBe(WebBodies.gone)
+      expect(bodies.of(request, new Response(source)).status).toBe(WebBodies.clientClosedRequestStatus)
       yield* Deferred.await(interrupted)
     })
   )

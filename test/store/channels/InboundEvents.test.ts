@@ -3,14 +3,16 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { InboundEvent } from "../../../src/domain/channels/Channel.ts"
-import { written } from "../../../src/store/channels/InboundEvents.ts"
+import { encodeEvent } from "../../../src/store/channels/InboundEvents.ts"
 
 describe("An inbound event", () => {
   it("is written as its schema does", () => {
     const encode = Schema.encodeSync(InboundEvent)
     FastCheck.assert(
       FastCheck.property(Arbitrary.make(InboundEvent), (event) => {
-        expect(JSON.parse(JSON.stringify(written(event)))).toEqual(JSON.parse(JSON.stringify(encode(event))))
+        expect(JSON.parse(JSON.stringify(encodeEvent(event)))).toEqual(
+          JSON.parse(JSON.stringify(encode(event)))
+        )
       }),
       { numRuns: 300 }
     )

@@ -9,7 +9,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { describe, inject } from "vitest"
 import { layerEmbedded } from "../../../src/store/Database.ts"
-import { interval, look } from "../../../src/store/database/EmbeddedMaintenance.ts"
+import { interval, maintainOnce } from "../../../src/store/database/EmbeddedMaintenance.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-upkeep-"))),
@@ -49,7 +49,7 @@ describe("The embedded database", () => {
           const sizes: Array<number> = []
           for (let round = 0; round < 16; round++) {
             for (let times = 0; times < 4; times++) yield* sql`update counted set count = count + 1`
-            yield* look(sql)
+            yield* maintainOnce(sql)
             sizes.push(bytesOf(Path.join(dataDir, "database")))
           }
           // Several times as much has been written to the log and to dead rows meanwhile.

@@ -2,7 +2,7 @@ import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
 import type { Citation, TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
-import { Telling } from "../../../src/usecases/chat/grounding/Citations.ts"
+import { CitationStream } from "../../../src/usecases/chat/grounding/Citations.ts"
 
 const citation = (index: number): Citation => ({
   index,
@@ -25,7 +25,7 @@ const written = (parts: ReadonlyArray<TurnPart>) =>
     .join("")
 
 const told = (pieces: ReadonlyArray<string>, marks: "removed" | "kept" | "none" = "removed") => {
-  const telling = new Telling([1, 2, 3].map(citation), marks)
+  const telling = new CitationStream([1, 2, 3].map(citation), marks)
   return written([...pieces.flatMap((piece) => telling.say(piece)), ...telling.end()])
 }
 
@@ -58,7 +58,7 @@ describe("The citations of a reply", () => {
   })
 
   it("are told afterwards where nothing marks them", () => {
-    const telling = new Telling([1, 2].map(citation), "kept")
+    const telling = new CitationStream([1, 2].map(citation), "kept")
     telling.say("As it is [2].")
     expect(written(telling.rest([1, 2].map(citation)))).toBe("{1}")
   })

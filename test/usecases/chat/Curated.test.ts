@@ -7,8 +7,8 @@ import { extract } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { AgentId, DocumentId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { asRead, single } from "../../../src/usecases/chat/grounding/Passages.ts"
-import { before, find } from "../../../src/usecases/chat/grounding/Curated.ts"
+import { toRuntimePassages, onePerChunk } from "../../../src/usecases/chat/grounding/Passages.ts"
+import { prependCurated, find } from "../../../src/usecases/chat/grounding/Curated.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -39,21 +39,21 @@ plain("A written answer comes first, whole and in reading order, before what els
   const found = [chunk(1), answer(3, 1), chunk(2), answer(4, 0)]
   const curated = chosen("how long DOES a refund take", found)
   expect(curated).toMatchObject({ question: asked, likeness: 1 })
-  expect(before(curated, found, 3).map(({ id, score }) => [id, score])).toEqual([
+  expect(prependCurated(curated, found, 3).map(({ id, score }) => [id, score])).toEqual([
     ["chk_4", 1],
     ["chk_3", 1],
     ["chk_1", chunk(1).score]
   ])
   // The answer itself is never cut.
-  expect(before(curated, found, 1).map(({ id }) => id)).toEqual(["chk_4", "chk_3"])
+  expect(prependCurated(curated, found, 1).map(({ id }) => id)).toEqual(["chk_4", "chk_3"])
   expect(chosen("How long does it take to get a refund for shoes and hats?", found)).toBeNull()
-  expect(before(null, found, 1)).toEqual(found)
+  expect(prependCurated(null, found, 1)).toEqual(found)
 })
 
 plain("Without a model the reply is the answer alone, with every row of its tables", () => {
   const rows = Array.from({ length: 12 }, (_, row) => `| ${row} | ${row} days |`)
   const text = ["These:", "", "| Country | Time |", "|---|---|", ...rows].join("\n")
-  const [first, second] = asRead(single([{ ...answer(1), text }, chunk(2)]))
+  const [first, second] = toRuntimePassages(onePerChunk([{ ...answer(1), text }, chunk(2)]))
   const passages = first === undefined || second === undefined ? [] : [{ ...first, curated: true }, second]
   const reply = extract(asked, passages)
   expect(reply).toContain("| 11 | 11 days |")

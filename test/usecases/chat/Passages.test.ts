@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { DocumentId } from "../../../src/domain/Ids.ts"
 import type { SectionChunk } from "../../../src/store/knowledge/Passages.ts"
-import { packed } from "../../../src/usecases/chat/grounding/Passages.ts"
+import { fitPassages } from "../../../src/usecases/chat/grounding/Passages.ts"
 import { chunk } from "./TurnHarness.ts"
 
 const readAt = DateTime.unsafeMake("2026-11-01T10:00:00Z")
@@ -31,7 +31,7 @@ const section = (document: number, length: number) =>
 
 describe("The passages that a model is shown", () => {
   it("are one for each section, in reading order, with the section's start and the neighbours", () => {
-    const passages = packed(
+    const passages = fitPassages(
       [hit(1, 4, "Piece 4 of document 1."), hit(2, 0, "Other."), hit(1, 2, "Piece 2 of document 1.")],
       [...section(1, 6), stored(2, 0, "Other.")],
       1_000
@@ -47,19 +47,19 @@ describe("The passages that a model is shown", () => {
   it("keep within the tokens that they may take, what was found before what stands around it", () => {
     const text = (place: number) => `${place} `.padEnd(400, "word ")
     const around = Array.from({ length: 12 }, (_, ordinal) => stored(1, ordinal, text(ordinal)))
-    const shown = packed([hit(1, 6, text(6))], around, 310)[0]?.text ?? ""
+    const shown = fitPassages([hit(1, 6, text(6))], around, 310)[0]?.text ?? ""
     // About a hundred tokens each: what was found, the start of its section, one neighbour.
     expect(shown).toBe([text(0), "[…]", `${text(6)}\n\n${text(7)}`].join("\n\n"))
-    expect(packed([hit(1, 6, "x".repeat(8_000))], [], 500)[0]?.text).toHaveLength(2_000)
+    expect(fitPassages([hit(1, 6, "x".repeat(8_000))], [], 500)[0]?.text).toHaveLength(2_000)
   })
 
   it("show no text twice", () => {
-    const passages = packed([hit(1, 0, "The same text."), hit(2, 0, "the same\ntext.")], [], 1_000)
+    const passages = fitPassages([hit(1, 0, "The same text."), hit(2, 0, "the same\ntext.")], [], 1_000)
     expect(passages.map(({ text }) => text)).toEqual(["The same text."])
   })
 
   it("are what was found where nothing else is known", () => {
-    expect(packed([hit(1, 3, "Alone.")], [], 1_000)).toMatchObject([
+    expect(fitPassages([hit(1, 3, "Alone.")], [], 1_000)).toMatchObject([
       { index: 1, text: "Alone.", readAt: null }
     ])
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { complaints } from "../../../src/usecases/chat/tools/Arguments.ts"
+import { validationProblems } from "../../../src/usecases/chat/tools/Arguments.ts"
 import { Scrubber } from "../../../src/usecases/chat/tools/Scrub.ts"
 
 const value = FastCheck.string({ minLength: 6, maxLength: 40, unit: "grapheme-ascii" })
@@ -93,9 +93,9 @@ describe("A model's arguments", () => {
     additionalProperties: false
   }
   it("are checked against the tool's JSON Schema", () => {
-    expect(complaints(schema, { id: "ab", n: 3, tags: ["x"], one: null })).toEqual([])
-    expect(complaints(schema, {})).toEqual(["/id is missing"])
-    expect(complaints(schema, { id: 7, n: 10, tags: ["z"], one: 1, more: 1 })).toEqual([
+    expect(validationProblems(schema, { id: "ab", n: 3, tags: ["x"], one: null })).toEqual([])
+    expect(validationProblems(schema, {})).toEqual(["/id is missing"])
+    expect(validationProblems(schema, { id: 7, n: 10, tags: ["z"], one: 1, more: 1 })).toEqual([
       "/id must be of type string",
       "/n is out of range",
       '/tags/0 must be one of ["x","y"]',

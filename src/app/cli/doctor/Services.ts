@@ -17,7 +17,7 @@ import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
 import type { Settings } from "../../config/Config.ts"
 import type { ModelProvider } from "../../config/Settings.ts"
-import { reaching as groundingReach } from "../../Grounding.ts"
+import { allowConfiguredHost as groundingReach } from "../../Grounding.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
 /** A short text for a test call, which costs almost nothing. */

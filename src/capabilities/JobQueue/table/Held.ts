@@ -9,7 +9,7 @@ import * as Schedule from "effect/Schedule"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import type { Lease, Rows } from "./Rows.ts"
 
-export interface Held extends Lease {
+export interface RunningJob extends Lease {
   readonly job: QueueJob
   /** The owner of the job. */
   readonly owner: string
@@ -26,7 +26,7 @@ export interface Held extends Lease {
 export const nameOf = ({ id, token }: Lease) => `${id} ${token}`
 
 /** Interrupts the handler without waiting for it. */
-export const endEarly = (held: Held, why: "lost" | "stopped") =>
+export const interruptHandler = (held: RunningJob, why: "lost" | "stopped") =>
   Effect.suspend(() => {
     if (held.ending !== undefined || held.fiber === undefined) return Effect.void
     held.ending = why
@@ -48,7 +48,7 @@ const delayOf = (policy: QueuePolicy, attempt: number, failure: Option.Option<Jo
     })
   )
 
-const failed = (rows: Rows, policy: QueuePolicy, held: Held, cause: Cause.Cause<JobFailure>) =>
+const failed = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.Cause<JobFailure>) =>
   Effect.gen(function* () {
     const { attempt, lastAttempt } = held.job
     const failure = Cause.failureOption(cause)
@@ -68,7 +68,7 @@ const failed = (rows: Rows, policy: QueuePolicy, held: Held, cause: Cause.Cause<
     return yield* rows.retry(held, message, delayOf(policy, attempt, failure))
   })
 
-const outcome = (rows: Rows, policy: QueuePolicy, held: Held, exit: Exit.Exit<void, JobFailure>) => {
+const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.Exit<void, JobFailure>) => {
   if (Exit.isSuccess(exit)) return held.dead ? rows.bury(held) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
@@ -88,7 +88,7 @@ const outcome = (rows: Rows, policy: QueuePolicy, held: Held, exit: Exit.Exit<vo
 export const settle = (
   rows: Rows,
   policy: QueuePolicy,
-  held: Held,
+  held: RunningJob,
   exit: Exit.Exit<void, JobFailure>
 ): Effect.Effect<void> => {
   // If `onDead` was interrupted, the worker that gets the lease next runs it.

@@ -15,7 +15,7 @@ import { randomUUID } from "node:crypto"
 import type { JobFailure, QueueJob, QueuePolicy } from "../../JobQueue.ts"
 import { withOwner } from "../../../concurrency/CurrentOwner.ts"
 import { DurationHistogram } from "../../../concurrency/DurationHistogram.ts"
-import { endEarly, type Held, nameOf, settle } from "./Held.ts"
+import { interruptHandler, type RunningJob, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { type Claimed, groupOf, type Running } from "./Claim.ts"
 import type { Rows } from "./Rows.ts"
@@ -40,7 +40,7 @@ interface State {
   readonly concurrency: number
   readonly rows: Rows
   readonly lease: Duration.Duration
-  readonly running: Map<string, Held>
+  readonly running: Map<string, RunningJob>
   /** The last served owner. */
   served: string
   readonly idle: Effect.Latch
@@ -63,7 +63,7 @@ const drainTimeout = Duration.seconds(5)
 
 const wake = ({ wakes }: State) => Effect.asVoid(Queue.offer(wakes, undefined))
 
-const ended = (worker: State, held: Held) =>
+const ended = (worker: State, held: RunningJob) =>
   Effect.gen(function* () {
     worker.running.delete(nameOf(held))
     if (worker.running.size === 0) yield* worker.idle.open
@@ -71,7 +71,7 @@ const ended = (worker: State, held: Held) =>
     yield* wake(worker)
   })
 
-const run = <R>(worker: Worker<R>, held: Held): Effect.Effect<void, never, R> => {
+const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never, R> => {
   const about = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
   return (held.dead ? worker.onDead(held.job) : worker.handler(held.job)).pipe(
     withOwner(held.owner),
@@ -86,7 +86,7 @@ const run = <R>(worker: Worker<R>, held: Held): Effect.Effect<void, never, R> =>
 
 const isUniqueViolation = violates("queue_jobs_one_active")
 
-const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): Held => ({
+const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): RunningJob => ({
   id: row.id,
   token,
   job: {
@@ -201,7 +201,7 @@ const heartbeat = (worker: State) => {
       // If renewing fails, the lease is held until it must have expired.
       const over = now - held.renewedAt >= Duration.toMillis(worker.lease)
       if (Option.contains(mine, true)) held.renewedAt = before
-      else if (Option.isSome(mine) || over) yield* endEarly(held, "lost")
+      else if (Option.isSome(mine) || over) yield* interruptHandler(held, "lost")
     }
   }).pipe(Effect.repeat(Schedule.spaced(third)))
 }
@@ -225,7 +225,7 @@ const until = (effect: Effect.Effect<void>, limit: Duration.DurationInput) =>
 const stop = (worker: State) =>
   Effect.gen(function* () {
     yield* until(worker.idle.await, worker.policy.drain)
-    for (const held of worker.running.values()) yield* endEarly(held, "stopped")
+    for (const held of worker.running.values()) yield* interruptHandler(held, "stopped")
     yield* until(worker.idle.await, drainTimeout)
   })
 

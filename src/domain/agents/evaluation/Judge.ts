@@ -123,7 +123,7 @@ const words = (text: string): string =>
   folded(text.replace(/\[\d{1,3}\]/g, "").replace(/[*`_]/g, "")).replace(/ (?=[.,;:!?])/g, "")
 
 /** Whether `text` contains `fact` word for word. A number does not match within a longer one. */
-export const states = (text: string, fact: string): boolean => {
+export const containsFact = (text: string, fact: string): boolean => {
   const all = words(text)
   const wanted = words(fact)
   if (wanted === "") return all.includes(folded(fact))
@@ -212,7 +212,7 @@ export const judge = (
     expectSources.length === 0
       ? null
       : cited.slice(0, first).some((citation) => expectSources.some((source) => names(source, citation)))
-  const missing = expectFacts.filter((fact) => !states(reply.text, fact))
+  const missing = expectFacts.filter((fact) => !containsFact(reply.text, fact))
   const refused = refuses(reply, phrases)
   const sourceCited = among(Infinity)
   const problems = [

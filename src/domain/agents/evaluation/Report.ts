@@ -194,5 +194,5 @@ const maxFalseAlarms = 0.05
  * it. An interval by resampling is too narrow for a few cases, and seven figures together give a false alarm more often
  * than once in twenty.
  */
-export const passesLess = ({ broken, mended }: Pick<Comparison, "broken" | "mended">): boolean =>
+export const isRegression = ({ broken, mended }: Pick<Comparison, "broken" | "mended">): boolean =>
   broken.length > mended.length && signTest(broken.length, mended.length) <= maxFalseAlarms

@@ -1,7 +1,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
-import { Replays, standing } from "../../../usecases/chat/replay/Replays.ts"
+import { Replays, replayAccess } from "../../../usecases/chat/replay/Replays.ts"
 import { Api } from "../../Api.ts"
 import { CurrentCaller } from "../../Auth.ts"
 import { RequestId } from "../../server/RequestId.ts"
@@ -12,7 +12,7 @@ export const ReplaysHandlers = HttpApiBuilder.group(Api, "replays", (handlers) =
     const audit = yield* AuditTrail
     return handlers.handle("create", ({ path: { id }, payload }) =>
       Effect.gen(function* () {
-        const { actor, scope } = yield* standing(yield* CurrentCaller, id)
+        const { actor, scope } = yield* replayAccess(yield* CurrentCaller, id)
         const by = { tenantId: scope.tenantId, actor, requestId: yield* RequestId }
         return {
           runs: yield* replays.run(scope, payload, (runId) => audit.record(by, "agent_run.replay", runId))

@@ -5,7 +5,7 @@ import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import type { SessionId } from "../../../domain/chat/Widget.ts"
 import { Widgets } from "../../../usecases/agents/Widgets.ts"
-import { Callers, named, type Standing } from "../../../usecases/chat/widget/Callers.ts"
+import { Callers, resolveVisitor, type CallerAccess } from "../../../usecases/chat/widget/Callers.ts"
 import { WidgetSessions } from "../../../usecases/chat/widget/Sessions.ts"
 import { WidgetChat } from "../../../usecases/chat/widget/WidgetChat.ts"
 import { Api } from "../../Api.ts"
@@ -43,12 +43,12 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
 
     /** Opens a session, for the person that a token names, if there is one. */
     const begun = Effect.fn("SdkHandlers.begun")(function* (
-      caller: Standing,
+      caller: CallerAccess,
       { externalEndUserId, sessionId }: SessionParams
     ) {
       return yield* chat.init(caller, {
         sessionId,
-        externalEndUserId: yield* named(caller, externalEndUserId)
+        externalEndUserId: yield* resolveVisitor(caller, externalEndUserId)
       })
     })
 
@@ -86,7 +86,7 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       .handle("identify", ({ payload: { agentId, externalEndUserId, sessionId } }) =>
         Effect.gen(function* () {
           const caller = yield* standingOf(agentId)
-          yield* named(caller, externalEndUserId)
+          yield* resolveVisitor(caller, externalEndUserId)
           return yield* sessions.identify(caller.scope, sessionId, externalEndUserId)
         })
       )

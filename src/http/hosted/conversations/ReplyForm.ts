@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Upload from "../../server/Upload.ts"
 import * as HostedForm from "../chat/HostedForm.ts"
-import { Said } from "./TakeoverApi.ts"
+import { MessageBody } from "./TakeoverApi.ts"
 
-const decode = Schema.decodeUnknown(Said, { errors: "all" })
+const decode = Schema.decodeUnknown(MessageBody, { errors: "all" })
 
 /** The text, and the results of `take` for the files; the text of a form may be empty. */
 export const read = <A, E, R>(

@@ -43,7 +43,7 @@ const close = HttpApiEndpoint.post("close", "/conversations/:id/close")
   .annotate(RequiredRole, "agent")
 
 /** Body of a message. */
-export const Said = Schema.Struct({ content: trimmed(32_000) })
+export const MessageBody = Schema.Struct({ content: trimmed(32_000) })
 
 /**
  * Sends a message as the signed-in user, who also takes the conversation over. It is sent through the channel of the
@@ -51,7 +51,7 @@ export const Said = Schema.Struct({ content: trimmed(32_000) })
  */
 const say = HttpApiEndpoint.post("say", "/conversations/:id/messages")
   .setPath(conversationPath)
-  .setPayload(Said)
+  .setPayload(MessageBody)
   .addSuccess(success(Schema.Struct({ conversation: HostedConversation, messageId: MessageId })), {
     status: 201
   })

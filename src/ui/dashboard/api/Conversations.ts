@@ -9,7 +9,7 @@ import type {
   RecentMessages,
   SocketAccess
 } from "../../../http/hosted/conversations/InboxViewApi.ts"
-import type { Said } from "../../../http/hosted/conversations/TakeoverApi.ts"
+import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
@@ -78,7 +78,7 @@ const formOf = (content: string, files: ReadonlyArray<File>) => {
 }
 
 export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
-  call<unknown, typeof Said.Encoded>("POST", `/api/conversations/${id}/messages`, {
+  call<unknown, typeof MessageBody.Encoded>("POST", `/api/conversations/${id}/messages`, {
     body: files.length === 0 ? { content } : formOf(content, files)
   })
 

@@ -5,7 +5,7 @@ import type {
   InsightPage,
   Measures as Measured,
   MeasuresReport as Report,
-  WrongKind as Kind
+  FailureKind as Kind
 } from "../../../domain/conversations/Insights.ts"
 import { call, firstPage } from "./Client.ts"
 

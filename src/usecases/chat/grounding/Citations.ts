@@ -21,7 +21,7 @@ export const candidatesOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<Ci
  * Emits each citation within the text, right before the bracket that ends its first mark. A client that shows the text
  * as it comes then knows what the mark refers to. The place does not depend on how the text is split into pieces.
  */
-export class Telling {
+export class CitationStream {
   private readonly candidates: Map<number, Citation>
   private readonly numbers: Set<number>
   private readonly scanner: MarkScanner | null

@@ -4,7 +4,7 @@ import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearc
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
-import { likeness } from "../../../search/QuestionLikeness.ts"
+import { similarity } from "../../../search/QuestionLikeness.ts"
 
 /** Maximum chunks that are compared: enough for the longest answer among others with similar questions. */
 const compared = 20
@@ -21,7 +21,7 @@ const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer
   let best: FoundChunk | undefined
   let most = 0
   for (const chunk of chunks) {
-    const alike = likeness(asked, chunk.title)
+    const alike = similarity(asked, chunk.title)
     if (alike > most) [best, most] = [chunk, alike]
   }
   if (best === undefined) return null
@@ -51,7 +51,7 @@ export const find = CheapSpans.fn("Curated.find")(function* (
 })
 
 /** `curated` first, then other passages. At most `topK`, unless the answer itself has more. */
-export const before = (
+export const prependCurated = (
   curated: CuratedAnswer | null,
   found: ReadonlyArray<FoundChunk>,
   topK: number

@@ -20,7 +20,7 @@ export interface Passage {
 }
 
 /** One passage per chunk, for a runtime that answers from the chunks themselves. */
-export const single = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
+export const onePerChunk = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
   chunks.map((chunk, place) => ({ index: place + 1, chunk, text: chunk.text, readAt: null, curated: false }))
 
 export const titleOf = ({ title, heading }: FoundChunk): string =>
@@ -92,7 +92,7 @@ const maxDistance = 24
  * neighbours, nearest first and the best section first. Chunks of one section form one passage. Texts that were shown
  * already are left out, also those of `before`; the numbers continue after `before`.
  */
-export const packed = (
+export const fitPassages = (
   found: ReadonlyArray<FoundChunk>,
   around: ReadonlyArray<SectionChunk>,
   tokens: number,
@@ -145,7 +145,7 @@ export const packed = (
 }
 
 /** The passages as stored with the run. */
-export const asShown = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPassage> =>
+export const toRunPassages = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPassage> =>
   passages.map(({ chunk, index, text }) => ({
     index,
     sourceId: chunk.sourceId,
@@ -160,7 +160,7 @@ export const asShown = (passages: ReadonlyArray<Passage>): ReadonlyArray<RunPass
   }))
 
 /** The passages as a runtime that answers from them receives them. */
-export const asRead = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>
+export const toRuntimePassages = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>
   passages.map(({ chunk, curated, index, text }) => ({
     index,
     title: titleOf(chunk),

@@ -40,7 +40,7 @@ const takes = ({ filter = {} }: SearchQuery): boolean => {
   return Object.keys(others).length === 0 && (sourceTypes === undefined || sourceTypes.includes("QA"))
 }
 
-export const beside = (search: Search, draft: QaPair): Search => ({
+export const withDraft = (search: Search, draft: QaPair): Search => ({
   ...search,
   search: (scope, query) =>
     Effect.map(search.search(scope, query), (found) => {

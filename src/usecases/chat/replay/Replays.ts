@@ -23,7 +23,7 @@ import * as DraftAnswer from "./DraftAnswer.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
 
 /** The actor of a replay for the audit trail, and what it may read. A key reads its own agent only. */
-export const standing = (
+export const replayAccess = (
   caller: Caller,
   agentId: AgentId
 ): Effect.Effect<{ readonly scope: ReadScope; readonly actor: Actor }, NotFound> => {
@@ -148,7 +148,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const scope: ReadScope = { ...of, sourceScope: null }
       const known = yield* withBelongings(scope, chosen)
       const agent = draft === null ? known : { ...known, hasCurated: true, hasSources: true }
-      const search = draft === null ? environment.search : DraftAnswer.beside(environment.search, draft)
+      const search = draft === null ? environment.search : DraftAnswer.withDraft(environment.search, draft)
       const given = { ...environment, search }
       const question = Effect.fn("Replays.question")(function* (text: string, runId: RunId | null) {
         const stored = runId === null ? Option.none() : yield* runs.find(scope, runId)

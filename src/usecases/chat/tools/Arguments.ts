@@ -136,7 +136,7 @@ const problems: Check = function* (schema, value, at, work) {
 }
 
 /** Problems of `input`, in words for the model; empty when it is valid. */
-export const complaints = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
+export const validationProblems = (schema: JsonObject, input: JsonObject): ReadonlyArray<string> => {
   const work = new WorkBudget()
   work.allow((countOf(schema) + countOf(input)) * stepsPerValue)
   const told: Array<string> = []

@@ -27,9 +27,9 @@ export const resolve = (
   )
 
 /** Every string and number in `value`. */
-export const leaves = (value: JsonValue): ReadonlyArray<string> => {
+export const scalarValues = (value: JsonValue): ReadonlyArray<string> => {
   if (typeof value === "string") return [value]
   if (typeof value === "number") return [String(value)]
   if (typeof value !== "object" || value === null) return []
-  return Object.values(value).flatMap(leaves)
+  return Object.values(value).flatMap(scalarValues)
 }

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import * as MaskedTurn from "../masking/MaskedTurn.ts"
 import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
-import { written } from "../../../domain/Json.ts"
+import { toText } from "../../../domain/Json.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
 import { emit, record, type Turn } from "../Turn.ts"
@@ -39,7 +39,7 @@ const note = "\n[The rest of the answer was cut off.]"
 
 /** `value` if it fits, else the beginning of its text with a note. */
 const cut = (value: JsonValue, limit: number): JsonValue => {
-  const text = written(value)
+  const text = toText(value)
   return text.length <= limit ? value : `${text.slice(0, Math.max(0, limit)).toWellFormed()}${note}`
 }
 
@@ -98,7 +98,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
 const reminded = (
   prompt: Prompt.Prompt,
   text: string,
-  thoughts: ReadonlyArray<ModelStep.Thought>,
+  thoughts: ReadonlyArray<ModelStep.ReasoningBlock>,
   answers: ReadonlyArray<Answered>
 ): Prompt.Prompt => {
   const thought = (afterText: boolean) =>
@@ -192,7 +192,7 @@ const step = CheapSpans.fn("ToolSteps.step")(function* (
   turn: Turn,
   request: ModelRequest,
   tools: TurnTools,
-  { onDelta, onReasoning }: Told,
+  { onDelta, onReasoning }: ToolCallbacks,
   repeatable: boolean
 ) {
   const thoughts = onReasoning === null ? null : thinking(turn, tools, onReasoning)
@@ -231,7 +231,7 @@ export const counted = ({ reasoningTokens }: Pick<ModelStep.StepResult, "reasoni
   reasoningTokens === 0 ? {} : { reasoningTokens }
 
 /** Callbacks that receive the reply as it may be shown, without delay. */
-export interface Told {
+export interface ToolCallbacks {
   readonly onDelta: (delta: string) => Effect.Effect<void>
   /** Null where reasoning is not shown. */
   readonly onReasoning: ((delta: string) => Effect.Effect<void>) | null
@@ -255,7 +255,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
   turn: Turn,
   tools: TurnTools,
   request: ModelRequest,
-  { onDelta, onReasoning }: Told,
+  { onDelta, onReasoning }: ToolCallbacks,
   correctionOf: (text: string) => string | null = () => null
 ) {
   for (const { name, failure } of tools.unavailable)
@@ -314,7 +314,7 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
     yield* emit(turn, { _tag: "StepStart" })
     const shown = answers.map((answered) => {
       const fitting = cut(answered.result, room)
-      room = Math.max(0, room - written(fitting).length)
+      room = Math.max(0, room - toText(fitting).length)
       return { ...answered, result: fitting }
     })
     prompt = reminded(prompt, result.own, result.thoughts, shown)

@@ -109,7 +109,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
           if (Either.isRight(credential))
             for (const part of partsOf(tool, credential.right)) secrets.add(part)
           for (const { value } of Either.getOrElse(bound, () => []))
-            for (const leaf of Bindings.leaves(value)) secrets.add(leaf)
+            for (const leaf of Bindings.scalarValues(value)) secrets.add(leaf)
           return { _tag: "Configured", ...tool, credential, bound }
         })
       )
@@ -143,7 +143,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         const refused = (code: ToolFailure["code"], text: string) => Effect.fail(toolFailure(code, text))
         if (found === undefined) return yield* refused("UNKNOWN_TOOL", "there is no tool of this name")
         if (input === null) return yield* refused("INVALID_ARGUMENTS", "expected a JSON object")
-        const wrong = Arguments.complaints(found.declaration.parameters, input)
+        const wrong = Arguments.validationProblems(found.declaration.parameters, input)
         if (wrong.length > 0) return yield* refused("INVALID_ARGUMENTS", wrong.join("; "))
         const { timeoutMillis } = found
         const answer = yield* Effect.timeoutFail(found.call(input, progress), {

@@ -11,7 +11,7 @@ import { ArtifactStore, type Staged } from "../../../capabilities/ArtifactStore.
 import { ModelRuntime } from "../../../capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import {
-  agrees,
+  matchesDeclaredType,
   type AttachmentType,
   maxAttachments,
   signatureLength,
@@ -83,7 +83,7 @@ const checked = ({ content, contentType }: SentFile, found: (type: AttachmentTyp
     let size = 0
     const settle = (): Effect.Effect<AttachmentType, UnsupportedType> => {
       type = typeOf(head)
-      if (type === null || !agrees(contentType, type)) return Effect.fail(notAllowed())
+      if (type === null || !matchesDeclaredType(contentType, type)) return Effect.fail(notAllowed())
       found(type)
       return Effect.succeed(type)
     }

@@ -4,7 +4,7 @@ import {
   allows,
   atLeast,
   type Caller,
-  type Grantor,
+  type GrantingCredential,
   grantorOfKey,
   grantorOfUser,
   type ReadScope
@@ -18,21 +18,21 @@ import { SourceScopes } from "../../knowledge/SourceScopes.ts"
 export type HostedChannel = "widget" | "test"
 
 /** The agent, the channel, and whether the caller sees a turn as operators do. */
-export interface Standing {
+export interface CallerAccess {
   readonly scope: ReadScope
   readonly channel: HostedChannel
   readonly full: boolean
   /** True when the caller may change the agent. */
   readonly mayChange: boolean
   /** The credential behind the caller's realtime token. */
-  readonly by: Grantor | null
+  readonly by: GrantingCredential | null
   /** The external id that a token proves; null without a token. */
   readonly visitor: ExternalEndUserId | null
 }
 
 /** The person that a request is for. An id proven by a token excludes any other. */
-export const named = (
-  { visitor }: Pick<Standing, "visitor">,
+export const resolveVisitor = (
+  { visitor }: Pick<CallerAccess, "visitor">,
   given: ExternalEndUserId | undefined
 ): Effect.Effect<ExternalEndUserId | undefined, ValidationError> =>
   visitor === null || given === undefined || given === visitor
@@ -55,7 +55,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
       if (caller._tag === "Key") {
         const { agentId: own, permissions, sourceScope, tenantId, visitor = null } = caller.key
         const scope: ReadScope = { tenantId, agentId: own, sourceScope }
-        const view: Standing = {
+        const view: CallerAccess = {
           scope,
           channel: "widget",
           full: allows(permissions, "trace_read"),
@@ -72,7 +72,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
         })
       }
       const scope: ReadScope = { ...(yield* scopes.ofAgent(caller.user, agentId)), sourceScope: null }
-      const view: Standing = {
+      const view: CallerAccess = {
         scope,
         channel: "test",
         full: true,

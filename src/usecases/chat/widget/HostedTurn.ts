@@ -16,14 +16,14 @@ import { AgentStore } from "../../../store/agents/Agents.ts"
 import { TestConversationStore } from "../../../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
 import type { Place } from "../../../store/chat/WidgetSessions.ts"
-import { toolsKnown } from "../../agents/Agents.ts"
+import { checkToolNames } from "../../agents/Agents.ts"
 import { AgentRuns } from "../AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../ChatTurn.ts"
 import type { Files } from "../TurnOptions.ts"
 import * as Identity from "../Identity.ts"
 import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import { Attachments, type StagedFile } from "./Attachments.ts"
-import { type HostedChannel, named, type Standing } from "./Callers.ts"
+import { type HostedChannel, resolveVisitor, type CallerAccess } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 /** Retries of a message when the conversation's state changes while it is placed. */
@@ -48,7 +48,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
 
     /** Only team members may try unpublished settings or replace an earlier turn, and only outside a session. */
     const checkTrial = Effect.fn("HostedTurn.checkTrial")(function* (
-      { channel, mayChange, scope }: Standing,
+      { channel, mayChange, scope }: CallerAccess,
       { draft, replaces, sessionId, version }: HostedTurnRequest
     ) {
       const named = Object.entries({ version, draft, replaces }).filter(([, value]) => value !== undefined)
@@ -62,7 +62,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
       if (draft !== undefined && !mayChange) {
         return yield* new Forbidden({ message: "Only who may change the agent may try other settings." })
       }
-      yield* toolsKnown(sources, draft?.tools ?? [], ["draft", "tools"])
+      yield* checkToolNames(sources, draft?.tools ?? [], ["draft", "tools"])
       if (version === undefined) return
       const found = yield* agents.recorded(scope, scope.agentId, version)
       if (Option.isNone(found)) return yield* new NotFound({ message: "The agent has no such version." })
@@ -161,14 +161,14 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
 
     /** Starts the turn like `ChatTurn.start`. `sent` are its files, which are kept from here on. */
     const start = Effect.fn("HostedTurn.start")(function* (
-      standing: Standing,
+      standing: CallerAccess,
       request: HostedTurnRequest,
       sent: ReadonlyArray<StagedFile>
     ) {
       const { channel, scope } = standing
       const { agentId: _, draft, replaces, retryOf, sessionId, version, ...turn } = request
       yield* checkTrial(standing, request)
-      yield* named(standing, turn.externalEndUserId)
+      yield* resolveVisitor(standing, turn.externalEndUserId)
       if (retryOf !== undefined && sessionId !== undefined) {
         return yield* retried(scope, channel, { ...turn, retryOf, sessionId })
       }

@@ -12,7 +12,7 @@ import { type AgentKey, type AgentScope, hostKey } from "../../../domain/account
 import { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { VisitorTokenRequest } from "../../../domain/chat/VisitorToken.ts"
 import { AgentId, KeyId, TenantId } from "../../../domain/Ids.ts"
-import { narrowed, SourceScope } from "../../../domain/knowledge/SourceScope.ts"
+import { intersectScopes, SourceScope } from "../../../domain/knowledge/SourceScope.ts"
 import { ApiKeyStore } from "../../../store/accounts/ApiKeys.ts"
 
 /** Longer than any token that is issued: a hundred sources and twenty labels. */
@@ -47,7 +47,7 @@ export class VisitorTokens extends Effect.Service<VisitorTokens>()("usecases/cha
       { expiresIn, externalEndUserId, sourceScope: asked }: VisitorTokenRequest
     ) {
       const { agentId, keyId, tenantId } = key
-      const sourceScope = narrowed(key.sourceScope, asked)
+      const sourceScope = intersectScopes(key.sourceScope, asked)
       const expires = (yield* Clock.currentTimeMillis) + expiresIn * 1_000
       const who = { tenantId, agentId, keyId, externalEndUserId: externalEndUserId ?? null }
       const grant: Grant = { ...who, sourceScope, expires }

@@ -18,7 +18,7 @@ import { TurnSettings } from "../TurnSettings.ts"
 import * as HandoffNotice from "../HandoffNotice.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
 import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
-import type { Standing } from "./Callers.ts"
+import type { CallerAccess } from "./Callers.ts"
 import { WidgetSessions } from "./Sessions.ts"
 
 const prefix = "sha256:"
@@ -54,12 +54,12 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const { realtimeUrl } = yield* TurnSettings
 
     /** Only an existing conversation gets a token. */
-    const realtime = ({ by, scope }: Pick<Standing, "by" | "scope">, id: ConversationId | null) =>
+    const realtime = ({ by, scope }: Pick<CallerAccess, "by" | "scope">, id: ConversationId | null) =>
       id === null ? Effect.succeed({ realtimeToken: null, realtimeUrl }) : access.issue(scope, id, by)
 
     /** Initial data of a page: the named session, else a new one. */
     const init = Effect.fn("WidgetChat.init")(function* (
-      { by, scope }: Standing,
+      { by, scope }: CallerAccess,
       given: {
         readonly sessionId?: SessionId | undefined
         readonly externalEndUserId?: ExternalEndUserId | undefined
@@ -78,7 +78,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
 
     /** The session's conversation; null before its first message. */
     const conversation = Effect.fn("WidgetChat.conversation")(function* (
-      { by, scope }: Standing,
+      { by, scope }: CallerAccess,
       sessionId: SessionId
     ) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
@@ -105,7 +105,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
           ...message,
           // A model that hands over without text gets the same sentence, so the author is irrelevant.
           notice:
-            message.role === "assistant" && HandoffNotice.isSentence(message.content)
+            message.role === "assistant" && HandoffNotice.isNotice(message.content)
               ? ("handoff" as const)
               : null,
           media: attachments.map(mediaOf)
@@ -127,7 +127,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
 
     /** Requests a human, also before the first message. Does nothing when a human was already requested. */
     const handoff = Effect.fn("WidgetChat.handoff")(function* (
-      caller: Standing,
+      caller: CallerAccess,
       sessionId: SessionId,
       { language, reason = "The person asked for a human." }: HandoffWish
     ) {
@@ -138,7 +138,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     })
 
     /** Signals to the team that the person is typing. False before the first message: there is no conversation yet. */
-    const typing = Effect.fn("WidgetChat.typing")(function* ({ scope }: Standing, sessionId: SessionId) {
+    const typing = Effect.fn("WidgetChat.typing")(function* ({ scope }: CallerAccess, sessionId: SessionId) {
       const { conversationId } = yield* sessions.find(scope, sessionId)
       if (conversationId === null) return false
       yield* feed.writing(conversationId, "customer")

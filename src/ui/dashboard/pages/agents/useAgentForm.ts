@@ -1,7 +1,7 @@
 /** Form state of an agent's settings: one draft for every page that edits or tries them. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import { type Agent, agent as agentQuery, patchAgent } from "../../api/Agents.ts"
 import { isOutdated } from "../../api/Client.ts"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -77,7 +77,7 @@ const retrievalOf = ({ minScore, topK }: Settings) => ({
 const modelOf = ({ model }: Settings) => (model.trim() === "" ? null : model)
 
 /** The differences between `typed` and the answering `agent`, for a turn; undefined if there are none. */
-const triedOf = (agent: Agent, typed: Settings): typeof TriedSettings.Encoded | undefined => {
+const triedOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | undefined => {
   const stored = fieldsOf(agent)
   const differs = (...names: ReadonlyArray<keyof Settings>) =>
     names.some((name) => !isSame(typed[name], stored[name]))

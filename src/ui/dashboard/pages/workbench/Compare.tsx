@@ -1,6 +1,6 @@
 /** The same question to two versions or two models, with the differences of the answers. */
 import { type ReactNode, useEffect, useState } from "react"
-import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { Agent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Select, TextField } from "../../components/Field.tsx"
@@ -61,7 +61,7 @@ const words = texts(
   }
 )
 
-type Draft = typeof TriedSettings.Encoded
+type Draft = typeof TrialSettings.Encoded
 
 /** The version on each side. */
 interface Choice {

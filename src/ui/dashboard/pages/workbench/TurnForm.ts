@@ -1,5 +1,5 @@
 /** The request for the next turn: JSON, or a form with files. */
-import type { TriedSettings } from "../../../../domain/agents/Agent.ts"
+import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
 /** The answering version, and settings that replace its own. */
@@ -7,7 +7,7 @@ export interface Tried {
   /** Undefined for the published one. */
   readonly version?: number | undefined
   /** Undefined if nothing differs from the version. */
-  readonly draft?: typeof TriedSettings.Encoded | undefined
+  readonly draft?: typeof TrialSettings.Encoded | undefined
 }
 
 interface Next {
