@@ -108,7 +108,7 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
           fingerprint: `${"0".repeat(16)}:${((BigInt(place) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn).toString(16).padStart(16, "0")}`
         })),
       run: ({ Folding }, prints) => {
-        const folding = Folding.makeFolding()
+        const folding = Folding.makeDuplicateDetector()
         return prints.filter((print) => folding.fold(print) === undefined).length
       }
     })

@@ -77,7 +77,7 @@ export const siteKinds: ReadonlyArray<Kind> = [
       return (factor) => Array.from({ length: 60 * factor }, (_, at) => print(at))
     },
     ({ Folding }, prints) => {
-      const folding = Folding.makeFolding()
+      const folding = Folding.makeDuplicateDetector()
       return prints.filter((print) => folding.fold(print) === undefined).length
     }
   ),
