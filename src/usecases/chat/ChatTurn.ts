@@ -1,7 +1,6 @@
 /**
- * Runs chat turns. A turn is a fiber that no request owns: when the client disconnects, the turn still settles. One
- * statement begins it and one settles it; the stored reply is the streamed one.
- * The invariants are in docs/design/turns.md.
+ * Runs chat turns. A turn is a fiber that no request owns: it settles after its client disconnects. One statement begins
+ * it and one settles it; the stored reply is the streamed one. The invariants are in docs/design/turns.md.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -34,22 +33,16 @@ import { PassageStore } from "../../store/knowledge/Passages.ts"
 import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
-import {
-  type Admit,
-  type OpenedTurn,
-  conversationOf,
-  makeStartTurn,
-  type StoredMessages
-} from "./StartTurn.ts"
+import { type Admit, conversationOf, makeStartTurn, type Opened, type StoredMessages } from "./StartTurn.ts"
 import { makeSettleTurn } from "./SettleTurn.ts"
-import { type TurnOptions, noTurnOptions, withDraftSettings } from "./TurnOptions.ts"
+import { type TurnOptions, noTurnOptions, withDraft } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
 import { ProcessLease } from "./ProcessLease.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { emit, type Failure, onClientDisconnect, newTurnState, type Turn } from "./Turn.ts"
+import { emit, type Failure, onDisconnect, newTurnState, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
@@ -106,7 +99,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const admitted = CheapSpans.fn("ChatTurn.admitted")(function* (
       scope: ReadScope,
       request: ChatTurnRequest,
-      { opening, started, trace }: OpenedTurn,
+      { opening, started, trace }: Opened,
       admission: Turn["admission"],
       { endUserId, files, history }: TurnOptions,
       post: Turn["post"] = null
@@ -152,7 +145,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         scope,
         request,
         { ...begun, opening },
-        withDraftSettings(admission, options.draft),
+        withDraft(admission, options.draft),
         options
       )
     })
@@ -292,15 +285,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim: TurnClaim | null = null
     ) {
       const admitted = yield* Deferred.make<void, Failure | ConversationNotActive>()
-      // Uninterruptible from the first row to the fork of the fiber that settles it. A disconnect is noticed after
-      // that.
+      // Uninterruptible from the first row to the fork of the fiber that settles it: a disconnect is noticed later.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
           Effect.tap((turn) => launch(turn, admitted, claim)),
-          // When the client disconnects while the turn waits, nobody reads its parts: the turn must not wait for a
-          // reader.
+          // After a disconnect while the turn waits, nobody reads its parts: the turn must not wait for a reader.
           Effect.tap((turn) =>
-            Effect.onInterrupt(restore(Deferred.await(admitted)), () => onClientDisconnect(turn))
+            Effect.onInterrupt(restore(Deferred.await(admitted)), () => onDisconnect(turn))
           )
         )
       )
@@ -311,15 +302,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       Effect.zipRight(
         Effect.zipRight(
           turn.parts.shutdown,
-          Effect.onInterrupt(Deferred.await(turn.ended), () => onClientDisconnect(turn))
+          Effect.onInterrupt(Deferred.await(turn.ended), () => onDisconnect(turn))
         ),
         Effect.suspend(() => turn.exit ?? ModelStep.turnFailed())
       )
 
-    /**
-     * Starts a turn and returns when it runs. Fails when the request is refused; later failures are failures of
-     * `parts`.
-     */
+    /** Returns when the turn runs. Fails when the request is refused; later failures are failures of `parts`. */
     const start = (
       scope: ReadScope,
       request: ChatTurnRequest,
@@ -404,5 +392,5 @@ const runIdOf = ({ opening, request }: Turn): RunId | null => (request.persist ?
 const running = (turn: Turn): RunningTurn => ({
   runId: runIdOf(turn),
   endUserId: turn.endUserId,
-  parts: Stream.ensuring(turn.parts.stream, onClientDisconnect(turn))
+  parts: Stream.ensuring(turn.parts.stream, onDisconnect(turn))
 })

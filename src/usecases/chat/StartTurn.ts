@@ -48,7 +48,7 @@ const maxBurstCharacters = 32_000
 const settlingTime = Duration.seconds(30)
 
 /** The opening of a turn with the trace of its run and the run's first event. */
-export interface OpenedTurn {
+export interface Opened {
   readonly opening: TurnStart
   readonly started: RunEvent
   readonly trace: Trace.Trace

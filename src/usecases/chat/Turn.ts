@@ -145,7 +145,7 @@ export const record = (turn: Turn, ...event: Parameters<Trace.Trace["record"]>) 
   Effect.tap(turn.trace.record(...event), (recorded) => emit(turn, { _tag: "RunEvent", event: recorded }))
 
 /** The client has disconnected. A turn that is stored goes on to its end; any other is stopped. */
-export const onClientDisconnect = (turn: Turn) =>
+export const onDisconnect = (turn: Turn) =>
   Effect.zipRight(
     turn.parts.shutdown,
     turn.request.persist ? Effect.void : TurnCancellation.request(turn.cancellation)

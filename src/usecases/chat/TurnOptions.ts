@@ -45,10 +45,7 @@ export interface TurnOptions {
 export const noTurnOptions: TurnOptions = { files: noFiles }
 
 /** `admission` with the settings of `draft` in place of those of the agent's version. */
-export const withDraftSettings = <A extends StartedTurn>(
-  admission: A,
-  draft: TrialSettings | undefined
-): A => {
+export const withDraft = <A extends StartedTurn>(admission: A, draft: TrialSettings | undefined): A => {
   if (draft === undefined) return admission
   const { grounding: { mode, ...grounding } = {}, retrieval, tools, ...given } = draft
   return {

@@ -5,9 +5,11 @@
  * because a notification can be lost. A job stays in `running` from its claim until its result is written. `idle` is
  * open when there is none.
  */
+import { SqlError } from "@effect/sql/SqlError"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../../domain/Elapsed.ts"
@@ -19,7 +21,6 @@ import { interruptHandler, type RunningJob, nameOf, settle } from "./Held.ts"
 import type { QueueName } from "../../../domain/knowledge/Job.ts"
 import { type Claimed, groupOf, type Running } from "./Claim.ts"
 import type { Rows } from "./Rows.ts"
-import { violates } from "../../../store/database/Failure.ts"
 
 export interface WorkerOptions<R> {
   readonly queue: QueueName
@@ -84,7 +85,8 @@ const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never,
   )
 }
 
-const isUniqueViolation = violates("queue_jobs_one_active")
+const isUniqueViolation = (error: unknown) =>
+  error instanceof SqlError && Predicate.hasProperty(error.cause, "code") && error.cause.code === "23505"
 
 const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: number): RunningJob => ({
   id: row.id,
