@@ -3,6 +3,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery }
 import { lazy, Suspense } from "react"
 import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
+import { Toasts } from "./components/feedback/Toast.tsx"
 import { ApiError } from "./api/Client.ts"
 import { start } from "./api/Widgets.ts"
 import { atLeast, session, type User } from "./api/Session.ts"
@@ -131,6 +132,7 @@ const Pages = ({ user }: { readonly user: User }) => {
           </Switch>
         </Suspense>
       </Boundary>
+      <Toasts />
     </Shell>
   )
 }

@@ -187,6 +187,8 @@ describe.skipIf(production || binaries === undefined || certificate === null)(
           ] as const)
             await team.owner("PATCH", `/api/webhook-endpoints/${id}`, { url: `${receiver.url}${path}` })
           await allSent(async () => {
+            // A worker may still have stored the last answer 410, after which the webhook has to be sent what it missed.
+            await restore()
             for (const id of [hook, gone, wrong])
               await team.owner("PATCH", `/api/webhook-endpoints/${id}`, { status: "active" })
           })

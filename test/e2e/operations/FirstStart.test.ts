@@ -90,7 +90,7 @@ describe("The first start on an empty data directory", () => {
     const found = await run(["retrieve", "how is a source added", "--json"], { SPOKE_DATA_DIR: dataDir })
     expect(found.stderr).toBe("")
     expect(JSON.parse(found.stdout).chunks.length).toBe(5)
-    const said = await run(["chat", "What happens when a client goes away?"], { SPOKE_DATA_DIR: dataDir })
+    const said = await run(["chat", "What happens when a client disconnects?"], { SPOKE_DATA_DIR: dataDir })
     // Which passages it takes depends on whether their vectors are there yet: each mark must have its line.
     expect(marksOf(said.stdout).length).toBeGreaterThan(0)
     expect(marksOf(said.stderr)).toEqual(marksOf(said.stdout))

@@ -9,7 +9,6 @@ import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useArrival } from "../../components/Page.tsx"
 import { nameWindow } from "../../window/title.ts"
-import { Toasts } from "../../components/feedback/Toast.tsx"
 import { KeptDrafts } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { ConversationList } from "./ConversationList.tsx"
@@ -115,7 +114,6 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         <One key={id} id={id} user={user} search={search} />
       )}
       <ShortcutSheet isOpen={sheet} onClose={() => setSheet(false)} />
-      <Toasts />
     </main>
   )
 }

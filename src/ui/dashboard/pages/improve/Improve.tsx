@@ -4,7 +4,6 @@
  */
 import { useSearchParams } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
-import { Toasts } from "../../components/feedback/Toast.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { Corrections } from "./Corrections.tsx"
@@ -78,15 +77,12 @@ const Improve = ({ agentId, user }: Props) => {
     ["values", t.values, <SourceValues agentId={agentId} />]
   ] as const
   return (
-    <>
-      <Tabs
-        label={t.parts}
-        tabs={tabs}
-        current={tabs.some(([id]) => id === part) ? part : "wrong"}
-        onChange={(next) => open({ part: next })}
-      />
-      <Toasts />
-    </>
+    <Tabs
+      label={t.parts}
+      tabs={tabs}
+      current={tabs.some(([id]) => id === part) ? part : "wrong"}
+      onChange={(next) => open({ part: next })}
+    />
   )
 }
 
