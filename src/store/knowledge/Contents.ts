@@ -28,14 +28,6 @@ export const maxExclusions = 5_000
 
 const textHash = (sql: SqlClient.SqlClient, text: Fragment) => sql`sha256(convert_to(${text}, 'UTF8'))`
 
-interface DocumentFilter {
-  /** Words of its title or its address. */
-  readonly text?: string | undefined
-  /** The id of the last row of the page before. */
-  readonly after?: string | undefined
-  readonly limit: number
-}
-
 interface Place {
   /** The place of the last passage of the page before; -1 for the first page. */
   readonly after: number
@@ -57,11 +49,22 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       (select count(*)::int from chunks c where c.tenant_id = d.tenant_id and c.document_id = d.id) as passages,
       (select count(*)::int from chunks c where c.tenant_id = d.tenant_id and c.document_id = d.id and c.excluded) as excluded`
 
-    /** In the order in which they were read. */
+    /**
+     * The documents in the order in which they were read. `text`: words of the title or the address. `after`: the id of the
+     * last row of the previous page.
+     */
     const documents = (
       scope: AgentScope,
       sourceId: SourceId,
-      { after, limit, text }: DocumentFilter
+      {
+        after,
+        limit,
+        text
+      }: {
+        readonly text?: string | undefined
+        readonly after?: string | undefined
+        readonly limit: number
+      }
     ): Effect.Effect<Page<SourceDocument>> => {
       const pattern = containing(text ?? "")
       return SqlSchema.findAll({

@@ -1,4 +1,4 @@
-/** A source as content: its documents and passages, what cited them, and which of them nobody is to find. */
+/** The content of a source: its documents and passages, the turns that cited them, and the passages excluded from search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -29,7 +29,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
     const queue = yield* JobQueue
     const { search } = yield* VectorSearch
 
-    /** The document with a page of its passages, in reading order; `next` is the place behind which the next page begins. */
+    /** The document with a page of its passages, in reading order. `next`: the ordinal after which the next page begins. */
     const document = Effect.fn("Contents.document")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -53,7 +53,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
       return yield* store.citing(scope, sourceId, id)
     })
 
-    /** No search finds the passage from the answer on, nor an equal one of the source that a later sync reads. */
+    /** Excludes the passage from search, and every passage of the source with the same text that a later sync reads. */
     const exclude = Effect.fn("Contents.exclude")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -65,7 +65,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
       return { id, excluded: true }
     })
 
-    /** Found by its words from the answer on, and by its meaning once a job has made its vector. */
+    /** Restores an excluded passage. Search finds it by its words at once, and by its meaning after an embedding job. */
     const restore = Effect.fn("Contents.restore")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -88,7 +88,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
       return { id, excluded: false }
     })
 
-    /** What a turn's search finds for the question, with the parts of each score. */
+    /** Runs a turn's search for the question, and returns the passages with the parts of each score. */
     const find = Effect.fn("Contents.find")(function* (scope: AgentScope, request: PassageSearch) {
       const { query: text, sourceId, topK } = request
       if (sourceId !== undefined && (yield* sources.find(scope, sourceId)) === null)
