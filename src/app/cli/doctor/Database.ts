@@ -110,10 +110,8 @@ const vector = (settings: Settings) =>
   })
 
 /** Where the job queue is stored. */
-const queueOf = ({ database: options, redis }: Settings): string => {
-  const kept = options === null ? "the embedded database" : "PostgreSQL"
-  return redis === null ? `in ${kept}` : `in ${kept}, handed out by Redis`
-}
+const queueOf = ({ database: options }: Settings): string =>
+  options === null ? "in the embedded database" : "in PostgreSQL"
 
 /** The finding on the queue when no other check covered it. */
 const unseenQueue = (settings: Settings, found: ReadonlyArray<Finding>): ReadonlyArray<Finding> => {
