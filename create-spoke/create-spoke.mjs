@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** `npm create spoke`: writes a small project that answers from a Markdown file. It installs nothing and changes nothing that is there. */
+/**
+ * `npm create spoke`: writes a small project that answers from a Markdown file. Installs nothing and overwrites
+ * nothing.
+ */
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { createInterface } from "node:readline/promises"
@@ -24,7 +27,7 @@ The folder has to be empty or new. --spoke: a range, a tag or the path of a tarb
 
 const say = (text) => process.stdout.write(`${text}\n`)
 
-/** Told as it is, without a stack. */
+/** An error that is printed without its stack. */
 class Refused extends Error {}
 
 const optionsOf = (args) => {
@@ -46,7 +49,7 @@ const optionsOf = (args) => {
   }
 }
 
-/** What is not said is asked for where somebody can answer, and is the default with --yes. */
+/** Asks for missing options on a terminal. `--yes` uses the defaults. */
 const completed = async (options) => {
   const missing = Object.keys(defaults).filter((name) => options[name] === undefined)
   if (missing.length === 0 || options.yes) return { ...defaults, ...stated(options) }
@@ -74,7 +77,7 @@ const assertEmpty = (folder) => {
   if (Fs.readdirSync(folder).length > 0) throw new Refused(`${folder} is not empty. Nothing was changed.`)
 }
 
-/** Names of packages have no capitals and no spaces. */
+/** Package names have no capitals and no spaces. */
 const packageName = (folder) =>
   Path.basename(folder)
     .toLowerCase()

@@ -1,5 +1,5 @@
--- Texts that nobody is to find in a source. A sync makes new chunks, which are recognized by their text: whatever its new
--- chunks say that stands here is not found either.
+-- Texts of a source that are excluded from search. A sync makes new chunks, so excluded passages are stored by their text:
+-- a new chunk with the same text is excluded too.
 create table passage_exclusions (
   tenant_id text not null,
   source_id text not null,
@@ -12,5 +12,5 @@ create table passage_exclusions (
 );
 create index passage_exclusions_agent on passage_exclusions (tenant_id, agent_id);
 
--- Its text stands there: it keeps no version and no vector, so that no search finds it.
+-- True for a chunk with an excluded text. It has no version and no vector, so that no search finds it.
 alter table chunks add column excluded boolean not null default false;

@@ -16,13 +16,13 @@ const ui = Path.join(source, "ui") + Path.sep
 
 const manifest = JSON.parse(Fs.readFileSync(Path.join(root, "package.json"), "utf8"))
 
-/** What the host installs when it needs it. */
+/** Optional packages that the host installs. */
 const peers = Object.keys(manifest.peerDependencies)
 
-/** Packages of Effect: what they make does not mix with what another copy of them makes. */
+/** Packages of Effect. Values of two copies of them cannot be mixed. */
 const effects = peers.filter((name) => name === "effect" || name.startsWith("@effect/"))
 
-/** What is not part of the bundle: what is installed with it, what the host installs, and what is optional to others. */
+/** Packages outside the bundle: dependencies, peers, and optional packages of other packages. */
 const external = [
   ...Object.keys(manifest.dependencies),
   ...peers.filter((name) => !effects.includes(name)),
@@ -58,7 +58,7 @@ const filesBelow = (folder) =>
         .sort()
     : []
 
-/** `npm run build -- --maps`: for a debugger. Nothing of ours reads them, and the package comes without. */
+/** `npm run build -- --maps` writes source maps for a debugger. The package has none. */
 const withMaps = process.argv.includes("--maps")
 
 const inputHash = () => {
@@ -80,7 +80,7 @@ const programs = ["main.ts", "index.ts", "express.ts", "fastify.ts", "hono.ts", 
 /** `spoke/effect`, which shares Effect's packages with the host. */
 const composed = [Path.join(source, "effect.ts")]
 
-/** A bundler of the host's own takes of the client's packages only what it needs. */
+/** The client keeps its imports, so that the host's bundler can drop what it does not use. */
 const clients = ["client.ts", "client/Effect.ts"].map((name) => Path.join(source, name))
 
 const recordFile = Path.join(dist, "build.json")

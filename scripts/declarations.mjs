@@ -1,6 +1,6 @@
 /**
- * Writes the declarations of the public entries into dist/types: a package needs them, a start does not. Those of the library and
- * of the client say what requests and answers look like in plain types: who does not use Effect need not install it.
+ * Writes the declarations of the public entries into dist/types. The package needs them, a start does not. The library
+ * and the client describe requests and answers in plain types, so that only users of Effect install it.
  */
 import { spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
@@ -20,7 +20,7 @@ const compile = (project) => {
 
 const read = (file) => Fs.readFileSync(file, "utf8")
 
-/** The compiler leaves the endings of the sources in declarations. */
+/** The compiler keeps the file extensions of the sources in declarations. */
 const rename = () => {
   for (const name of Fs.readdirSync(target, { recursive: true, encoding: "utf8" })) {
     if (!name.endsWith(".d.ts")) continue
@@ -36,7 +36,7 @@ const isOfEffect = (file) => /from "@?effect\//u.test(read(file))
 const declarationOf = (file, specifier) =>
   Path.resolve(Path.dirname(file), specifier).replace(/\.js$/u, ".d.ts")
 
-/** `file` and what it imports, up to the modules that are written with Effect. */
+/** `file` and its imports, except modules that use Effect. */
 const reached = (file, seen = new Set()) => {
   if (seen.has(file)) return seen
   seen.add(file)
@@ -49,7 +49,10 @@ const reached = (file, seen = new Set()) => {
 
 const imports = /^import (?:type )?\{([^}]*)\} from "(\.[^"]+)";\n/gmu
 
-/** The types that the plain declarations take from modules of Effect: name, module, and whether it is a schema's wire form. */
+/**
+ * The types that plain declarations import from modules that use Effect: name, module, and whether it is a schema's
+ * encoded type.
+ */
 const takenBy = (file) => {
   const text = read(file)
   return [...text.matchAll(imports)]
@@ -63,7 +66,7 @@ const takenBy = (file) => {
     )
 }
 
-/** A program whose declarations spell those types out. */
+/** A program whose declarations expand those types. */
 const programOf = (taken) => {
   const source = (module) => `../../src/${Path.relative(target, module).replace(/\.d\.ts$/u, ".ts")}`
   return `
@@ -79,7 +82,7 @@ export const ${name} = ${value}`
 `
 }
 
-/** Puts plain types in the place of schemas, in one file that all of `files` take them from. */
+/** Replaces schema types by plain types in one file that all of `files` import. */
 const flatten = (files) => {
   const taken = new Map()
   for (const file of files) {

@@ -1,6 +1,6 @@
 /**
- * Makes package.json that of a service's own install, where every optional package is at hand: `npm prune --omit=dev` then keeps them.
- * Packages of Effect are in the bundle. For a folder that is built from, such as an image's; never in a checkout.
+ * Rewrites package.json for an install of the service, which has every optional package: `npm prune --omit=dev` then
+ * keeps them. Packages of Effect are in the bundle. For the folder of an image build, never for a checkout.
  */
 import * as Fs from "node:fs"
 import * as Path from "node:path"

@@ -1,8 +1,8 @@
 /**
- * What events for dead receivers cost everybody else: a tenant has ten thousand events queued for a receiver that never
- * answers, and for twenty of them, while another tenant goes on with its turns and is told of each. Windows with and
- * without them alternate on one server with PostgreSQL. `npm run bench:events` writes bench/events.json; `--seconds=30` for each
- * window, `--rounds=3`, `--events=10000`, `--out=FILE`. Linux only.
+ * Measures what events for dead receivers cost other tenants. One tenant has ten thousand events queued for a receiver
+ * that never answers, then for twenty such receivers. Another tenant sends turns and gets an event for each. Windows with
+ * and without dead receivers alternate on one server with PostgreSQL. `npm run bench:events` writes bench/events.json.
+ * Options: `--seconds=30` for each window, `--rounds=3`, `--events=10000`, `--out=FILE`. Linux only.
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -23,12 +23,12 @@ const { values } = parseArgs({
 const [events, rounds, seconds] = [values.events, values.rounds, values.seconds].map(Number)
 const progress = (text) => process.stderr.write(`${text}\n`)
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))
-/** Between two questions of the one that is measured. */
+/** Milliseconds between two turns of the measured tenant. */
 const paceMs = 100
-/** How long a call to a receiver may take. */
+/** Time-out of a call to a receiver. */
 const callTimeoutMs = 10_000
 
-/** `/dead/N` never answers; what comes to `/hook` is taken, and its time kept by the run. */
+/** `/dead/N` never answers. `/hook` accepts every event and records its time by run. */
 const arrivals = new Map()
 const dead = { calls: 0 }
 const receiver = http.createServer((request, response) => {
@@ -47,7 +47,7 @@ const receiverUrl = `http://127.0.0.1:${receiver.address().port}`
 const postgres = await startPostgres()
 const spoke = await serverSpoke(undefined, { postgres }, [0])
 
-/** A tenant of its own with an agent, a key, and requests of its owner. */
+/** A new tenant with an agent, a key, and requests of its owner. */
 const tenant = async (name) => {
   const owner = { email: `${name}@example.com`, password: "correct horse battery" }
   const post = (place, body, headers) => call(`${spoke.url}${place}`, { method: "POST", body, headers })
@@ -78,7 +78,7 @@ const tenant = async (name) => {
 const quiet = await tenant("quiet")
 await quiet.webhook("/hook", ["turn.settled"])
 
-/** Turns one after the other; how long each took, and how long after its answer its event came. */
+/** Runs turns in sequence. Returns the latency of each turn, and of its event after the answer. */
 const window = async (length) => {
   const turns = []
   const told = []
@@ -102,7 +102,7 @@ const window = async (length) => {
   return { turns, events: told.map(({ answered, runId }) => Math.max(0, arrivals.get(runId) - answered)) }
 }
 
-/** The deliveries of each webhook and their jobs, `copies` times. */
+/** Copies the deliveries of each webhook and their jobs `copies` times. */
 const multiply = (ids, copies) =>
   withServer(spoke.databaseUrl, async (run) => {
     await run(
@@ -120,7 +120,10 @@ const multiply = (ids, copies) =>
     )
   })
 
-/** Dead receivers of one tenant; `renewed`: its owner makes them active again and again, so that all that waits is tried. */
+/**
+ * Dead receivers of one tenant. `renewed`: the owner activates them again every second, so that waiting events are
+ * tried.
+ */
 const cases = [
   { name: "1 dead receiver", receivers: 1, renewed: false },
   { name: "20 dead receivers", receivers: 20, renewed: false },
@@ -172,7 +175,7 @@ for (let round = 0; round < rounds; round++) {
     told(one.name, found)
     add(loaded.get(one.name), found)
     loaded.get(one.name).calls += found.calls
-    // What has been begun is over by then.
+    // Calls under way have ended by then.
     await pause(callTimeoutMs)
   }
 }

@@ -1,11 +1,11 @@
-/** Which optional packages for documents the process would not find. */
+/** The optional packages for documents that are not installed. */
 import { createRequire } from "node:module"
 import { optionalPackages, type PackageUse } from "../domain/OptionalPackage.ts"
 import { codeOf } from "../domain/Thrown.ts"
 
 const { resolve } = createRequire(import.meta.url)
 
-/** One that does not export its manifest is there all the same. */
+/** True for an installed package, even when it does not export its manifest. */
 const isInstalled = (name: string): boolean => {
   try {
     return resolve(`${name}/package.json`) !== ""

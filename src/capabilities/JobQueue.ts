@@ -30,7 +30,9 @@ export interface QueuePolicy {
   readonly drain: Duration.DurationInput
   /** Maximum share of a worker's slots for one owner, at least one slot. Default: all. */
   readonly ownerShare?: number
-  /** The part that the owners of one group may take together: those whose names begin alike, up to a slash. All by default. */
+  /**
+   * Largest share of the places for one group of owners: owners with the same name up to the first slash. Default: all.
+   */
   readonly groupShare?: number
 }
 

@@ -1,4 +1,4 @@
-/** What JSON can say, as types alone. */
+/** Types of JSON values. */
 export type JsonValue =
   string | number | boolean | null | ReadonlyArray<JsonValue> | { readonly [key: string]: JsonValue }
 

@@ -1,9 +1,11 @@
-/** Packages that only some settings or documents need: the host installs them, and they are loaded when they are used. */
+/**
+ * Optional packages, which only some settings or documents need. The host installs them; they are loaded on first use.
+ */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { codeOf } from "./Thrown.ts"
 
-/** What needs which packages. */
+/** The packages of each feature. */
 export const optionalPackages = {
   "Redis (REDIS_URL)": ["ioredis"],
   "Reading PDF files": ["unpdf"],
@@ -11,7 +13,7 @@ export const optionalPackages = {
 } as const
 export type PackageUse = keyof typeof optionalPackages
 
-/** `message` names the packages and the command that installs them. */
+/** An optional package is not installed. `message` names the packages and the command that installs them. */
 export class PackageMissing extends Schema.TaggedError<PackageMissing>()("PackageMissing", {
   packages: Schema.NonEmptyArray(Schema.String),
   message: Schema.String
@@ -26,10 +28,10 @@ export const packageMissing = (use: PackageUse): PackageMissing => {
   })
 }
 
-/** Node says the one of `import`, the other of `require` and of bundlers' words for it. */
+/** Error codes of Node for a missing package: of `import`, and of `require`. */
 const notFound = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"]
 
-/** What `load` imports; anything but a missing package is a defect. */
+/** Runs the import of `load`. Any failure but a missing package is a defect. */
 export const optional = <A>(use: PackageUse, load: () => Promise<A>): Effect.Effect<A, PackageMissing> =>
   Effect.tryPromise(load).pipe(
     Effect.catchAll(({ error }) =>

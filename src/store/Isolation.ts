@@ -1,7 +1,7 @@
 /**
- * Row level security of tenants' tables: a policy on each table with `tenant_id not null`, for every role but the owner of
- * the tables, and the role that tenants' statements run as. Nothing here needs a superuser. A table is locked for a moment,
- * by itself, and gives way to who holds it; the owner, and so a process that works without the role, is not bound by it.
+ * Sets up row level security: the role that tenants' statements run as, and a policy on each table with
+ * `tenant_id not null`. Policies bind every role but the owner of the tables, so processes without the role are not
+ * affected. No step needs a superuser. Each table is locked briefly and by itself; the lock is retried.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -73,7 +73,7 @@ export const isolation = (role: string) =>
   }).pipe(forEveryTenant("migration"))
 
 /**
- * A lock was not to be had in time, two would wait for each other, or somebody else has changed the same row of a catalogue
+ * SQLSTATEs that are retried: lock time-out, deadlock, and a concurrent change of the same catalogue row
  * (`tuple concurrently updated`).
  */
 const waits = new Set(["55P03", "40P01", "XX000"])
@@ -105,12 +105,12 @@ const makeRole = (role: string, found: Isolation) =>
     // Of two processes that make it at the same time, one fails and finds it there.
     yield* found.exists ? Effect.void : Effect.ignore(sql`create role ${sql(role)} nologin`)
     yield* sql`grant ${sql(role)} to current_user`.pipe(
-      // Another process may just have done it.
+      // Another process may have granted it in the meantime.
       Effect.catchAll(() => Effect.flatMap(isolation(role), (now) => (now.isMember ? Effect.void : missing)))
     )
   })
 
-/** One process at a time changes tables; what is missing once it is this one's turn. */
+/** Changes tables in one process at a time. Reads what is missing after it has the lock. */
 const inTurn = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -119,7 +119,7 @@ const inTurn = (role: string) =>
     return yield* isolation(role)
   })
 
-/** Makes the policy of the next table without one, and answers its name; undefined where there is none. */
+/** Creates the policy of the next table without one and returns its name; undefined when all tables have one. */
 const closeNext = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -129,7 +129,8 @@ const closeNext = (role: string) =>
     // The policy of release 0.1.0.
     yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
     yield* sql`drop policy if exists own_rows on ${sql(table)}`
-    // A check of each row that a statement finds, and no equality: the planner would take one in place of the statement's
+    // A check of each row that a statement finds, and no equality: the planner would take one in place of the
+    // statement's
     // own, and read all rows of the tenant where the statement names one by its id.
     yield* sql`create policy own_rows on ${sql(table)} using (
       not textne(tenant_id, (select current_setting('spoke.tenant', true))))`
@@ -153,8 +154,8 @@ const grant = (role: string) =>
   })
 
 /**
- * Makes what is missing: the role where we may, its privileges, and each table's policy in a transaction of its own. Any number of
- * processes may do it at the same time. Answers the tables that were changed.
+ * Creates what is missing: the role where that is allowed, its privileges, and each table's policy in its own
+ * transaction. Several processes may run it at the same time. Returns the changed tables.
  */
 export const isolateTenants = (
   role: string

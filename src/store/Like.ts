@@ -1,4 +1,4 @@
 /** Patterns of `like` and `ilike`. */
 
-/** Matches what contains `text`, each of its characters as it is. */
+/** A pattern that matches values that contain `text`. Wildcards in `text` are escaped. */
 export const containing = (text: string): string => `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`

@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { optional } from "../domain/OptionalPackage.ts"
 import { type Answer, Job } from "../capabilities/TextRecognition/Messages.ts"
 
-/** The library, and the folder of the English model, which comes with a package: nothing is fetched, nothing is written. */
+/** The library and the folder of the English model of its package. Nothing is downloaded or written. */
 const packages = optional("Reading text in images", async () => {
   const { default: Tesseract } = await import("tesseract.js")
   const model = createRequire(import.meta.url).resolve("@tesseract.js-data/eng/package.json")

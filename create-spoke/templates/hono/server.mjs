@@ -1,4 +1,4 @@
-/** POST /chat with { "message": … } answers { "reply", "citations" }; the API and the dashboard of Spoke are beside it. */
+/** POST /chat with { "message": … } answers { "reply", "citations" }. Spoke's API and dashboard are mounted too. */
 import { serve } from "@hono/node-server"
 import { Hono } from "hono"
 import { bodyLimit } from "hono/body-limit"

@@ -6,7 +6,7 @@ import { createSpoke } from "spoke"
 const folder = "knowledge"
 const name = "Guide"
 
-/** Makes the agent at the first start; later ones find it. Files that are not known yet are read. */
+/** Creates the agent at the first start, and reads the files that it does not have yet. */
 export const openGuide = async () => {
   // With OPENAI_API_KEY replies are written by a model; without one they are extracts.
   const spoke = await createSpoke({ dataDir: ".spoke", env: process.env })

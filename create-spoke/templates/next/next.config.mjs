@@ -1,2 +1,2 @@
-/** Spoke has threads and files of its own: it stays outside the bundle. */
+/** Spoke starts threads and reads its own files, so it must stay outside the bundle. */
 export default { serverExternalPackages: ["spoke"] }

@@ -6,7 +6,7 @@ const maxBodyBytes = 64 * 1024
 
 const { agent, spoke } = await openGuide()
 
-/** Undefined for what is too long or no JSON. */
+/** Undefined when the body is too long or is not JSON. */
 const bodyOf = async (request) => {
   const parts = []
   let bytes = 0

@@ -1,4 +1,4 @@
-/** Stripe's signed webhooks. Nothing is asked of its servers. */
+/** Verifies Stripe's signed webhooks. Sends no request to Stripe. */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import { eventOf } from "./StripeEvents.ts"
 /** Maximum difference, in seconds, between the time of a signature and now, in either direction. */
 const tolerance = 300
 
-/** In seconds; none of a signature that has not exactly one. */
+/** The time of a signature in seconds; none unless it has exactly one. */
 const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
   const [time, ...others] = signature.filter((item) => item.startsWith("t="))
   return others.length === 0 ? /^t=(\d{1,12})$/.exec(time ?? "")?.[1] : undefined
@@ -24,8 +24,8 @@ const isTimely = (seconds: string, now: number): boolean =>
   Math.floor(now / 1_000) - Number(seconds) <= tolerance && Number(seconds) * 1_000 - now <= tolerance * 1_000
 
 /**
- * True when `header` is of now and holds `v1=`, the lower-case hex HMAC-SHA-256 of its time, a dot and `body`. While a secret is
- * exchanged the provider signs with both. Compared in constant time.
+ * True when the time in `header` is recent and a `v1=` value is the lower-case hex HMAC-SHA-256 of that time, a dot and
+ * `body`. Stripe sends two values while a secret is rotated. Compared in constant time.
  */
 const isSigned = (secret: Redacted.Redacted, header: string, body: Uint8Array, now: number): boolean => {
   const signature = header.split(",")

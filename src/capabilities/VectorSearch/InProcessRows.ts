@@ -23,7 +23,7 @@ const Changes = Schema.Struct({
   chunks: Schema.Array(Schema.String),
   /** Live chunks with a vector newer than what was seen. */
   vectors: Schema.Array(Schema.String),
-  /** Live chunks that somebody has excluded. */
+  /** Live chunks that are excluded from search. */
   excluded: Schema.Array(Schema.String)
 })
 
@@ -68,7 +68,8 @@ const changesOf =
             where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce((select profile from stats), ${current})
               and e.version > ${seen}::bigint
           )`
-    // They have no version. Chunks of generations that are being built have none either, and are many: most agents exclude none.
+    // They have no version. Chunks of generations that are being built have none either, and are many: most agents
+    // exclude none.
     const excluded =
       seen === 0
         ? sql`'[]'::json`

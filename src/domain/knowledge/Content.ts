@@ -1,40 +1,40 @@
-/** What was read from a source: its documents, their passages, and what cited them. */
+/** The content of a source: its documents, their passages, and the turns that cited them. */
 import * as Schema from "effect/Schema"
 import { ChunkId, ConversationId, DocumentId, RunId, SourceId } from "../Ids.ts"
 import { RetrieveRequest } from "./Chunk.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
-/** The newest turns of customers among which citations are looked for. */
+/** Maximum number of the newest customer turns that are searched for citations. */
 export const maxCitingTurns = 2_000
-/** Turns that are named of those that cite a passage. */
+/** Maximum number of citing turns that are returned. */
 export const maxShownCitations = 20
 
-/** A document as it answers now. */
+/** A document of the source's live generation. */
 export const SourceDocument = Schema.Struct({
   id: DocumentId,
-  /** Its address; of an upload, the name of its file. */
+  /** The address, or the file name of an upload. */
   uri: Schema.String,
   title: Schema.String,
   passages: Count,
-  /** Those of its passages that are excluded from search. */
+  /** Number of passages that are excluded from search. */
   excluded: Count,
   /** When its current version was read. */
   readAt: Schema.DateTimeUtc
 })
 export type SourceDocument = typeof SourceDocument.Type
 
-/** A passage in its document: what search finds and replies cite. */
+/** A passage of a document: the unit that search finds and replies cite. */
 export const Passage = Schema.Struct({
   id: ChunkId,
-  /** Place among the passages of its document, from 0. */
+  /** Position among the passages of the document, from 0. */
   ordinal: Count,
-  /** The headings above it; empty without any. */
+  /** The headings above the passage; empty when there are none. */
   heading: Schema.String,
   text: Schema.String,
-  /** True when no search finds it. */
+  /** True when the passage is excluded from search. */
   excluded: Schema.Boolean,
-  /** Turns that cite it, of the agent's newest {@link maxCitingTurns}. */
+  /** Number of turns that cite the passage, among the agent's newest {@link maxCitingTurns}. */
   citations: Count
 })
 export type Passage = typeof Passage.Type
@@ -48,7 +48,7 @@ export const Citing = Schema.Struct({
 })
 export type Citing = typeof Citing.Type
 
-/** Body of a search that shows how the passages were found. */
+/** Request body of a search that returns the parts of each score. */
 export const PassageSearch = Schema.Struct({
   query: RetrieveRequest.fields.query,
   topK: RetrieveRequest.fields.topK,
@@ -57,7 +57,7 @@ export const PassageSearch = Schema.Struct({
 })
 export type PassageSearch = typeof PassageSearch.Type
 
-/** A passage that was found, with the parts of its score: each 0 to 1. */
+/** A passage that was found, with the parts of its score, each from 0 to 1. */
 export const FoundPassage = Schema.Struct({
   id: ChunkId,
   documentId: DocumentId,
@@ -68,9 +68,9 @@ export const FoundPassage = Schema.Struct({
   url: Schema.String,
   text: Schema.String,
   score: Schema.Number,
-  /** By its words. */
+  /** Score of the words. */
   lexical: Schema.Number,
-  /** By its meaning; 0 without a vector. */
+  /** Score of the meaning; 0 without a vector. */
   semantic: Schema.Number
 })
 export type FoundPassage = typeof FoundPassage.Type

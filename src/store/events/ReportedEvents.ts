@@ -28,13 +28,14 @@ export interface Report {
 }
 
 /**
- * The owner of an endpoint's jobs, of the group of its tenant. Jobs that 0.1.0 has put into the queue have `endpointId` alone.
+ * The owner of an endpoint's jobs, in the group of its tenant. Jobs that release 0.1.0 queued have the endpoint's id as
+ * owner.
  */
 export const ownerOf = (tenantId: string, endpointId: string): string => `${tenantId}/${endpointId}`
 
 /**
- * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an endpoint one after the other; the
- * endpoint is the owner ({@link ownerOf}), so that none of them waits for another endpoint's.
+ * Jobs for the deliveries of the CTE `reported`. Events of one conversation, source, budget, channel or gap go to an
+ * endpoint in sequence. The endpoint is the owner ({@link ownerOf}), so that no endpoint waits for another.
  */
 export const jobs = (sql: SqlClient.SqlClient) => sql`
   insert into queue_jobs (id, queue, payload, owner, serial_key, max_attempts, run_at)

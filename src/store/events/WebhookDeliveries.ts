@@ -30,7 +30,7 @@ const maxReplayed = 10_000
 const maxTextCharacters = 1_000
 /** Number of consecutive failures after which an endpoint is called by one delivery at a time. */
 export const failuresBeforePause = 5
-/** After the time of that one delivery the others are due. */
+/** The others are due after that delivery's attempt. */
 const afterProbe = "interval '15 seconds'"
 /** A worker that died while it tried such an endpoint holds up the others for so long. */
 const probeLasts = Duration.seconds(60)
@@ -231,9 +231,9 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       /**
-       * The endpoint did not take it; `isOver` for good. The next call of an endpoint that keeps failing comes no sooner
-       * than `pause`: its waiting jobs are put off, all but one of them until that call has had its time. None when the
-       * endpoint is gone.
+       * Records a failed attempt; `isOver` when it was the last one. An endpoint that keeps failing is not called again
+       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint
+       * was deleted.
        */
       const failed = (
         { endpointId, eventId, tenantId }: DeliveryKey,

@@ -1,4 +1,4 @@
-/** Documents and passages as people look at them, and which passages nobody is to find. */
+/** Reads the documents and passages of a source, and stores which passages are excluded from search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
@@ -21,15 +21,15 @@ import { containing } from "../Like.ts"
 const DocumentRow = Schema.Struct({ ...SourceDocument.fields, readAt: Schema.DateTimeUtcFromDate })
 const CitingRow = Schema.Struct({ ...Citing.fields, at: Schema.DateTimeUtcFromDate })
 
-/** Characters of a question that are shown. */
+/** Maximum length of a question that is returned, in characters. */
 const maxQuestionLength = 300
-/** Texts of one source that can be excluded. */
+/** Maximum number of excluded texts of one source. */
 export const maxExclusions = 5_000
 
 const textHash = (sql: SqlClient.SqlClient, text: Fragment) => sql`sha256(convert_to(${text}, 'UTF8'))`
 
 interface Place {
-  /** The place of the last passage of the page before; -1 for the first page. */
+  /** The ordinal of the last passage of the previous page; -1 for the first page. */
   readonly after: number
   readonly limit: number
 }
@@ -50,8 +50,8 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       (select count(*)::int from chunks c where c.tenant_id = d.tenant_id and c.document_id = d.id and c.excluded) as excluded`
 
     /**
-     * The documents in the order in which they were read. `text`: words of the title or the address. `after`: the id of the
-     * last row of the previous page.
+     * The documents in the order in which they were read. `text`: words of the title or the address. `after`: the id of
+     * the last row of the previous page.
      */
     const documents = (
       scope: AgentScope,
@@ -90,8 +90,8 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       })(undefined).pipe(Effect.orDie, Effect.withSpan("ContentStore.document"))
 
     /**
-     * `cited`: passages of the source as the newest turns of customers cite them. A re-sync makes new chunks: the text that
-     * was cited is compared as well.
+     * The CTE `cited`: passages of the source that the newest customer turns cite. A re-sync makes new chunks, so the
+     * cited text is compared too.
      */
     const cited = ({ agentId, tenantId }: AgentScope, sourceId: SourceId) => sql`
       newest as materialized (
@@ -109,13 +109,13 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
       )`
 
-    /** True where `cited` cites the chunk `c` of the document `d`. */
+    /** A condition that is true where `cited` cites the chunk `c` of the document `d`. */
     const cites = sql`(
       cited.chunk_id = c.id
       or (cited.url = d.uri and cited.heading = c.heading and strpos(cited.content, c.content) > 0)
     )`
 
-    /** In reading order, excluded ones too. */
+    /** The passages in reading order, excluded ones included. */
     const passages = (scope: AgentScope, sourceId: SourceId, id: DocumentId, { after, limit }: Place) =>
       SqlSchema.findAll({
         Request: Schema.Void,
@@ -155,7 +155,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         Effect.map((found) => found.length > 0)
       )
 
-    /** The text of the passage; the agent's index is locked first, as by everything that changes what is searchable. */
+    /** The text of the passage. Locks the agent's index first, like every change of searchable chunks. */
     const textOf = Effect.fn("ContentStore.textOf")(function* (
       scope: AgentScope,
       sourceId: SourceId,
@@ -170,7 +170,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       return Option.fromNullable(found?.content)
     })
 
-    /** Adds (1) or takes away (-1) chunks of what is searchable, and raises the agent's index version. */
+    /** Adds (1) or subtracts (-1) searchable chunks, and raises the agent's index version. */
     const count = (
       { agentId, tenantId }: AgentScope,
       changed: ReadonlyArray<{ length: number }>,
@@ -182,8 +182,8 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         where tenant_id = ${tenantId} and agent_id = ${agentId}`
 
     /**
-     * Takes the text of the passage out of the source: no search finds it any more wherever it stands there, nor what a sync
-     * reads later that says the same.
+     * Excludes the passage's text from search, wherever the source contains it. A later sync excludes the same text
+     * again.
      */
     const exclude = Effect.fn("ContentStore.exclude")(
       function* (scope: AgentScope, sourceId: SourceId, id: ChunkId) {
@@ -216,7 +216,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       Effect.orDie
     )
 
-    /** Takes an exclusion back, in the caller's transaction: the text is found by its words at once, and lacks vectors. */
+    /** Restores a text in the caller's transaction. Search finds it by its words at once; its vectors are missing. */
     const restore = Effect.fn("ContentStore.restore")(function* (
       scope: AgentScope,
       sourceId: SourceId,

@@ -60,8 +60,8 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
       })(undefined).pipe(Effect.orDie, Effect.withSpan("EmbeddingStore.unembedded"))
 
     /**
-     * Stores vectors; chunks that have gone or were excluded in the meantime are passed over. The first ones decide the agent's profile;
-     * those of another are built aside, and nothing that is searched now changes.
+     * Stores vectors. Chunks that were deleted or excluded in the meantime are skipped. The first vectors decide the
+     * agent's profile; those of another profile are built aside and do not change what is searched now.
      */
     const addVectors = Effect.fn("EmbeddingStore.addVectors")(
       function* ({ agentId, tenantId }: AgentScope, profile: string, vectors: ReadonlyArray<ChunkVector>) {

@@ -161,7 +161,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
             and (select d.generation from documents d where d.tenant_id = c.tenant_id and d.id = c.document_id) = ${task.generation}`
       })
 
-    /** Marks new chunks whose text somebody has excluded from the source: they go live without being found. */
+    /** Marks new chunks whose text is excluded from the source. They go live, but search does not find them. */
     const leaveOut = (task: IngestionTask) => sql`
       update chunks c set excluded = true
       from passage_exclusions x

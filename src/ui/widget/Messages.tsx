@@ -8,7 +8,7 @@ import { Icon } from "./Icon.tsx"
 import { Link, Prose } from "./Prose.tsx"
 import type { View } from "./View.ts"
 
-/** The site that an address is of; empty where it is of none. */
+/** The host of an address; empty when it has none. */
 const hostOf = (href: string) => (URL.canParse(href) ? new URL(href).host : "")
 
 const ownFile = /^\/api\/sdk\/attachments\/[\w-]+$/u

@@ -1,11 +1,11 @@
-/** What became of the message that is on its way, as far as what is stored tells. */
+/** Finds out from the stored messages whether a message under way was received. */
 import type { Message } from "./Client.ts"
 import type { Kept } from "./Memory.ts"
 import type { View } from "./View.ts"
 
 type Pending = NonNullable<Kept["pending"]>
 
-/** The message as it is stored, and what came after it; nothing where it is not stored. */
+/** The stored message and the messages after it; empty when it is not stored. */
 export const ofPending = (
   { after, again, message }: Pending,
   messages: ReadonlyArray<Message>
@@ -17,7 +17,7 @@ export const ofPending = (
   return mine < 0 ? [] : fresh.slice(mine)
 }
 
-/** True when what is stored may be shown instead of what is live. */
+/** True when the stored messages may replace the live ones. */
 export const isSettled = (
   live: View["live"],
   pending: Pending | undefined,

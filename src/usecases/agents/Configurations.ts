@@ -39,14 +39,14 @@ import {
 
 /** Agents read per page. */
 const pageSize = 100
-/** Channels of one file whose providers are asked at a time. */
+/** Maximum number of concurrent requests to the channel providers of one file. */
 const maxAsked = 8
-/** For what providers are asked for one file, all together. */
+/** Time-out for all provider requests of one file together. */
 const askTimeout = Duration.seconds(60)
 /** Maximum number of channels that an error lists. */
 const maxListed = 20
 
-/** Of an agent, in the request. */
+/** The path of an agent in the request. */
 const placeOf = (agent: string): Place => ["config", "agents", agent]
 
 const twice = (name: string) =>
@@ -275,7 +275,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       return Effect.as(agents.patch(scope, id, change, version, author, true), id)
     }
 
-    /** What has to be asked of others for `steps`, before the transaction that takes them. */
+    /** Sends the provider requests of `steps`, before the transaction that applies them. */
     const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
       const permits = yield* Effect.makeSemaphore(maxAsked)
       const unanswered = new Set<Place>()
@@ -313,7 +313,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
             })
           }
         }),
-        // Nothing has been changed yet: whoever asked may leave.
+        // Nothing has been changed yet, so the request may be interrupted.
         Effect.interruptible
       )
     })

@@ -26,7 +26,7 @@ export type PartError =
 /** Makes the change in the caller's transaction. */
 export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
-/** Names of fields, from the outermost inwards. */
+/** A path of field names, outermost first. */
 export type Place = ReadonlyArray<string>
 
 interface Told {
@@ -34,7 +34,7 @@ interface Told {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-/** The error with `place` before the path of each of its issues; an error without issues is one of the place itself. */
+/** The error with `place` before the path of each issue. An error without issues gets one for `place`. */
 const placed = (place: Place, { details = {}, message }: Told) => {
   const { issues = [{ path: [], message }], ...more } = details
   const told = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
@@ -44,11 +44,11 @@ const placed = (place: Place, { details = {}, message }: Told) => {
   return { message, details: { ...more, issues: told } }
 }
 
-/** Names `place` as where the validation failed. */
+/** Adds `place` to a validation error. */
 export const invalidAt = (place: Place) => (error: ValidationError) =>
   new ValidationError(placed(place, error))
 
-/** Names `place` in the errors of what is prepared or made for it. */
+/** Adds `place` to the errors of its preparation and its change. */
 export const failingAt =
   (place: Place) =>
   <A>(made: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>

@@ -1,9 +1,9 @@
-/** The packages that the host installs for what it needs, as `spoke doctor` finds them. */
+/** The `spoke doctor` check of optional packages. */
 import { packageMissing } from "../../../domain/OptionalPackage.ts"
 import { missingForDocuments } from "../../OptionalPackages.ts"
 import { type Finding, ok, warning } from "./Finding.ts"
 
-/** The package of Redis is told of by the check of Redis. */
+/** The check of Redis covers its own package. */
 export const checkPackages = (): ReadonlyArray<Finding> => {
   const missing = missingForDocuments()
   return missing.length === 0

@@ -60,10 +60,10 @@ const claimOf = (rows: ReadonlyArray<typeof ClaimRow.Type>, before: string): Cla
   }
 }
 
-/** The group of an owner: what its name begins with, up to a slash. */
+/** The group of an owner: its name up to the first slash. */
 export const groupOf = (owner: string): string => owner.split("/", 1)[0] ?? owner
 
-/** Numbers of jobs. */
+/** Numbers of running jobs. */
 export interface Running {
   readonly owners: Readonly<Record<string, number>>
   readonly groups: Readonly<Record<string, number>>
@@ -77,10 +77,10 @@ export interface ClaimRequest {
   readonly lease: Duration.Duration
   /** The last served owner. Those after it come first. */
   readonly after: string
-  /** Most jobs of one owner, and of the owners of one group, that the claimer runs at the same time. */
+  /** Maximum numbers of jobs of one owner, and of one group of owners, that the claimer runs at the same time. */
   readonly perOwner: number
   readonly perGroup: number
-  /** How many it runs now. */
+  /** Numbers of jobs that it runs now. */
   readonly running: Running
 }
 

@@ -105,7 +105,7 @@ const heldFrom = (queue: QueueName, row: Claimed, token: string, renewedAt: numb
   fiber: undefined
 })
 
-/** How many jobs of each owner, and of each group of them, are running. */
+/** Numbers of running jobs of each owner and each group of owners. */
 const runningOf = ({ running }: State): Running => {
   const owners: Record<string, number> = {}
   const groups: Record<string, number> = {}
@@ -117,7 +117,7 @@ const runningOf = ({ running }: State): Running => {
   return { owners, groups }
 }
 
-/** The part of the worker's places that a share is, one at least. */
+/** Number of the worker's places in a share, at least one. */
 const placesOf = (worker: State, share = 1) => Math.max(1, Math.floor(worker.concurrency * share))
 
 /** Claims what there is room for, `limit` at most, and starts it. */
@@ -146,7 +146,7 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
       // Another worker has claimed a job of the same serial key in this very moment: look again.
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPart: false }))
     )
-    // The owners that were not looked at may have jobs that are due.
+    // Owners that this claim did not reach may have due jobs.
     if (isPart && claimed.length > 0 && claimed.length < room) yield* wake(worker)
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {

@@ -1,4 +1,6 @@
-/** What was read from sources, for the dashboard: documents, passages, what cited them, and a search that shows its scores. */
+/**
+ * The content of sources, for the dashboard: documents, passages, citing turns, and a search that returns its scores.
+ */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
@@ -24,7 +26,7 @@ export const DocumentPage = Schema.Struct({
   nextCursor: Schema.NullOr(Schema.String)
 })
 
-/** In the order in which they were read. */
+/** The documents in the order in which they were read. */
 const documents = HttpApiEndpoint.get("documents", "/sources/:id/documents")
   .setPath(Schema.Struct({ id: SourceId }))
   .setUrlParams(
@@ -64,14 +66,14 @@ const citations = HttpApiEndpoint.get("citations", "/sources/:id/passages/:passa
 
 export const ExcludedPassage = Schema.Struct({ id: ChunkId, excluded: Schema.Boolean })
 
-/** No search finds it any more, nor an equal text that a later sync of the source reads. */
+/** Excludes the passage from search, and every passage of the source with the same text that a later sync reads. */
 const exclude = HttpApiEndpoint.post("exclude", "/sources/:id/passages/:passage/exclude")
   .setPath(passagePath)
   .addSuccess(success(ExcludedPassage))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
-/** Takes an exclusion back. */
+/** Restores an excluded passage. */
 const restore = HttpApiEndpoint.post("restore", "/sources/:id/passages/:passage/restore")
   .setPath(passagePath)
   .addSuccess(success(ExcludedPassage))
@@ -81,11 +83,11 @@ const restore = HttpApiEndpoint.post("restore", "/sources/:id/passages/:passage/
 export const FoundPassages = Schema.Struct({
   /** Best first. */
   passages: Schema.Array(FoundPassage),
-  /** True when the question could not be compared by its meaning now. */
+  /** True when the question was compared by its words alone. */
   byWordsAlone: Schema.Boolean
 })
 
-/** What a turn's search finds for a question, without an answer. */
+/** Runs a turn's search for a question, without a reply. */
 const search = HttpApiEndpoint.post("search", "/agents/:id/passages/search")
   .setPath(Schema.Struct({ id: AgentId }))
   .setPayload(PassageSearch)

@@ -8,7 +8,7 @@ import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
 import { actor } from "../accounts/Actor.ts"
 
-/** What was read from the sources of the tenant's agents. */
+/** Handlers for the content of the sources of the tenant's agents. */
 const group = (handlers: GroupHandlers<"contents">) =>
   Effect.gen(function* () {
     const contents = yield* Contents

@@ -52,7 +52,7 @@ export const isUntouched = ({ latestJob, status }: Watched): boolean =>
 
 const refetchIntervalMs = 1_000
 
-/** Which sources are listed; a member that is empty or left out is met by all. */
+/** A filter of the list of sources. An empty or missing member matches all. */
 export interface SourceFilter {
   /** Part of the name. */
   readonly q?: string

@@ -1,4 +1,4 @@
-/** Several of a few: a group of check boxes, each with what it means; and the box of a row. */
+/** A group of check boxes with descriptions, and the check box of a table row. */
 import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
 import css from "./Choices.module.css"
 
@@ -42,7 +42,7 @@ export const Choices = <K extends string>({
 )
 
 interface ChoiceProps {
-  /** Names the row for those who cannot see it. */
+  /** The accessible name of the row's check box. */
   readonly label: string
   readonly isSelected: boolean
   readonly isIndeterminate?: boolean

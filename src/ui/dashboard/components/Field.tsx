@@ -29,7 +29,7 @@ interface TextProps extends Labelled, Omit<TextFieldProps, "className" | "childr
 }
 
 interface LineProps extends TextProps {
-  /** The label is read out, not shown. */
+  /** Hides the label visually. Screen readers still read it. */
   readonly compact?: boolean
 }
 

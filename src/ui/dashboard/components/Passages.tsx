@@ -159,7 +159,7 @@ interface Props {
   readonly citations?: ReadonlyArray<Citation>
   /** The number of the highlighted passage. */
   readonly marked?: number | null
-  /** The page that the name of the source leads to; without it, that of the source. */
+  /** The link target of the source's name; the page of the source by default. */
   readonly linkOf?: (passage: Passage) => string
 }
 

@@ -9,7 +9,7 @@ export interface Column<A> {
   readonly end?: boolean
   /** The title is only for screen readers, for example above buttons. */
   readonly silent?: boolean
-  /** Stands in place of the title. */
+  /** Replaces the title. */
   readonly head?: ReactNode
   /** Never broken into lines: times, and what a row can be told to do. */
   readonly whole?: boolean

@@ -3,7 +3,10 @@ import { openGuide } from "../../guide.mjs"
 
 export const runtime = "nodejs"
 
-/** Opened by the first request, so that a build opens nothing; a development server loads this file again with each change. */
+/**
+ * Opened by the first request, so that a build opens nothing. A development server loads this file again with each
+ * change.
+ */
 const opened = () => {
   globalThis.guide ??= openGuide().catch((error) => {
     globalThis.guide = undefined

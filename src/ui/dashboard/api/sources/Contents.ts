@@ -1,4 +1,4 @@
-/** What was read from a source: documents, passages, what cites them, and which no search finds. */
+/** The content of a source: documents, passages, citing turns, and exclusions. */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
   Passage as DeclaredPassage,
@@ -17,7 +17,7 @@ import { call, firstPage } from "../Client.ts"
 export type SourceDocument = typeof DeclaredDocument.Encoded
 export type Passage = typeof DeclaredPassage.Encoded
 
-/** `synced` names the reading whose documents they are: after another one they are asked for anew. */
+/** `synced` identifies the sync that read the documents. Another sync makes the query fetch them again. */
 export const documents = (sourceId: string, q: string, synced: string) =>
   infiniteQueryOptions({
     queryKey: ["sources", "one", sourceId, "documents", q, synced],

@@ -71,12 +71,12 @@ interface Props {
   readonly onClose: () => void
   /** The selected kind when the form opens. */
   readonly kind?: Kind
-  /** Instead of any source: an answer that is given before a passage is searched for. */
+  /** Opens the form for a curated answer that corrects a passage, instead of a form for any source. */
   readonly correction?: Correction
 }
 
 interface Correction {
-  /** Of the passage: each has a draft of its own. */
+  /** The passage's id. Each passage has its own draft. */
   readonly id: string
   readonly title: string
   readonly help: string
@@ -84,7 +84,7 @@ interface Correction {
   readonly answer: string
 }
 
-/** Characters of a question and an answer that the service takes. */
+/** Maximum lengths of a question and an answer, in characters. */
 const maxQuestionLength = 500
 const maxAnswerLength = 4_000
 

@@ -1,4 +1,4 @@
-/** What is done with several sources at once: a few requests at a time, with how far it is. */
+/** Actions on several sources: sends a few requests at a time and shows the progress. */
 import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { deleteSource, type SourceItem, syncSource } from "../../api/Sources.ts"
@@ -37,7 +37,7 @@ const words = texts(
   }
 )
 
-/** Requests under way at the same time. */
+/** Maximum number of concurrent requests. */
 const concurrency = 4
 
 interface Props {

@@ -1,4 +1,4 @@
-/** One document: its passages in reading order, what cites them, and which of them no search finds. */
+/** A document with its passages in reading order, their citing turns and exclusions. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useId, useState } from "react"
 import { Link } from "wouter"

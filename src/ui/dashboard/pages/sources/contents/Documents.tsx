@@ -1,4 +1,4 @@
-/** The documents of a source, with a search among them. */
+/** The searchable list of a source's documents. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { Link } from "wouter"

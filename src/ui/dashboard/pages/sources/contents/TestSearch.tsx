@@ -1,4 +1,4 @@
-/** A question, and the passages that an agent's search finds for it. */
+/** Runs an agent's search for a question and shows the passages. */
 import { useMutation } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { searchPassages } from "../../../api/sources/Contents.ts"
@@ -31,7 +31,7 @@ const words = texts(
   }
 )
 
-/** Passages that are shown. */
+/** Number of passages that are shown. */
 const maxFound = 8
 
 export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
