@@ -217,6 +217,11 @@ describe("Replies in Markdown", () => {
     )
   })
 
+  it("name no column of a table by an empty header", () => {
+    const table = shown("| | Price |\n|---|---|\n| Oak | 5 |")
+    expect(table).toMatch(/<thead><tr><td[^>]*><\/td><th[^>]*>Price<\/th><\/tr><\/thead>/u)
+  })
+
   it("show the marks of citations that there are, and no others", () => {
     const chip = (index: number) => `<button>${index}</button>`
     expect(shown("Five days [1]. Or ten [2][9], see `a[1]`.", [1, 2])).toBe(

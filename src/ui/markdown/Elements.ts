@@ -78,9 +78,12 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
     h(
       "tr",
       null,
-      ...cells.map(({ align, content }) =>
-        h(tag, { "data-align": align, ...(tag === "th" ? { scope: "col" } : {}) }, ...words(content))
-      )
+      ...cells.map(({ align, content }) => {
+        // An empty cell of the head is no header: a screen reader would announce a column without a name.
+        const isHeader = tag === "th" && content.length > 0
+        const props = { "data-align": align, ...(isHeader ? { scope: "col" } : {}) }
+        return h(isHeader ? tag : "td", props, ...words(content))
+      })
     )
 
   const element = (block: Block): ReadonlyArray<N | string> => {
