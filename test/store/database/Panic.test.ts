@@ -20,7 +20,7 @@ const writer = `
   import * as Cause from "effect/Cause"
   import * as Fs from "node:fs"
   import { isOutage } from "../src/http/server/Outage.ts"
-  import { layerEmbedded, WhenEnded } from "../src/store/Database.ts"
+  import { layerEmbedded, OnEngineFailure } from "../src/store/Database.ts"
   const [, , dataDir, seed, thread] = process.argv
   const fill = Effect.sync(() => {
     const file = Fs.openSync(dataDir + "/database/ballast", "w")
@@ -43,7 +43,7 @@ const writer = `
     console.log("told " + JSON.stringify({ times, outages }))
   }).pipe(
     Effect.provide(layerEmbedded({ dataDir, seed, ...(thread && { thread: new URL(thread) }) })),
-    Effect.provideService(WhenEnded, () => Effect.sync(() => console.log("ended"))),
+    Effect.provideService(OnEngineFailure, () => Effect.sync(() => console.log("ended"))),
     Effect.runPromise
   ).then(() => console.log("closed"), (error) => console.log(String(error)))`
 
