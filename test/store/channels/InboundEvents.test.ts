@@ -10,6 +10,8 @@ describe("An inbound event", () => {
     const encode = Schema.encodeSync(InboundEvent)
     FastCheck.assert(
       FastCheck.property(Arbitrary.make(InboundEvent), (event) => {
+        // The schema loses a member of this name, because it assigns to it.
+        FastCheck.pre(!JSON.stringify(event).includes("__proto__"))
         expect(JSON.parse(JSON.stringify(encodeEvent(event)))).toEqual(
           JSON.parse(JSON.stringify(encode(event)))
         )
