@@ -129,9 +129,8 @@ const closeNext = (role: string) =>
     // The policy of release 0.1.0.
     yield* sql`drop policy if exists tenant_rows on ${sql(table)}`
     yield* sql`drop policy if exists own_rows on ${sql(table)}`
-    // A check of each row that a statement finds, and no equality: the planner would take one in place of the
-    // statement's
-    // own, and read all rows of the tenant where the statement names one by its id.
+    // Not an equality: the planner would use one instead of the statement's own conditions, and read all rows of the
+    // tenant where the statement names one row by its id.
     yield* sql`create policy own_rows on ${sql(table)} using (
       not textne(tenant_id, (select current_setting('spoke.tenant', true))))`
     return table
