@@ -11,9 +11,7 @@ import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
-import type { ReadScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
-import { TenantId, UserId } from "../../../src/domain/Ids.ts"
-import { SessionAuth } from "../../../src/http/Auth.ts"
+import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { ContentsApi } from "../../../src/http/hosted/knowledge/ContentsApi.ts"
 import { ContentsHandlers } from "../../../src/http/hosted/knowledge/ContentsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
@@ -25,21 +23,10 @@ import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { embed, ingest, known, page, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
+import { signedIn } from "../SignedIn.ts"
 import * as TestServer from "../TestServer.ts"
 
-const current: { user: SessionUser } = {
-  user: {
-    userId: UserId.make("mbr_1"),
-    tenantId: TenantId.make("ten_1"),
-    email: "a@b.test",
-    role: "admin",
-    session: null
-  }
-}
-const session = Layer.succeed(
-  SessionAuth,
-  Effect.sync(() => current.user)
-)
+const { current, session } = signedIn()
 
 const live = TestServer.layer(
   HttpApiBuilder.api(HttpApi.make("spoke").add(ContentsApi)).pipe(

@@ -9,9 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
-import type { AgentScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
-import { minIdAt, TenantId, UserId } from "../../../src/domain/Ids.ts"
-import { SessionAuth } from "../../../src/http/Auth.ts"
+import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
+import { minIdAt } from "../../../src/domain/Ids.ts"
 import { FindingsApi } from "../../../src/http/hosted/knowledge/FindingsApi.ts"
 import { FindingsHandlers } from "../../../src/http/hosted/knowledge/FindingsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
@@ -20,21 +19,10 @@ import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { Findings } from "../../../src/usecases/knowledge/Findings.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { signedIn } from "../SignedIn.ts"
 import * as TestServer from "../TestServer.ts"
 
-const current: { user: SessionUser } = {
-  user: {
-    userId: UserId.make("mbr_1"),
-    tenantId: TenantId.make("ten_1"),
-    email: "a@b.test",
-    role: "admin",
-    session: null
-  }
-}
-const session = Layer.succeed(
-  SessionAuth,
-  Effect.sync(() => current.user)
-)
+const { current, session } = signedIn()
 
 const server = TestServer.layer(
   HttpApiBuilder.api(HttpApi.make("spoke").add(FindingsApi)).pipe(
