@@ -35,7 +35,7 @@ const providerConnections = {
 
 const tooMany = () => new StreamingPostError({ reason: "Late", code: "" })
 
-const late = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
+const timeoutCodes = new Set(["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"])
 const nativeCode = /^[A-Z][A-Z_]{2,40}$/u
 
 /** The code of an error or of its cause. */
@@ -47,7 +47,7 @@ const codeOf = (error: unknown, depth = 4): string => {
 
 const failureOf = (error: unknown) => {
   const code = codeOf(error)
-  if (late.has(code)) return new StreamingPostError({ reason: "Late", code })
+  if (timeoutCodes.has(code)) return new StreamingPostError({ reason: "Late", code })
   return new StreamingPostError({ reason: code === "UND_ERR_INVALID_ARG" ? "Invalid" : "Broken", code })
 }
 

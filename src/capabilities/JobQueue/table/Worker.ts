@@ -120,11 +120,11 @@ const runningOf = ({ running }: State): Running => {
 /** Number of the worker's places in a share, at least one. */
 const placesOf = (worker: State, share = 1) => Math.max(1, Math.floor(worker.concurrency * share))
 
-/** Claims what there is room for, `limit` at most, and starts it. */
+/** Claims at most `limit` jobs, as many as there are free places, and starts them. */
 const takeUp = <R>(worker: Worker<R>, limit: number) =>
   Effect.gen(function* () {
-    const room = Math.min(limit, worker.concurrency - worker.running.size)
-    if (room <= 0) return []
+    const freePlaces = Math.min(limit, worker.concurrency - worker.running.size)
+    if (freePlaces <= 0) return []
     const token = randomUUID()
     const renewedAt = yield* monotonicMillis
     const running = runningOf(worker)
@@ -133,7 +133,14 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
       perGroup: placesOf(worker, worker.policy.groupShare)
     }
     const claim = Effect.suspend(() => {
-      const request = { limit: room, token, lease: worker.lease, after: worker.served, ...shares, running }
+      const request = {
+        limit: freePlaces,
+        token,
+        lease: worker.lease,
+        after: worker.served,
+        ...shares,
+        running
+      }
       return worker.rows.claim(worker.queue, request)
     }).pipe(
       Effect.tap(({ served }) => {
@@ -147,7 +154,7 @@ const takeUp = <R>(worker: Worker<R>, limit: number) =>
       Effect.catchIf(isUniqueViolation, () => Effect.as(wake(worker), { jobs: [], isPart: false }))
     )
     // Owners that this claim did not reach may have due jobs.
-    if (isPart && claimed.length > 0 && claimed.length < room) yield* wake(worker)
+    if (isPart && claimed.length > 0 && claimed.length < freePlaces) yield* wake(worker)
     if (claimed.length > 0) yield* worker.idle.close
     return yield* Effect.forEach(claimed, (row) => {
       if (row.waitedMillis !== null) waits.observe(row.waitedMillis, { queue: worker.queue })
@@ -173,8 +180,8 @@ const pause = (worker: State) =>
 
 const loop = <R>(worker: Worker<R>) =>
   Effect.gen(function* () {
-    const room = worker.concurrency - worker.running.size
-    const more = (yield* takeUp(worker, room)).length === room
+    const freePlaces = worker.concurrency - worker.running.size
+    const more = (yield* takeUp(worker, freePlaces)).length === freePlaces
     // Without a free slot, the end of a job wakes the loop.
     if (worker.running.size >= worker.concurrency) yield* Queue.take(worker.wakes)
     else if (!more) yield* pause(worker)
