@@ -73,7 +73,7 @@ export interface SubscriptionState {
 }
 
 /** By `created`, then rank, then id: never by arrival. */
-const later = Order.combineAll<BillingEvent>([
+const eventOrder = Order.combineAll<BillingEvent>([
   Order.mapInput(Order.number, ({ created }) => created),
   Order.mapInput(Order.number, ({ rank }) => rank),
   Order.mapInput(Order.string, ({ id }) => id)
@@ -81,7 +81,7 @@ const later = Order.combineAll<BillingEvent>([
 
 const newest = <A extends BillingEvent>(events: ReadonlyArray<A>): A | undefined =>
   events.reduce<A | undefined>(
-    (last, event) => (last === undefined || Order.greaterThan(later)(event, last) ? event : last),
+    (last, event) => (last === undefined || Order.greaterThan(eventOrder)(event, last) ? event : last),
     undefined
   )
 
@@ -149,7 +149,7 @@ const candidateOf = (events: ReadonlyArray<BillingEvent>): Option.Option<Candida
   if (snapshot === undefined) return Option.none()
   const since = events
     .filter(isOf("Invoice"))
-    .filter((invoice) => Order.greaterThan(later)(invoice, snapshot))
+    .filter((invoice) => Order.greaterThan(eventOrder)(invoice, snapshot))
   return Option.some({
     snapshot,
     status: statusOf(snapshot.fact, since),

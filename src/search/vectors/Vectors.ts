@@ -45,15 +45,15 @@ export class Vectors {
 
   #reserve(slots: number): void {
     if (slots <= this.#has.length) return
-    const room = Math.max(slots, this.#expected, Math.ceil(this.#has.length * growth))
-    const floats = new Float32Array(room * this.dimensions)
-    const has = new Uint8Array(room)
+    const capacity = Math.max(slots, this.#expected, Math.ceil(this.#has.length * growth))
+    const floats = new Float32Array(capacity * this.dimensions)
+    const has = new Uint8Array(capacity)
     floats.set(this.#floats)
     has.set(this.#has)
     this.#floats = floats
     this.#has = has
-    this.#binary.reserve(room)
-    this.#bytes.reserve(room)
+    this.#binary.reserve(capacity)
+    this.#bytes.reserve(capacity)
   }
 
   has(slot: number): boolean {

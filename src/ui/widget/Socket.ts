@@ -23,7 +23,7 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
   let socket: WebSocket | null = null
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  const later = () => {
+  const scheduleReconnect = () => {
     if (ended) return
     timer = setTimeout(() => void attempt(), pause * (0.5 + Math.random() / 2))
     pause = Math.min(pause * 2, maxPauseMs)
@@ -32,12 +32,12 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
   const attempt = async () => {
     const given = await access().catch(() => null)
     if (ended) return
-    if (given === null) return later()
+    if (given === null) return scheduleReconnect()
     const address = `${given.url}?lastMessageId=${encodeURIComponent(given.lastMessageId)}`
     try {
       socket = new WebSocket(address, [`spoke.${given.token}`])
     } catch {
-      return later()
+      return scheduleReconnect()
     }
     socket.addEventListener("message", ({ data }) => {
       pause = firstPauseMs
@@ -48,7 +48,7 @@ export const connect = (access: () => Promise<Access | null>, on: (frame: Frame)
         // Invalid frames are ignored.
       }
     })
-    socket.addEventListener("close", later)
+    socket.addEventListener("close", scheduleReconnect)
   }
 
   void attempt()

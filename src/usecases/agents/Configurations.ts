@@ -40,11 +40,11 @@ import {
 /** Agents read per page. */
 const pageSize = 100
 /** Maximum number of concurrent requests to the channel providers of one file. */
-const maxAsked = 8
+const maxConcurrentRequests = 8
 /** Time-out for all provider requests of one file together. */
-const askTimeout = Duration.seconds(60)
+const providerTimeout = Duration.seconds(60)
 /** Maximum number of channels that an error lists. */
-const maxListed = 20
+const maxListedIssues = 20
 
 /** The path of an agent in the request. */
 const placeOf = (agent: string): Place => ["config", "agents", agent]
@@ -277,7 +277,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
 
     /** Sends the provider requests of `steps`, before the transaction that applies them. */
     const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
-      const permits = yield* Effect.makeSemaphore(maxAsked)
+      const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
       const unanswered = new Set<Place>()
       const asked = (agent: string, part: PartStep) => {
         const place = [...placeOf(agent), ...part.place]
@@ -290,7 +290,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
           permits.withPermits(1)
         )
       }
-      const message = `Providers of channels did not answer within ${Duration.toSeconds(askTimeout)} seconds.`
+      const message = `Providers of channels did not answer within ${Duration.toSeconds(providerTimeout)} seconds.`
       return yield* Effect.forEach(
         steps,
         (step) =>
@@ -301,7 +301,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         { concurrency: "unbounded" }
       ).pipe(
         Effect.timeoutFail({
-          duration: askTimeout,
+          duration: providerTimeout,
           onTimeout: () => {
             const issues = Array.from(unanswered, (path) => ({
               path,
@@ -309,7 +309,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
             }))
             return new ServiceUnavailable({
               message: `${message} Nothing was changed.`,
-              details: { issues: issues.slice(0, maxListed) }
+              details: { issues: issues.slice(0, maxListedIssues) }
             })
           }
         }),

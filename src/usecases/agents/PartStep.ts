@@ -29,13 +29,13 @@ export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 /** A path of field names, outermost first. */
 export type Place = ReadonlyArray<string>
 
-interface Told {
+interface Described {
   readonly message: string
   readonly details?: Readonly<Record<string, unknown>>
 }
 
 /** The error with `place` before the path of each issue. An error without issues gets one for `place`. */
-const placed = (place: Place, { details = {}, message }: Told) => {
+const withPlace = (place: Place, { details = {}, message }: Described) => {
   const { issues = [{ path: [], message }], ...more } = details
   const told = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
     const path: ReadonlyArray<unknown> = Array.isArray(issue["path"]) ? issue["path"] : []
@@ -46,7 +46,7 @@ const placed = (place: Place, { details = {}, message }: Told) => {
 
 /** Adds `place` to a validation error. */
 export const invalidAt = (place: Place) => (error: ValidationError) =>
-  new ValidationError(placed(place, error))
+  new ValidationError(withPlace(place, error))
 
 /** Adds `place` to the errors of its preparation and its change. */
 export const failingAt =
@@ -54,9 +54,9 @@ export const failingAt =
   <A>(made: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>
     Effect.catchTags(made, {
       VALIDATION_ERROR: (error) => invalidAt(place)(error),
-      CONFLICT: (error) => new Conflict(placed(place, error)),
-      LIMIT_EXCEEDED: (error) => new LimitExceeded(placed(place, error)),
-      SERVICE_UNAVAILABLE: (error) => new ServiceUnavailable(placed(place, error))
+      CONFLICT: (error) => new Conflict(withPlace(place, error)),
+      LIMIT_EXCEEDED: (error) => new LimitExceeded(withPlace(place, error)),
+      SERVICE_UNAVAILABLE: (error) => new ServiceUnavailable(withPlace(place, error))
     })
 
 export interface PartStep {

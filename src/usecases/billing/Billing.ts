@@ -27,7 +27,7 @@ export class PlanTable extends Context.Tag("usecases/PlanTable")<
 /** Time-out of the database. The provider's own time-out is a little longer; it then sends the event again. */
 const databaseTimeout = "15 seconds"
 
-const later = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
+const notApplied = () => new ServiceUnavailable({ message: "The event could not be applied. Send it again." })
 
 /** True when the new event changes the result. An event older than the deciding ones changes nothing. */
 const changed = (before: Option.Option<SubscriptionState>, after: SubscriptionState) =>
@@ -103,7 +103,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
       const tenants = yield* apply(event.value).pipe(
         Effect.timeout(databaseTimeout),
         Effect.catchAllCause((cause) =>
-          Effect.zipRight(Effect.logError("A billing event could not be applied", cause), later())
+          Effect.zipRight(Effect.logError("A billing event could not be applied", cause), notApplied())
         )
       )
       yield* Effect.forEach(tenants, (scope) => keyStore.invalidate(scope), { discard: true })

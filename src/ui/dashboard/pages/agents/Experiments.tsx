@@ -56,7 +56,7 @@ const words = texts(
     removalOf: "What came of it is gone, and a version that relies on it has to be asked again.",
     gate: "Before a version is published",
     minimum: "Least share of test cases that pass, in percent",
-    minimumHelp: "Left empty: any share.",
+    minimumHelp: "Leave empty to accept any share.",
     regression: "Not clearly worse than the version that answers",
     saved: "Saved"
   },
@@ -88,7 +88,7 @@ const words = texts(
     removalOf: "Was herauskam, ist dann fort; eine Version, die darauf beruht, muss neu gefragt werden.",
     gate: "Bevor eine Version veröffentlicht wird",
     minimum: "Mindestanteil bestandener Testfälle, in Prozent",
-    minimumHelp: "Leer: jeder Anteil.",
+    minimumHelp: "Leer lassen, um jeden Anteil zuzulassen.",
     regression: "Nicht deutlich schlechter als die Version, die antwortet",
     saved: "Gespeichert"
   }

@@ -68,7 +68,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
       }
     }
 
-    const later = () => {
+    const scheduleReconnect = () => {
       if (leaving.signal.aborted) return
       setLive((before) => ({ ...before, connected: false, typing: null }))
       again = setTimeout(() => void open(), wait)
@@ -78,7 +78,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
     const open = async () => {
       const access = await realtime(id, leaving.signal).catch(() => null)
       if (leaving.signal.aborted) return
-      if (access === null) return later()
+      if (access === null) return scheduleReconnect()
       socket = new WebSocket(access.realtimeUrl, [`spoke.${access.realtimeToken}`])
       socket.onopen = () => {
         wait = pause.least
@@ -90,7 +90,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
         const frame = frameOf(data)
         if (frame !== null) hear(frame)
       }
-      socket.onclose = later
+      socket.onclose = scheduleReconnect
     }
 
     setLive(silent)
