@@ -38,11 +38,23 @@ const theirs = {
 }
 const wrong = canary("wrong")
 
-/** Every file below `folder`, but for those that hold secrets on purpose. */
+/** What `read` returns, or `otherwise` where the running database has removed the file or folder since it was listed. */
+const unlessRemoved = <A>(read: () => A, otherwise: A): A => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return otherwise
+    throw error
+  }
+}
+
+/** Every file below `folder`, except those that hold secrets on purpose. */
 const filesOf = (folder: string): ReadonlyArray<string> =>
-  Fs.readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name !== "secrets.json" && entry.name !== "credentials.json")
-    .map((entry) => Path.join(entry.parentPath, entry.name))
+  unlessRemoved(() => Fs.readdirSync(folder, { withFileTypes: true }), []).flatMap((entry) => {
+    const path = Path.join(folder, entry.name)
+    if (entry.isDirectory()) return filesOf(path)
+    return entry.isFile() && entry.name !== "secrets.json" && entry.name !== "credentials.json" ? [path] : []
+  })
 
 describe("No secret of the operator or of a tenant", () => {
   const scope = Effect.runSync(Scope.make())
@@ -289,7 +301,7 @@ describe("No secret of the operator or of a tenant", () => {
           ]),
       ...[dataDir, ...(held === undefined ? [] : [held.folder])]
         .flatMap(filesOf)
-        .map((file) => [file, Fs.readFileSync(file, "latin1")] as const)
+        .map((file) => [file, unlessRemoved(() => Fs.readFileSync(file, "latin1"), "")] as const)
     ]
     // What is searched is what it is taken for.
     expect(places.length).toBeGreaterThan(100)
