@@ -80,6 +80,13 @@ let
     exec ${start} apply ${agentsFile} --yes --wait
   '';
 
+  # \gexec runs the statement that the query before it returns.
+  databaseSetup = pkgs.writeText "spoke-database.sql" ''
+    CREATE EXTENSION IF NOT EXISTS vector;
+    SELECT 'CREATE ROLE spoke_tenant NOLOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'spoke_tenant') \gexec
+    GRANT spoke_tenant TO spoke;
+  '';
+
   extension = lib.optional cfg.database.createLocally "spoke-extension.service";
   # `wants`, not `requires`: the service tolerates restarts of its stores, and migrates itself if this unit has not.
   first =
@@ -95,6 +102,7 @@ let
   }
   // lib.optionalAttrs cfg.database.createLocally {
     DATABASE_URL = "postgres:///spoke?host=/run/postgresql&user=spoke";
+    SPOKE_TENANT_ROLE = "spoke_tenant";
   }
   // lib.optionalAttrs cfg.redis.createLocally {
     REDIS_URL = "redis://localhost?path=${config.services.redis.servers.spoke.unixSocket}";
@@ -392,16 +400,16 @@ in
           ];
         };
 
-        # Only a superuser may create it, and the service is not one.
+        # Only a superuser may create them, and the service is not one.
         systemd.services.spoke-extension = {
-          description = "pgvector in Spoke's database";
+          description = "pgvector and the role of tenants in Spoke's database";
           after = [ "postgresql.target" ];
           requires = [ "postgresql.target" ];
           serviceConfig = {
             Type = "oneshot";
             RemainAfterExit = true;
             User = "postgres";
-            ExecStart = "${config.services.postgresql.package}/bin/psql -d spoke -c 'CREATE EXTENSION IF NOT EXISTS vector'";
+            ExecStart = "${config.services.postgresql.package}/bin/psql -X -v ON_ERROR_STOP=1 -d spoke -f ${databaseSetup}";
           };
         };
       })
