@@ -9,7 +9,7 @@ import { root } from "./seed.mjs"
 
 /** Suites that start servers, browsers or packages, or run many random inputs. */
 const longSuites = [
-  "test/{bench,browser,faults,growth}/**",
+  "test/{adding,bench,browser,faults,growth}/**",
   // One suite of a real process remains: it goes through the whole API.
   "test/e2e/!(Specification).test.ts",
   "test/e2e/*/**",

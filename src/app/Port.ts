@@ -14,7 +14,7 @@ export class CannotListen extends Schema.TaggedError<CannotListen>()("CannotList
 
 const reasonOf = (code: unknown, { host, port, variable = "PORT" }: Address): string => {
   if (code === "EADDRINUSE") {
-    return `${host}:${port} cannot be listened on: another program has it. Choose another with ${variable}.`
+    return `${host}:${port} is in use by another program. Choose another port with ${variable}.`
   }
   return code === "EACCES"
     ? `Listening on port ${port} is not allowed. Choose another with ${variable}.`

@@ -39,7 +39,7 @@ export const start = Effect.gen(function* () {
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
   const reindex = yield* Reindex
-  yield* rounds("The indexing anew of stored documents", Duration.hours(1), reindex.sweep)
+  yield* rounds("The re-indexing of stored documents", Duration.hours(1), reindex.sweep)
   const findings = yield* Findings
   yield* rounds("The search for passages that contradict each other", idle, findings.sweep)
   const ingest = yield* Ingest
@@ -48,17 +48,17 @@ export const start = Effect.gen(function* () {
   const alerts = yield* JobAlerts
   yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
-  yield* rounds("The tidying of the inbox of channels", Duration.hours(1), inbox.prune)
+  yield* rounds("The cleanup of the inbox of channels", Duration.hours(1), inbox.prune)
   yield* rounds("The sweep of scheduled readings", Duration.minutes(3), Effect.as(refresh.sweep(), false))
   const webhooks = yield* WebhookDelivery
   yield* rounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
   const repeated = yield* RepeatedRequests
-  yield* rounds("The removal of answers that are a day old", Duration.hours(1), repeated.sweep)
+  yield* rounds("The removal of stored answers older than a day", Duration.hours(1), repeated.sweep)
   const listeners = yield* WebhookListeners
-  yield* rounds("The removal of listeners that have gone", idle, Effect.as(listeners.sweep, false))
+  yield* rounds("The removal of abandoned listeners", idle, Effect.as(listeners.sweep, false))
   const gaps = yield* GapSearch
   yield* rounds("The search for questions without an answer", idle, gaps.sweep)
   const retention = yield* RetentionLimits
-  yield* rounds("The removal of what tenants keep no longer", idle, retention.sweep)
+  yield* rounds("The removal of data past its retention", idle, retention.sweep)
   yield* rounds("The removal of ended widget sessions", Duration.hours(1), Effect.as(sessions.prune, false))
 })

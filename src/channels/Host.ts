@@ -47,7 +47,7 @@ const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess)
 const thrownOf = (thrown: unknown): ChannelError => {
   if (thrown instanceof ChannelError) return thrown
   if (!(thrown instanceof OutboundHttpError))
-    return unknown("The channel failed before it said what became of the call.")
+    return unknown("The channel failed before it returned a result.")
   const { message, reason } = thrown
   if (reason === "Refused" || reason === "InvalidUrl") return refused(message)
   return reason === "Unresolved" ? refused(message, true) : unknown(message)
@@ -211,7 +211,7 @@ export const hostChannel = (
             const id = Predicate.hasProperty(answer, "account") ? answer.account : undefined
             return isExternalId(id)
               ? Effect.succeed({ externalId: id, profile: {} })
-              : Effect.fail(refused("The channel did not say which account it is."))
+              : Effect.fail(refused("The channel did not return an account."))
           }
         ),
       maxTextLength: given.maxTextLength ?? 4_000,
@@ -227,7 +227,7 @@ export const hostChannel = (
           (answer) => {
             const id = Predicate.hasProperty(answer, "id") ? identifierOf(answer.id) : undefined
             return id === undefined
-              ? Effect.fail(unknown("The channel did not say what became of the message."))
+              ? Effect.fail(unknown("The channel did not return the result of the message."))
               : Effect.succeed(id)
           }
         )

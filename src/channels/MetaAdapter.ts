@@ -34,7 +34,7 @@ const unreached = () =>
 const foreign = () =>
   new ChannelError({
     reason: "Refused",
-    message: "The access token is not one of this account.",
+    message: "The access token does not belong to this account.",
     retryable: false
   })
 

@@ -64,10 +64,10 @@ const standardOf = <A>(input: Input<A>): StandardInput<A> => {
 }
 
 const converted = <A>(input: Input<A>): unknown => {
-  if (isEffect(input)) return attempt(() => JSONSchema.make(input), "some of it has no JSON form")
+  if (isEffect(input)) return attempt(() => JSONSchema.make(input), "a part of it has no JSON form")
   const { jsonSchema, vendor } = standardOf(input)["~standard"]
-  if (jsonSchema === undefined) throw notConvertible(`${vendor} does not say how`)
-  return attempt(() => jsonSchema.input({ target }), `${vendor} has no JSON form for some of it`)
+  if (jsonSchema === undefined) throw notConvertible(`${vendor} does not support it`)
+  return attempt(() => jsonSchema.input({ target }), `${vendor} has no JSON form for a part of it`)
 }
 
 /** The schema of `parameters`, which providers require to be of type `object`. */

@@ -155,7 +155,7 @@ export const make = (
       throw cause instanceof SpokeError ? cause : unreachable("The stream was cut off.")
     }
     options.signal?.throwIfAborted()
-    throw unreachable("The stream ended before it was done.")
+    throw unreachable("The stream ended early.")
   }
 
   return { call, stream }

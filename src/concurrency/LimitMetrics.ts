@@ -11,11 +11,11 @@ const counter = (name: string, description: string) =>
 
 const metrics = {
   permits: gauge("spoke_limit_permits", "Permits of a shared limit"),
-  held: gauge("spoke_limit_held", "Permits of a shared limit that are held"),
+  held: gauge("spoke_limit_held", "Permits of a shared limit that are in use"),
   owners: gauge("spoke_limit_owners", "Owners that hold permits of a shared limit"),
   waiting: gauge("spoke_limit_waiting", "Requests that wait for a permit of a shared limit"),
   refused: counter("spoke_limit_refused_total", "Requests for a permit of a shared limit that were refused"),
-  revoked: counter("spoke_limit_revoked_total", "Permits of a shared limit that were taken back")
+  revoked: counter("spoke_limit_revoked_total", "Permits of a shared limit that were revoked")
 } as const
 
 export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updated }

@@ -24,6 +24,6 @@ export const expectedVersion = (headers: typeof IfMatchHeader.Type): number | nu
 /** `details.version` is the newest one. */
 export const outdated = (version: number) =>
   new Conflict({
-    message: "It has been changed since you read it. Read it again and repeat your change.",
+    message: "It has changed since you read it. Read it again and repeat your change.",
     details: { version }
   })

@@ -62,7 +62,7 @@ export const wireSchema = (node: unknown): unknown => {
 }
 
 const requestId = {
-  description: "Echoed as sent when it is well formed, else made up; also `meta.requestId`.",
+  description: "Returned as sent if it is valid, else generated; also in `meta.requestId`.",
   schema: { type: "string" }
 }
 
@@ -101,12 +101,12 @@ const seconds = { type: "integer", minimum: 1 }
 
 /** Headers of every response to a key with a rate limit. */
 const rateHeaders = {
-  "ratelimit-limit": { description: "Requests that the key may make in a window.", schema: seconds },
+  "ratelimit-limit": { description: "Requests that the key may send in a window.", schema: seconds },
   "ratelimit-remaining": {
-    description: "Those that are left.",
+    description: "Remaining requests of the window.",
     schema: { type: "integer", minimum: 0 }
   },
-  "ratelimit-reset": { description: "Seconds until the first used one is given back.", schema: seconds },
+  "ratelimit-reset": { description: "Seconds until the next request becomes available.", schema: seconds },
   "ratelimit-policy": { description: "`<requests>;w=<seconds of the window>`", schema: { type: "string" } }
 }
 

@@ -152,7 +152,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   yield* workFor(live.tenantId)
   const isWidget = Redacted.value(secret.value).startsWith(widgetPrefix)
   if (requirements.widgets !== true && isWidget) {
-    return yield* new Forbidden({ message: "The public name of a widget opens its chat alone." })
+    return yield* new Forbidden({ message: "The public name of a widget is valid only for its chat." })
   }
   if (requirements.publicApi && !live.publicApi) {
     return yield* new PlanRestricted({ message: "The plan does not include the public API." })

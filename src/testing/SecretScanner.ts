@@ -55,7 +55,8 @@ export const search = (
   places: Iterable<readonly [name: string, text: string]>
 ): ReadonlyArray<Leak> => {
   const wanted = Object.entries(secrets).map(([name, secret]) => {
-    if (secret.length < 8) throw new RangeError(`The secret ${name} is too short to be told from other text.`)
+    if (secret.length < 8)
+      throw new RangeError(`The secret ${name} is too short to be distinguished from other text.`)
     return [name, formsOf(secret)] as const
   })
   return Array.from(places).flatMap(([place, text]) =>

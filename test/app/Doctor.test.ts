@@ -227,7 +227,7 @@ describe("spoke doctor", () => {
       const given = { SMTP_URL: Redacted.value(server.url), ALERT_EMAIL: "operator@museum.example" }
       expect((yield* findings(given)).of("mail")).toBe("ok: the server lets us in")
       const wrong = yield* findings({ ...given, SMTP_URL: Redacted.value(server.urlOf("canary-password")) })
-      expect(wrong.of("mail")).toBe("problem: The mail server does not let us in (EAUTH, 535). See SMTP_URL.")
+      expect(wrong.of("mail")).toBe("problem: The mail server refused the login (EAUTH, 535). See SMTP_URL.")
       expect(server.received).toEqual([])
       expect(JSON.stringify(wrong.found)).not.toContain("canary")
     }).pipe(Effect.scoped)

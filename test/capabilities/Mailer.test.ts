@@ -53,8 +53,8 @@ layer(Layer.empty, { excludeTestServices: true })("Mail", (it) => {
       const refused = yield* Effect.flip((yield* mailerAt(url)).send({ ...mail, to: "refused@example.com" }))
       const denied = yield* Effect.flip((yield* mailerAt(urlOf("wrong secret"))).send(mail))
       expect([refused.message, denied.message]).toEqual([
-        "The mail server did not take the mail (EENVELOPE, 550).",
-        "The mail server did not take the mail (EAUTH, 535)."
+        "The mail server did not accept the mail (EENVELOPE, 550).",
+        "The mail server did not accept the mail (EAUTH, 535)."
       ])
       for (const secret of [password, "wrong secret", "refused@", "ops@"]) {
         expect(JSON.stringify([refused, denied])).not.toContain(secret)

@@ -36,7 +36,7 @@ describe("A file of cases", () => {
   })
 
   it.each([
-    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: is no JSON", '"expectFacts"'],
+    ["jsonl", '{"question": "a"}\n{"question": }', "line 2: not valid JSON", '"expectFacts"'],
     ["jsonl", '{"questoin": "a"}', "line 1: ", '"question"'],
     ["jsonl", '{"question": "a", "expectSource": ["b"]}', "line 1: expectSource: ", '"expectSources"'],
     ["jsonl", '\n{"question": "  "}', "line 2: question: ", '"question"'],
@@ -48,9 +48,9 @@ describe("A file of cases", () => {
     ["csv", "", "holds no case", "columns"],
     ["csv", "question\n", "holds no case", "columns"],
     ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
-    ["csv", "expectFacts\na", "line 1: no column is called question", "question"],
+    ["csv", "expectFacts\na", "line 1: the column question is missing", "question"],
     ["csv", "question\na\nb,c", "line 3: 2 fields for 1 columns", "quotes"],
-    ["csv", 'question\n"a\nb', "line 2: a quote is never closed", "columns"],
+    ["csv", 'question\n"a\nb', "line 2: a quote is not closed", "columns"],
     ["csv", "question,expectRefusal\na,maybe", "line 2: expectRefusal: ", "true or false"],
     ["csv", "question,expectFacts\n,b", "line 2: question: ", "columns"]
   ] as const)("of %s that reads %j is refused: %s … %s", (format, text, ...words) => {

@@ -108,18 +108,19 @@ const freePort = () =>
     })
   })
 
-/** Starts a server and resolves when it says that it listens. */
+/** Starts a server and resolves when it prints that it listens. `program` is its main file. */
 export const start = async (
   dataDir: string,
   variables: Readonly<Record<string, string>> = {},
-  args: ReadonlyArray<string> = []
+  args: ReadonlyArray<string> = [],
+  program = command
 ): Promise<Spoke> => {
   if (production && args.length === 0) {
     const { startProduction } = await import("./Engines.ts")
     return startProduction(dataDir, variables)
   }
   const port = variables["APP_URL"] === undefined ? 0 : await freePort()
-  const child = spawn(process.execPath, [command, "serve", ...args], {
+  const child = spawn(process.execPath, [program, "serve", ...args], {
     cwd: root,
     env: environment({
       SPOKE_DATA_DIR: dataDir,

@@ -235,7 +235,7 @@ describe("createSpoke", () => {
     const { code, details, message } = await rejection(createSpoke(settings))
     expect(code).toBe("INVALID_CONFIG")
     expect(message).toBe(
-      "Settings have to be mended: unknown field dataDirr; did you mean dataDir?; " +
+      "Invalid settings: unknown field dataDirr; did you mean dataDir?; " +
         "unknown field openai.apikey; did you mean apiKey?; unknown field banana"
     )
     expect(details?.["issues"]).toHaveLength(3)

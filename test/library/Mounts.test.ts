@@ -115,7 +115,7 @@ describe("Spoke in Express", () => {
     expect([form.status, errors.map(String)]).toEqual([
       500,
       [
-        "TypeError: The body of the request was parsed already. Mount Spoke before whatever parses bodies of other types than JSON and text."
+        "TypeError: The body of the request has already been parsed. Mount Spoke before whatever parses bodies of other types than JSON and text."
       ]
     ])
   })

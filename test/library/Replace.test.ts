@@ -29,7 +29,7 @@ describe("A layer in the place of ours", () => {
       code: "INVALID_CONFIG",
       message: expect.stringContaining("Nothing requires host/Greeting")
     })
-    const [, listed = ""] = /What can be replaced: (.+)\.$/u.exec(String(error)) ?? []
+    const [, listed = ""] = /Replaceable tags: (.+)\.$/u.exec(String(error)) ?? []
     const tags = Object.entries(offered)
       .filter(([, value]) => Context.isTag(value) && value.key.startsWith("capabilities/"))
       .map(([name]) => name)

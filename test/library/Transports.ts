@@ -128,7 +128,7 @@ const byHand = (
         yield part
       }
     }
-    throw new Error("The stream ended before it was done.")
+    throw new Error("The stream ended early.")
   }
   async function* parts(method: string, path: string, body?: unknown, signal?: AbortSignal) {
     yield* partsOf(await ask(method, path, body, signal))

@@ -62,7 +62,7 @@ export const create = (file: string) =>
     const what = `${file} cannot be written`
     const fresh = `${file}.${process.pid}.partial`
     if (fs.existsSync(file)) {
-      return yield* new ArchiveError({ message: `${file} is there already. Name a file that is not.` })
+      return yield* new ArchiveError({ message: `${file} already exists. Choose another name.` })
     }
     const out = yield* Effect.acquireRelease(
       Effect.sync(() => fs.createWriteStream(fresh, { flags: "wx", mode: 0o600, flush: true })),

@@ -49,7 +49,7 @@ const isEmbedded = ({ database: server }: Settings) => server === null
 const nothingThere = (settings: Settings) =>
   new ArchiveError({
     message: isEmbedded(settings)
-      ? `There is no database in ${settings.dataDir}. SPOKE_DATA_DIR says where to look.`
+      ? `There is no database in ${settings.dataDir}. SPOKE_DATA_DIR sets the place.`
       : "The database has no tables of Spoke."
   })
 

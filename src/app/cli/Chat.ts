@@ -43,7 +43,7 @@ const post = (path: string, body: unknown) =>
   HttpClientRequest.post(path).pipe(HttpClientRequest.bodyUnsafeJson(body))
 
 const unsettled = (runId: string | undefined) =>
-  runId === undefined ? "" : ` Its run is ${runId}: GET /v1/agent-runs/${runId} tells how it ended.`
+  runId === undefined ? "" : ` Its run is ${runId}: GET /v1/agent-runs/${runId} shows how it ended.`
 
 interface Flags extends Connection.Flags {
   readonly conversation?: string | undefined
@@ -68,7 +68,7 @@ const ask = (message: string, { conversation, json, ...flags }: Flags) =>
         ParseError: () => new Connection.CommandFailed({ message: "The stream has an unexpected form." }),
         ResponseError: () => Effect.succeed(false)
       }),
-      Effect.onInterrupt(() => explain(`The turn is answered and stored all the same.${run}`))
+      Effect.onInterrupt(() => explain(`The turn is answered and stored nevertheless.${run}`))
     )
     if (!done) {
       return yield* new Connection.CommandFailed({

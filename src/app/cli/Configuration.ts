@@ -220,7 +220,7 @@ const destroy = (file: string, flags: DestroyFlags) =>
   })
 
 const fileWords = "JSON, YAML or a module (.mjs, .ts): the agents by name"
-const allowWords = "also when clearly fewer test cases pass than now"
+const allowWords = "apply even if significantly fewer test cases pass than now"
 const pruneWords = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>
@@ -229,7 +229,7 @@ export const pullCommand = (run: Arguments.Run) =>
     "Print the agents of the organisation as a file of spoke plan and spoke apply.",
     "spoke pull --json > agents.json"
   )
-    .option("--agents-only", "print the settings of agents alone")
+    .option("--agents-only", "print only the settings of agents")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -239,14 +239,14 @@ export const pullCommand = (run: Arguments.Run) =>
 export const planCommand = (run: Arguments.Run) =>
   Arguments.command(
     "plan",
-    "Say what spoke apply would change. Exits with 0 when that is nothing, with 2 when it is something, with 1 on an error.",
+    "Show what spoke apply would change. Exits with 0 if nothing would change, 2 if something would, and 1 on an error.",
     "spoke plan agents.json",
     "spoke plan agents.json --json | jq .changes"
   )
     .argument("<file>", fileWords)
     .option("--prune", pruneWords)
     .option("--allow-regression", allowWords)
-    .option("--no-cases", "do not ask the test cases of agents whose settings would change")
+    .option("--no-cases", "do not run the test cases of agents whose settings would change")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -256,7 +256,7 @@ export const planCommand = (run: Arguments.Run) =>
 export const applyCommand = (run: Arguments.Run) =>
   Arguments.command(
     "apply",
-    "Make the agents as the file says, all of it or nothing. Asks first.",
+    "Apply the file: all of its changes or none. Asks for confirmation.",
     "spoke apply agents.json",
     "spoke apply agents.yaml --yes --wait"
   )
@@ -264,7 +264,7 @@ export const applyCommand = (run: Arguments.Run) =>
     .option("--yes", "do not ask")
     .option("--prune", pruneWords)
     .option("--allow-regression", allowWords)
-    .option("--wait", "until the sources are read; the token needs the scope sources:read")
+    .option("--wait", "wait until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -274,7 +274,7 @@ export const applyCommand = (run: Arguments.Run) =>
 export const destroyCommand = (run: Arguments.Run) =>
   Arguments.command(
     "destroy",
-    "Delete the agents that the file names, with their sources, keys and conversations. Asks first.",
+    "Delete the agents that the file names, with their sources, keys and conversations. Asks for confirmation.",
     "spoke destroy agents.json"
   )
     .argument("<file>", fileWords)

@@ -20,7 +20,7 @@ const json = (file: string) =>
   Effect.flatMap(readText(file), (text) =>
     Effect.try({
       try: (): unknown => JSON.parse(text),
-      catch: (cause) => failed(`${file} is no JSON${reason(cause)}.`)
+      catch: (cause) => failed(`${file} is not valid JSON${reason(cause)}.`)
     })
   )
 
@@ -28,7 +28,7 @@ const yaml = (file: string) =>
   Effect.flatMap(readText(file), (text) =>
     Effect.tryPromise({
       try: async (): Promise<unknown> => (await import("./Yaml.ts")).parseYaml(text),
-      catch: (cause) => failed(`${file} is no YAML${reason(cause)}.`)
+      catch: (cause) => failed(`${file} is not valid YAML${reason(cause)}.`)
     })
   )
 

@@ -190,7 +190,7 @@ export const manage = ({ token, tokenFile, url }: ManageFlags) =>
     if (url === undefined || url === "" || Option.isNone(secret)) {
       return yield* new CommandFailed({
         message:
-          "Which server, and with which access token? Give --url and --token-file (SPOKE_URL, SPOKE_TOKEN); the dashboard makes one under Access tokens."
+          "The server or the access token is missing. Give --url and --token-file (SPOKE_URL, SPOKE_TOKEN). The dashboard creates a token under Access tokens."
       })
     }
     const bearer = `Bearer ${Redacted.value(secret.value)}`

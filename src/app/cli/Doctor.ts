@@ -29,7 +29,7 @@ const marks = { ok: "ok      ", warning: "warning ", problem: "PROBLEM " } as co
 export const examine = (settings: Settings) =>
   Effect.gen(function* () {
     return [
-      ok("configuration", "every variable is well formed"),
+      ok("configuration", "every variable is valid"),
       ...checkPackages(),
       ...(yield* checkDatabase(settings)),
       ...(yield* checkRedis(settings)),
@@ -79,7 +79,7 @@ const check = (asJson: boolean) =>
 export const doctor = (run: Arguments.Run) =>
   Arguments.command(
     "doctor",
-    "Check what the service needs, and say what to mend.",
+    "Check everything that the service needs, and show what to fix.",
     "spoke doctor",
     "spoke doctor --json | jq '.findings[] | select(.status != \"ok\")'"
   )

@@ -37,7 +37,7 @@ const decodeReport = Schema.decodeUnknown(Schema.parseJson(Report.Report))
 const readBaseline = (file: string) =>
   Effect.flatMap(Cases.readText(file), decodeReport).pipe(
     Effect.catchTag("ParseError", () =>
-      Cases.badInput(`${file} is no result of spoke eval: expected what --record writes and --json prints.`)
+      Cases.badInput(`${file} is not a result of spoke eval. Expected the output of --record or --json.`)
     )
   )
 
@@ -135,7 +135,7 @@ const evaluate = (file: string | undefined, flags: Flags) =>
 export const evalCommand = (run: Arguments.Run) =>
   Arguments.command(
     "eval",
-    "Ask the questions of a file, or the test cases of an agent, and measure the replies: sources, facts, refusals, latency, tokens. Exits with 1 when a figure is worse than the baseline's, with 2 when an input cannot be read.",
+    "Ask the questions of a file, or the test cases of an agent, and measure the replies: sources, facts, refusals, latency, tokens. Exits with 1 if a figure is worse than the baseline's, and with 2 if an input cannot be read.",
     "spoke eval questions.jsonl",
     "spoke eval questions.csv --record before.json",
     "spoke eval questions.csv --baseline before.json --json | jq .baseline",

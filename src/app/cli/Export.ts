@@ -13,7 +13,8 @@ const write = (file: string, { withSecret }: { readonly withSecret?: true | unde
     const settings = yield* fromEnvironment()
     const { missing, originals, rows } = yield* Backup.exportTo(settings, file, withSecret === true)
     yield* Output.line(`${rows} rows and ${originals} originals exported to ${file}`)
-    if (missing > 0) yield* Output.note(`${missing} originals were removed meanwhile and are not in it`)
+    if (missing > 0)
+      yield* Output.note(`${missing} originals were removed during the export and are not included`)
   }).pipe(Effect.mapError(failed))
 
 export const exportCommand = (run: Arguments.Run) =>
@@ -23,8 +24,8 @@ export const exportCommand = (run: Arguments.Run) =>
     "spoke export spoke.tgz",
     "spoke export spoke.tgz --with-secret"
   )
-    .argument("<file>", "the archive to write; it must not be there yet")
-    .option("--with-secret", "put the master secret into it: the file alone is then enough to read all of it")
+    .argument("<file>", "the archive to write; it must not exist")
+    .option("--with-secret", "include the master secret: whoever has the file can then read all of it")
     .action((file, flags) => run(write(file, flags)))
 
 /** Imports an archive, for `spoke import`. */

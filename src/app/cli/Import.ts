@@ -48,7 +48,7 @@ const target = (flags: Flags) =>
     if (Option.isNone(url) || Option.isNone(token)) {
       return yield* new Connection.CommandFailed({
         message:
-          `Which server, and with which token? Start one here first (spoke serve), or give --url and ` +
+          `The server or the token is missing. Start a server here first (spoke serve), or give --url and ` +
           `--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN). Looked in ${dataDir}.`
       })
     }
@@ -80,7 +80,7 @@ const sender = ({ agent, ...flags }: Flags) =>
           Effect.mapError(
             () =>
               new Connection.CommandFailed({
-                message: `The server at ${base} does not answer. Is it running? Import again to go on from here.`
+                message: `The server at ${base} does not answer. Is it running? Import again to continue.`
               })
           ),
           Effect.filterOrElse(({ status }) => status === 200, Connection.refused),
@@ -173,14 +173,14 @@ const bring = (file: string, flags: Flags) =>
   Effect.gen(function* () {
     if (yield* isArchive(file)) return yield* restore(file)
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
-      Effect.onInterrupt(() => explain("Import again to go on: what is there already is not repeated."))
+      Effect.onInterrupt(() => explain("Import again to continue: imported conversations are not repeated."))
     )
     yield* Output.line(
-      `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} were there already`
+      `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} existed already`
     )
     if (refused > 0) {
       return yield* new Connection.CommandFailed({
-        message: `${refused} lines were refused, as listed above; nothing of them is stored. Mend them, and import again.`
+        message: `${refused} lines were refused, as listed above, and not stored. Correct them and import again.`
       })
     }
   })
@@ -188,7 +188,7 @@ const bring = (file: string, flags: Flags) =>
 export const importCommand = (run: Arguments.Run) =>
   Arguments.command(
     "import",
-    "Import an archive of spoke export into an empty database, or conversations of another service, which repeating imports once.",
+    "Import an archive of spoke export into an empty database, or conversations of another service. Repeated imports store a conversation once.",
     "spoke import spoke.tgz",
     "spoke import conversations.jsonl --agent agt_…",
     "zcat conversations.jsonl.gz | spoke import - --agent agt_…"

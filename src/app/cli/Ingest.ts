@@ -103,7 +103,7 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
         maxDepth: depth
       })
       yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
-        explain(`The server goes on reading ${called}: GET /v1/sources/${source.id} tells how far it is.`)
+        explain(`The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`)
       )
     }
   })
@@ -111,7 +111,7 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
 export const ingest = (run: Arguments.Run) =>
   Arguments.command(
     "ingest",
-    "Add pages, sitemaps or files to the agent's knowledge and wait until they answer.",
+    "Add pages, sitemaps or files to the agent's knowledge and wait until they are ready.",
     "spoke ingest https://example.com/docs --depth 2",
     "spoke ingest https://example.com/sitemap.xml",
     'spoke ingest guide.pdf notes.md --name "Manual"'

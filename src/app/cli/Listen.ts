@@ -97,7 +97,7 @@ const trigger = (type: EventType, flags: ManageFlags) =>
     yield* Output.note(
       webhooks === 0
         ? `No active webhook asks for ${type}.`
-        : `An example of ${type} is on its way to ${webhooks === 1 ? "a webhook" : `${webhooks} webhooks`}.`
+        : `An example of ${type} was sent to ${webhooks === 1 ? "a webhook" : `${webhooks} webhooks`}.`
     )
   })
 
@@ -106,18 +106,18 @@ const typeOf = Arguments.oneOf(EventType.literals)
 export const listenCommand = (run: Arguments.Run) =>
   Arguments.command(
     "listen",
-    "Print the events of the organisation as they happen, and forward them to a local address, signed as a webhook's.",
+    "Print the events of the organisation as they happen, and forward them to a local address, signed like those of a webhook.",
     "spoke listen --forward-to http://localhost:4000/spoke",
     "spoke listen --event turn.settled --full --json | jq .data.reply"
   )
-    .option("--forward-to <address>", "where each event is sent to from here")
+    .option("--forward-to <address>", "local address that each event is forwarded to")
     .option(
       "--event <type>",
-      "listen to this type alone; may be given several times",
+      "only events of this type; may be repeated",
       (value: string, before: ReadonlyArray<EventType>) => [...before, typeOf(value)],
       []
     )
-    .option("--full", "with what was said, not ids alone")
+    .option("--full", "with the contents, not only ids")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)
@@ -127,7 +127,7 @@ export const listenCommand = (run: Arguments.Run) =>
 export const triggerCommand = (run: Arguments.Run) =>
   Arguments.command(
     "trigger",
-    "Send an example of an event to every active webhook and listener that asks for its type. Its ids name nothing.",
+    "Send an example event to every active webhook and listener that subscribes to its type. Its ids do not exist.",
     "spoke trigger turn.settled"
   )
     .argument("<type>", EventType.literals.join(", "), typeOf)

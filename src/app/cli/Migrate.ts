@@ -61,9 +61,9 @@ const works = {
   catalogue: "no row is touched",
   scan: "reads the whole table",
   index: "builds an index of the whole table",
-  rewrite: "writes the whole table anew",
+  rewrite: "rewrites the whole table",
   added: "adds rows",
-  changed: "changes or removes rows, and who writes the same ones waits",
+  changed: "changes or removes rows; writers of the same rows wait",
   unknown: "unknown work"
 } as const
 
@@ -92,7 +92,7 @@ const show = (settings: Settings, json: boolean) =>
     if (files.length === 0) return yield* Output.line("The database is up to date.")
     yield* Output.line(files.map(fileLines).join("\n"))
     yield* Output.note(
-      "Statements on tables that these files make are left out. A lock is kept until the transaction ends, which holds all files up to one outside a transaction."
+      "Statements on tables that these files create are left out. A lock is held until the transaction ends. One transaction contains all files up to the next one outside a transaction."
     )
   })
 
@@ -118,6 +118,6 @@ export const migrateCommand = (run: Arguments.Run) =>
     "DATABASE_URL=postgres://spoke@db/spoke spoke migrate",
     "DATABASE_URL=postgres://spoke@db/spoke spoke migrate --plan"
   )
-    .option("--plan", "say which files wait and what they would lock, and change nothing")
+    .option("--plan", "show the pending files and their locks, and change nothing")
     .addOption(Arguments.json)
     .action((flags) => run(command(flags)))

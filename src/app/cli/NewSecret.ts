@@ -34,7 +34,8 @@ const renew = Effect.gen(function* () {
       Effect.as(true),
       Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
     )
-    if (isThere) return yield* Output.line("The master secret is the database's: nothing was changed.")
+    if (isThere)
+      return yield* Output.line("The master secret is the one of the database. Nothing was changed.")
     const { channels, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
     const { secret, where } = yield* replaced(settings)
     yield* MasterKeys.recordKeyId(keyIdOf(secret))
@@ -49,6 +50,6 @@ const renew = Effect.gen(function* () {
 export const newSecret = (run: Arguments.Run) =>
   Arguments.command(
     "new-secret",
-    "Go on with a new master secret where the old one is lost.",
+    "Continue with a new master secret if the old one is lost.",
     "spoke new-secret"
   ).action(() => run(renew))

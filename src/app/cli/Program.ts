@@ -53,7 +53,7 @@ const spoke = (run: Run) => {
     .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("See spoke --help.")
-    .addHelpText("after", "\nspoke <command> --help tells its options, with examples.")
+    .addHelpText("after", "\nspoke <command> --help shows its options, with examples.")
   program.addCommand(serve(run))
   // A server continues when the reader of its log exits. Any other command ends when the reader of its results exits.
   for (const make of commands)

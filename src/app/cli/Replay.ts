@@ -56,17 +56,17 @@ const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...f
 export const replayCommand = (run: Arguments.Run) =>
   Arguments.command(
     "replay",
-    "Run stored turns again, with today's sources: nothing is stored, sent or counted, and tools answer as they did then.",
+    "Run stored turns again with the current sources. Nothing is stored, sent or counted, and tools return their recorded answers.",
     "spoke replay run_…",
     "spoke replay run_… run_… --json"
   )
     .argument("<run...>", "ids of the runs")
     .option(
       "--version <number>",
-      "the version of the agent to answer with, today's by default",
+      "version of the agent that answers; the current one by default",
       Arguments.wholeNumber(1, 1_000_000_000)
     )
-    .option("--agent <id>", "whose runs they are, the key's own agent by default")
+    .option("--agent <id>", "agent of the runs; the key's agent by default")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.key)

@@ -44,7 +44,7 @@ const search = (query: string, { json, minScore, source, topK, ...flags }: Flags
     const found = yield* call(Result, request)
     if (json === true) return yield* Output.asJson(found)
     if (found.chunks.length === 0) {
-      return yield* Output.note("Nothing was found. Is there a source that answers? spoke ingest adds one.")
+      return yield* Output.note("Nothing was found. spoke ingest adds a source.")
     }
     for (const { score, sourceName, text, url } of found.chunks) {
       yield* Output.line(`${score.toFixed(3)}  ${sourceName}  ${url}\n       ${excerpt(text)}\n`)
@@ -60,7 +60,7 @@ export const retrieve = (run: Arguments.Run) =>
   )
     .argument("<query>", "what to look for")
     .option("--top-k <count>", "how many chunks, 1 to 20", Arguments.wholeNumber(1, 20), 5)
-    .option("--min-score <score>", "least score, 0 to 1", Arguments.share, 0)
+    .option("--min-score <score>", "minimum score, 0 to 1", Arguments.share, 0)
     .option("--source <id>", "a source to search; may be repeated, all by default", Arguments.repeated, [])
     .addOption(Arguments.json)
     .addOption(Arguments.url)

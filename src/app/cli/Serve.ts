@@ -27,7 +27,7 @@ const logFailure = <A, E, R>(
     : Effect.catchAllCause(running, (cause): Effect.Effect<never, E | FailureLogged> => {
         if (Cause.isInterruptedOnly(cause)) return Effect.failCause(cause)
         const told = Option.match(wordsOf(cause), {
-          onNone: () => Effect.logFatal("The server cannot go on", cause),
+          onNone: () => Effect.logFatal("The server cannot continue", cause),
           // The message suffices: a stack trace is only for defects.
           onSome: (words) => Effect.logFatal(words)
         })
@@ -58,7 +58,7 @@ const listen = (chosen: Server.Role) =>
 export const serve = (run: Arguments.Run) =>
   Arguments.command(
     "serve",
-    "Start the server: API, hosted app and workers. A signal ends it in order, with exit code 0.",
+    "Start the server: API, hosted app and workers. A signal stops it gracefully, with exit code 0.",
     "spoke serve",
     "PORT=8080 spoke serve",
     "DATABASE_URL=postgres://spoke@db/spoke spoke serve --role api"

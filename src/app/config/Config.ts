@@ -86,10 +86,10 @@ export const Variables = Schema.Struct({
     "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
   ),
   SPOKE_TENANT_ROLE: variable(roleName, "Role of tenants' statements: turns row level security on."),
-  SPOKE_DATABASE_POOL: variable(count(1, 500), "Most connections to PostgreSQL; 10 by default."),
+  SPOKE_DATABASE_POOL: variable(count(1, 500), "Maximum number of connections to PostgreSQL; 10 by default."),
   REDIS_URL: variable(
     redisUrl,
-    "Redis 6.2 or newer that holds dedupe keys and rate limits and tells processes of changes; the database by default."
+    "Redis 6.2 or newer for dedupe keys, rate limits and change notifications; the database by default."
   ),
   SPOKE_VECTOR: variable(
     choice("pgvector", "in-process"),
@@ -97,7 +97,7 @@ export const Variables = Schema.Struct({
   ),
   SMTP_URL: variable(
     url("an smtp:// or smtps:// URL", "smtp:", "smtps:"),
-    "Mail server, with user and password where it wants them; without it no mail is sent."
+    "Mail server, with user and password if it needs them; without it no mail is sent."
   ),
   MAIL_FROM: variable(email, "Sender of mails; ALERT_EMAIL by default, else spoke@localhost."),
   ALERT_EMAIL: variable(
@@ -116,7 +116,7 @@ export const Variables = Schema.Struct({
   SPOKE_CHAT_MODEL: variable(Value, "Model of agents that name none; gpt-6-luna by default."),
   SPOKE_CONTEXT_WINDOW: variable(
     count(1_000, 10_000_000),
-    "Tokens that fit the chat model; 128000 by default."
+    "Context window of the chat model, in tokens; 128000 by default."
   ),
   SPOKE_PROVIDERS: variable(
     ModelProviders.Providers,
@@ -124,7 +124,7 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_FALLBACK_MODELS: variable(
     ModelProviders.Models,
-    "Models, separated by commas, that answer where an agent's own model cannot; none by default."
+    "Fallback models, separated by commas, if an agent's own model cannot answer; none by default."
   ),
   SPOKE_MODEL_PRICES: variable(
     ModelPrices,
@@ -140,32 +140,32 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_RERANK_URL: variable(
     httpUrl,
-    "Whole address of a /rerank interface that puts search results in order; none by default."
+    "Full address of a /rerank interface that orders search results; none by default."
   ),
   SPOKE_RERANK_MODEL: variable(Value, "The reranker's model; required with SPOKE_RERANK_URL."),
   SPOKE_RERANK_API_KEY: variable(hidden, "The reranker's key; none by default."),
   SPOKE_GROUNDING_CHECKER: variable(
     choice("words", "model"),
-    "What checks whether sources support a reply: words by default, model asks the chat model once more."
+    "How replies are checked against their sources: words by default, model asks the chat model once more."
   ),
   SPOKE_GROUNDING_URL: variable(
     httpUrl,
-    "Whole address of a /check-grounding interface that checks replies instead; none by default."
+    "Full address of a /check-grounding interface that checks replies instead; none by default."
   ),
   SPOKE_GROUNDING_API_KEY: variable(hidden, "The key of SPOKE_GROUNDING_URL; none by default."),
   SPOKE_SECRET: variable(secret, "Master secret, at least 32 bytes; generated when embedded, else required."),
   SPOKE_SECRET_PREVIOUS: variable(
     secret,
-    "The master secret before the last rotation, still good for reading."
+    "The master secret before the last rotation; still used for decryption."
   ),
   SPOKE_OPERATOR_TOKEN: variable(hidden, "Bearer token of the operator routes; generated when embedded."),
   SPOKE_ADMIN_EMAIL: variable(
     email,
-    "First dashboard owner, made with a tenant while there is no user; admin@localhost by default."
+    "First dashboard owner, created with a tenant while there is no user; admin@localhost by default."
   ),
   SPOKE_ADMIN_PASSWORD: variable(
     password,
-    "The owner's password; generated and printed once when embedded, else without it no owner is made."
+    "The owner's password; generated and printed once when embedded, else no owner is created without it."
   ),
   APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
   API_URL: variable(apiUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
@@ -175,22 +175,22 @@ export const Variables = Schema.Struct({
   ),
   BILLING_WEBHOOK_SECRET: variable(
     hidden,
-    "What the billing provider signs its events with; without it they are refused."
+    "Secret that the billing provider signs its events with; without it they are refused."
   ),
   SPOKE_PLANS: variable(plans, "JSON from plan names to entitlements, for billing; self-hosted is built in."),
-  SPOKE_DEFAULT_PLAN: variable(
-    Value,
-    "The plan that is left when nothing is paid for; self-hosted by default."
-  ),
+  SPOKE_DEFAULT_PLAN: variable(Value, "Plan of tenants without a subscription; self-hosted by default."),
   CHANNEL_VERIFY_TOKEN: variable(
     hidden,
-    "What messaging providers repeat when they subscribe to webhooks; none by default."
+    "Token that messaging providers repeat when they subscribe to webhooks; none by default."
   ),
   CHANNEL_APP_SECRET: variable(
     hidden,
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
-  CHANNEL_APP_ID: variable(Value, "Our app at messaging providers, whose echoes are ours; none by default."),
+  CHANNEL_APP_ID: variable(
+    Value,
+    "Id of our app at messaging providers, to recognize our own echoes; none by default."
+  ),
   GRAPH_API_URL: variable(httpUrl, `Base address of WhatsApp and Messenger; ${graphUrl} by default.`),
   TELEGRAM_API_URL: variable(httpUrl, `Base address of Telegram's bots; ${telegramUrl} by default.`),
   SLACK_API_URL: variable(httpUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
@@ -200,7 +200,7 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_RATE_LIMIT: variable(
     rate,
-    "How often each key without a limit of its own may be used, like `60 per minute`; no limit by default."
+    "Rate limit of keys without a limit of their own, like `60 per minute`; no limit by default."
   ),
   SPOKE_RUNTIME_DATA: variable(
     choice("enabled", "disabled"),
@@ -212,14 +212,17 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_TRUSTED_PROXIES: variable(
     proxyList,
-    "Addresses or CIDRs of proxies whose x-forwarded-for is believed, separated by commas; none by default."
+    "Addresses or CIDRs of proxies whose x-forwarded-for is trusted, separated by commas; none by default."
   ),
   SPOKE_MAX_CONNECTIONS: variable(
     count(64, 200_000),
-    "Most connections of clients to one process; 8192 by default, half of them for one address."
+    "Maximum number of client connections to one process; 8192 by default, half of them for one address."
   ),
-  SPOKE_MAX_WAIT: variable(duration, "Requests that would wait longer get a 503; 30 seconds by default."),
-  SPOKE_DRAIN_DELAY: variable(duration, "From SIGTERM to the closed listener; 1 second by default."),
+  SPOKE_MAX_WAIT: variable(
+    duration,
+    "Longest time a request may wait for admission; 30 seconds by default. Longer waits are answered with 503."
+  ),
+  SPOKE_DRAIN_DELAY: variable(duration, "Time from SIGTERM until the listener closes; 1 second by default."),
   ...Telemetry.variables,
   LOG_LEVEL: variable(
     choice("trace", "debug", "info", "warn", "warning", "error", "none"),

@@ -17,7 +17,7 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
     ? [
         {
           variable: "SPOKE_ADMIN_PASSWORD",
-          message: "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start makes one up"
+          message: "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start generates one"
         }
       ]
     : []),

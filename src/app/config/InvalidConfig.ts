@@ -6,6 +6,6 @@ export class InvalidConfig extends Schema.TaggedError<InvalidConfig>()("InvalidC
 }) {
   override get message() {
     const lines = this.problems.map(({ variable: name, message }) => `  ${name}: ${message}`)
-    return ["The configuration has to be mended before Spoke can start:", ...lines].join("\n")
+    return ["The configuration is invalid. Correct it and start Spoke again:", ...lines].join("\n")
   }
 }

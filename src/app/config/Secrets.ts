@@ -40,8 +40,8 @@ export const generated = () => ({ secret: random(), operatorToken: random() })
 export const fileOf = (dataDir: string) => path.join(dataDir, DataDirectory.secretsFile)
 
 const otherwise =
-  "If it is lost, `spoke new-secret` makes another one: the secrets of tools and the access tokens of channels then have to " +
-  "be entered again, everything else stays."
+  "If it is lost, `spoke new-secret` creates another one: the secrets of tools and the access tokens of channels must then " +
+  "be entered again. Everything else stays."
 
 const unusable = (dataDir: string, what: string) =>
   new MasterSecretError({
@@ -55,7 +55,7 @@ const kept = (dataDir: string) =>
   DataDirectory.secrets.read(dataDir).pipe(
     Effect.mapError((error) =>
       error.malformed === true
-        ? unusable(dataDir, "is damaged: it is no JSON with `secret` and `operatorToken`")
+        ? unusable(dataDir, "is damaged: it is not JSON with `secret` and `operatorToken`")
         : error
     ),
     Effect.filterOrFail(
@@ -102,7 +102,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
         return { masters: yield* mastersOf(current), operatorToken }
       const mine = yield* own(dataDir, current !== undefined || !(yield* MasterKeys.isUsed))
       if (current === undefined && !fits(known, mine.secret))
-        return yield* unusable(dataDir, "is another database's")
+        return yield* unusable(dataDir, "belongs to another database")
       return {
         masters: yield* mastersOf(current ?? mine.secret),
         operatorToken: Option.orElseSome(operatorToken, () => mine.operatorToken)

@@ -114,7 +114,7 @@ const isReaderName = Schema.is(ReaderName)
 const invalid = (told: ReadonlyArray<string>, issues: unknown) =>
   new SpokeError({
     code: "INVALID_CONFIG",
-    message: `Settings have to be mended: ${told.join("; ")}`,
+    message: `Invalid settings: ${told.join("; ")}`,
     details: { issues }
   })
 

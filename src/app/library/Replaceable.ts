@@ -86,8 +86,8 @@ export const checked = <E, R>(
       : Layer.fail(
           new InvalidReplacement({
             message:
-              `Nothing requires ${others.join(", ")}: give what your capabilities need with Layer.provide. ` +
-              `What can be replaced: ${Object.keys(tags).join(", ")}.`
+              `Nothing requires ${others.join(", ")}: provide the dependencies of your capabilities with Layer.provide. ` +
+              `Replaceable tags: ${Object.keys(tags).join(", ")}.`
           })
         )
   })

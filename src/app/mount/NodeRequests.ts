@@ -23,13 +23,13 @@ const streamOf = (request: IncomingMessage) => {
 
 /** The body that was already read: JSON is encoded again, bytes and text are unchanged. */
 const parsedBody = ({ body, headers }: NodeRequest): Uint8Array<ArrayBuffer> | string => {
-  if (body === undefined) throw unusable("The body of the request was read already.")
+  if (body === undefined) throw unusable("The body of the request has already been read.")
   if (typeof body === "string") return body
   if (ArrayBuffer.isView(body)) {
     return new Uint8Array(body.buffer, body.byteOffset, body.byteLength).slice()
   }
   if (/^application\/(?:[\w.-]+\+)?json\b/iu.test(headers["content-type"] ?? "")) return JSON.stringify(body)
-  throw unusable("The body of the request was parsed already.")
+  throw unusable("The body of the request has already been parsed.")
 }
 
 const headersOf = ({ rawHeaders }: IncomingMessage, isParsed: boolean) => {

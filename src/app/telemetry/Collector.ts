@@ -43,7 +43,7 @@ const make = (inner: HttpClient.HttpClient) => {
       const now = yield* monotonicMillis
       if (now - loggedAt >= logInterval) {
         loggedAt = now
-        yield* Effect.logWarning("The collector of telemetry does not take it; some is lost")
+        yield* Effect.logWarning("The telemetry collector does not accept data; some is lost")
       }
       return HttpClientResponse.fromWeb(request, new Response(null, { status: 204 }))
     })

@@ -30,7 +30,7 @@ const variable = <A, I>(schema: Schema.Schema<A, I>, meaning: string) =>
 export const variables = {
   SPOKE_HEALTH_PORT: variable(
     count(0, 65_535),
-    "Port of /healthz, /readyz and /metrics beside PORT, in workers too; none by default, 0 takes a free one."
+    "Further port for /healthz, /readyz and /metrics, also of workers; none by default, 0 uses a free one."
   ),
   SPOKE_ACCESS_LOG: variable(
     choice("enabled", "disabled"),
@@ -38,7 +38,7 @@ export const variables = {
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(
     httpUrl,
-    "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is traced."
+    "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is exported."
   ),
   OTEL_EXPORTER_OTLP_HEADERS: variable(
     headerList,
@@ -47,7 +47,7 @@ export const variables = {
   OTEL_SERVICE_NAME: variable(Value, "Name of this service there; spoke by default."),
   OTEL_TRACES_SAMPLER_ARG: variable(
     ratio,
-    "Part of the requests that is traced, from 0 to 1, where the caller does not say; 1 by default."
+    "Share of requests that is traced, from 0 to 1, unless the caller decides; 1 by default."
   )
 }
 

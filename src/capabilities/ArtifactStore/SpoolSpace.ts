@@ -8,8 +8,7 @@ import { ArtifactStoreError } from "../ArtifactStore.ts"
 
 const GiB = 1_073_741_824
 
-const full = () =>
-  new ArtifactStoreError({ message: "The uploads that are coming in take all the room they may." })
+const full = () => new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })
 
 /** For one store. One owner may use a quarter. */
 export const makeSpoolSpace = (maxBytes = 2 * GiB) => {

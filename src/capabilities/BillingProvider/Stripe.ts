@@ -39,7 +39,7 @@ const isSigned = (secret: Redacted.Redacted, header: string, body: Uint8Array, n
 }
 
 const unsigned = () =>
-  new InvalidSignature({ message: "The signature does not belong to this body, or is not of now." })
+  new InvalidSignature({ message: "The signature does not match this body, or is too old." })
 
 const make = (secret: Redacted.Redacted) =>
   BillingProvider.of({

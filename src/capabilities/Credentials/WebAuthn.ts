@@ -33,7 +33,7 @@ export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyPr
         supportedAlgorithmIDs: algorithms
       })
     )
-    if (!verified) return yield* new PasskeyRejected({ message: "The attestation is not true." })
+    if (!verified) return yield* new PasskeyRejected({ message: "The attestation is invalid." })
     const { credential: made, credentialBackedUp: backedUp } = registrationInfo
     return { credentialId: made.id, publicKey: made.publicKey, counter: made.counter, backedUp }
   }),

@@ -20,7 +20,7 @@ const malformed = new ParseError({
 })
 const tooLarge = new ParseError({
   code: "too_large",
-  message: "The document unpacks to more than one document may hold. Split it into several files."
+  message: "The unpacked document is too large. Split it into several files."
 })
 
 export interface Container {

@@ -16,7 +16,7 @@ const encrypted = new ParseError({
 })
 const tooLong = new ParseError({
   code: "too_large",
-  message: "The book holds more text than one document may. Split it into several files."
+  message: "The book has too much text for one document. Split it into several files."
 })
 const tooManyChapters = (chapters: number, max: number) =>
   new ParseError({

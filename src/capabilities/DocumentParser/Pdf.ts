@@ -43,7 +43,7 @@ const noTextLayer = new ParseError({
 })
 const tooLong = new ParseError({
   code: "too_large",
-  message: "The PDF holds more text than one document may. Split it into several files."
+  message: "The PDF has too much text for one document. Split it into several files."
 })
 const tooManyPages = (pages: number, max: number) =>
   new ParseError({

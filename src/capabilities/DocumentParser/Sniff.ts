@@ -137,7 +137,7 @@ export const maxMarkupRatio = 3
 
 export const tooLong = new ParseError({
   code: "too_large",
-  message: "The document holds more text than one document may. Split it into several files."
+  message: "The document has too much text. Split it into several files."
 })
 
 /**

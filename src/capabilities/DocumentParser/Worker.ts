@@ -264,7 +264,7 @@ const make = (options: WorkerOptions) =>
       Effect.suspend(() => {
         const batch = together(own)
         const thread = threads.find(({ isBusy }) => !isBusy())
-        if (thread === undefined) return Effect.dieMessage("There is a place and no thread.")
+        if (thread === undefined) return Effect.dieMessage("A permit was granted, but there is no thread.")
         for (const each of batch) inThread.set(each, thread)
         const hadCompany = threads.some((other) => other !== thread && other.isBusy())
         return Effect.either(

@@ -21,7 +21,7 @@ const tooLarge = new ParseError({
 /** Tables repeat the header, so short cells may become long text. */
 const tooLong = new ParseError({
   code: "too_large",
-  message: "The workbook's tables hold more text than one document may. Split it into several files."
+  message: "The workbook has too much text for one document. Split it into several files."
 })
 
 /** Called with the length of text that is about to be written. Throws when the limit is exceeded. */

@@ -18,7 +18,7 @@ export interface ThreadOptions {
 
 const heapMb = 512
 
-const broken = () => new EmbedderError({ message: "The offline embedding model broke off.", retryable: true })
+const broken = () => new EmbedderError({ message: "The offline embedding model stopped.", retryable: true })
 const tooSlow = () =>
   new EmbedderError({ message: "The offline embedding model did not answer in time.", retryable: true })
 const unreadable = () =>

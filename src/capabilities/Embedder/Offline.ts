@@ -37,7 +37,7 @@ const waiting = 1_024
 const busy = () =>
   new EmbedderError({ message: "Too many texts wait for the offline embedding model.", retryable: true })
 const wrong = () =>
-  new EmbedderError({ message: "The offline embedding model gave no vector.", retryable: false })
+  new EmbedderError({ message: "The offline embedding model returned no vector.", retryable: false })
 
 /** The tokenizer finds no token in an empty text, but one in a space. */
 const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, readable).toWellFormed())

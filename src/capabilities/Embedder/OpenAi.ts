@@ -101,9 +101,10 @@ const toVectors = (
   const vectors: Array<Float32Array> = []
   for (let place = 0; place < count; place++) {
     const embedding = byPlace.get(place)
-    if (embedding === undefined) return Effect.fail(failure("The embedding provider left a text out.", true))
+    if (embedding === undefined)
+      return Effect.fail(failure("The embedding provider returned too few vectors.", true))
     if (embedding.length !== dimensions) {
-      const message = `The embedding model gives ${embedding.length} dimensions, not ${dimensions}; set SPOKE_EMBEDDING_DIMENSIONS to what it gives.`
+      const message = `The embedding model gives ${embedding.length} dimensions, not ${dimensions}; set SPOKE_EMBEDDING_DIMENSIONS to that number.`
       return Effect.fail(failure(message, false))
     }
     const vector = toUnit(embedding)
@@ -258,7 +259,7 @@ const make = (options: OpenAiOptions) =>
       embed([text], hurry).pipe(
         Effect.flatMap(Arr.head),
         Effect.catchTag("NoSuchElementException", () =>
-          Effect.fail(failure("The embedding provider left a text out.", true))
+          Effect.fail(failure("The embedding provider returned too few vectors.", true))
         )
       )
 

@@ -32,7 +32,9 @@ const statusOf = (cause: unknown): string =>
     : ""
 
 const failure = (cause: unknown) =>
-  new MailerError({ message: `The mail server did not take the mail (${codeOf(cause)}${statusOf(cause)}).` })
+  new MailerError({
+    message: `The mail server did not accept the mail (${codeOf(cause)}${statusOf(cause)}).`
+  })
 
 const secretsOf = (url: URL): SMTPTransport.Options["auth"] =>
   url.username === ""
@@ -66,7 +68,7 @@ export const verify = (url: Redacted.Redacted) =>
         try: () => transport.verify(),
         catch: (cause) =>
           new MailerError({
-            message: `The mail server does not let us in (${codeOf(cause)}${statusOf(cause)}).`
+            message: `The mail server refused the login (${codeOf(cause)}${statusOf(cause)}).`
           })
       }),
     (transport) => Effect.sync(() => transport.close())

@@ -40,7 +40,7 @@ const early = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
   if (code === "EAUTH") return answered(cause) ?? refused("The mail server does not let the user in.", false)
   if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
-  if (code === "EMESSAGE") return refused("The mail is larger than the mail server takes.", false)
+  if (code === "EMESSAGE") return refused("The mail is larger than the mail server accepts.", false)
   return answered(cause) ?? refused("The mail server could not be reached.", true)
 }
 

@@ -41,7 +41,7 @@ export const layerPostgres = Layer.scoped(
       return sql`
         select pg_notify(${channel}, letter) from jsonb_array_elements_text(${JSON.stringify(letters)}::jsonb) letter`.pipe(
         Effect.timeout(batchTimeout),
-        Effect.catchAllCause((cause) => Effect.logWarning("Other processes could not be told", cause))
+        Effect.catchAllCause((cause) => Effect.logWarning("Other processes could not be notified", cause))
       )
     }
     yield* Queue.takeBetween(outgoing, 1, maxBatchSize).pipe(
@@ -60,7 +60,9 @@ export const layerPostgres = Layer.scoped(
     }
     yield* sql.listen(channel).pipe(
       Stream.runForEach(receive),
-      Effect.catchAllCause((cause) => Effect.logWarning("Other processes cannot be heard", cause)),
+      Effect.catchAllCause((cause) =>
+        Effect.logWarning("Notifications of other processes cannot be received", cause)
+      ),
       Effect.repeat(Schedule.spaced("1 second")),
       Effect.forkScoped
     )

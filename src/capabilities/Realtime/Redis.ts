@@ -57,7 +57,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
       const send = (signals: Chunk.Chunk<Signal>) =>
         Effect.catchAll(
           Effect.tryPromise(() => redis.publish(channel, write({ from, signals: [...signals] }))),
-          (cause) => Effect.logWarning("Other processes could not be told", cause)
+          (cause) => Effect.logWarning("Other processes could not be notified", cause)
         )
       yield* Queue.takeBetween(outgoing, 1, batch).pipe(
         Effect.flatMap(send),

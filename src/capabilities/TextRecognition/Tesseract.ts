@@ -37,7 +37,7 @@ const error = (code: RecognitionError["code"], message: string) => new Recogniti
 
 const unsupported = error(
   "unsupported_type",
-  "The image is of a kind that is not read. Save it as PNG, JPEG, WebP or GIF."
+  "The image has an unsupported type. Save it as PNG, JPEG, WebP or GIF."
 )
 const notInstalled = error("unsupported_type", packageMissing("Reading text in images").message)
 const malformed = error(
@@ -55,7 +55,7 @@ const outOfMemory = error(
 const tooLarge = (pixels: number) =>
   error(
     "too_large",
-    `The image has more than ${Math.floor(pixels / 1_000_000)} million dots. Make it smaller, or cut it into several.`
+    `The image has more than ${Math.floor(pixels / 1_000_000)} million pixels. Make it smaller, or cut it into several.`
   )
 
 /** Minimum confidence, from 0 to 100. Below it, the image probably contains no text. */

@@ -48,7 +48,7 @@ const sourced = (
             endUserId,
             progress: (text) => void Runtime.runFork(runtime)(progress(String(text)))
           }),
-        catch: (thrown) => failed(isError(thrown) ? thrown.message : "it failed without saying why")
+        catch: (thrown) => failed(isError(thrown) ? thrown.message : "it failed without a reason")
       })
     ).pipe(
       Effect.flatMap((outcome) =>

@@ -33,7 +33,7 @@ export const makeQueryVectors = () => {
       Effect.asSome,
       Effect.catchAll(({ message }) =>
         Effect.as(
-          Effect.logWarning("A query is searched by words alone", message),
+          Effect.logWarning("A query is searched by words only", message),
           Option.none<Float32Array>()
         )
       ),

@@ -7,7 +7,7 @@ import { VectorSearch } from "../VectorSearch.ts"
 
 const durations = new DurationHistogram<{ readonly degraded: "true" | "false" }>(
   "spoke_retrieval_duration_seconds",
-  "Searches of an agent's chunks, with the embedding of the query and reranking; degraded: by words alone"
+  "Searches of an agent's chunks, including the query's embedding and reranking; degraded: by words only"
 )
 
 export const measuredSearch = Layer.effect(

@@ -38,18 +38,16 @@ export const makeTable = (sql: SqlClient.SqlClient, profile: string, dimensions:
     const filled = yield* Ref.make(false)
     const fill = fillOnce(sql, profile).pipe(
       Effect.tap((done) => Ref.set(filled, done)),
-      Effect.tapErrorCause((cause) =>
-        Effect.logWarning("Vectors could not be copied; it is tried again", cause)
-      ),
+      Effect.tapErrorCause((cause) => Effect.logWarning("Vectors could not be copied; retrying", cause)),
       Effect.orElseSucceed(() => false)
     )
     if (yield* fill) return { table, filled: Ref.get(filled) }
     yield* Effect.logInfo(
-      "Vectors are being copied to where pgvector searches them; until then memory is searched"
+      "Vectors are being copied into the tables of pgvector; until then searches run in memory"
     )
     yield* fill.pipe(
       Effect.repeat({ until: (done) => done, schedule: Schedule.spaced("100 millis") }),
-      Effect.zipRight(Effect.logInfo("All vectors are where pgvector searches them")),
+      Effect.zipRight(Effect.logInfo("All vectors are in the tables of pgvector")),
       Effect.forkScoped
     )
     return { table, filled: Ref.get(filled) }

@@ -103,7 +103,7 @@ const returned = (mail: ReceivedMail, accountId: string): ReadonlyArray<Delivery
     .map((one) => outboxIdOf(ours.exec(one)?.[1]))
     .find((one) => one !== null)
   if (!failed || id === undefined || id === null) return []
-  const error = "The mail came back: the recipient's server did not take it."
+  const error = "The mail bounced: the recipient's server did not accept it."
   return [{ channel, accountId, providerMessageId: null, outboxId: id, delivery: "failed", error }]
 }
 

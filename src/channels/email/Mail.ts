@@ -47,7 +47,7 @@ export interface ReceivedMail {
 
 const decode = Schema.decodeUnknown(Handed)
 const unreadable = () =>
-  new ValidationError({ message: "The body is no mail, and no JSON with a mail in base64 as its raw." })
+  new ValidationError({ message: "The body is neither a mail nor JSON with a base64 mail in raw." })
 
 const limits = { maxNestingDepth: 32, maxHeadersSize: 262_144, maxRfc822NestingDepth: 2 } as const
 

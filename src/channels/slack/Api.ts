@@ -38,10 +38,10 @@ const refused = (message: string, retryable = false) =>
 const meaningOf = (error: unknown): ChannelError => {
   const said = typeof error === "string" && word.test(error) ? error : "unknown"
   if (accessErrors.has(said)) return refused(`Slack refused the app's token (${said}).`)
-  if (limits.has(said)) return refused("Slack takes no more messages for a while.", true)
+  if (limits.has(said)) return refused("Slack's rate limit is reached.", true)
   if (failures.has(said))
     return new ChannelError({ reason: "Unknown", message: `Slack has failed (${said}).`, retryable: true })
-  return refused(`Slack does not take the message (${said}).`)
+  return refused(`Slack did not accept the message (${said}).`)
 }
 
 const refusal: Refusal = (status, headers, _body, now) => {

@@ -23,9 +23,9 @@ const tokenForm = /^\d{1,20}:[A-Za-z0-9_-]{1,100}$/
 const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 const meanings: ReadonlyMap<number, string> = new Map([
-  [400, "Telegram does not take the message"],
+  [400, "Telegram did not accept the message"],
   [401, "Telegram refused the bot's token"],
-  [403, "The contact has blocked the bot, or it is no member of the chat any more"],
+  [403, "The contact has blocked the bot, or the bot is no longer a member of the chat"],
   [404, "Telegram refused the bot's token"],
   [413, "The file is too large for Telegram"]
 ])
@@ -43,7 +43,7 @@ const refusal: Refusal = (status, headers, body, now) => {
   if (status === 429) {
     return new ChannelError({
       reason: "Refused",
-      message: "Telegram takes no more messages for a while.",
+      message: "Telegram's rate limit is reached.",
       retryable: true,
       ...asked
     })

@@ -12,12 +12,15 @@ const groups = [
   ["usage.read", "usage:read"]
 ] as const
 
+/** Permissions without aliases. */
+const others = ["trace_read", "visitor_tokens", "*"] as const
+
 /** Permissions that a key may hold. Members of a group are aliases of each other; `*` satisfies everything. */
-export const Permission = Schema.Literal(...groups.flat(), "trace_read", "visitor_tokens", "*")
+export const Permission = Schema.Literal(...groups.flat(), ...others)
 export type Permission = typeof Permission.Type
 
-/** Permissions that a key may hold, without aliases. */
-export type CanonicalPermission = (typeof groups)[number][0] | "trace_read" | "visitor_tokens" | "*"
+/** Permissions that a key may hold, one name for each. */
+export type CanonicalPermission = (typeof groups)[number][0] | (typeof others)[number]
 
 /** Permissions that a route may require. */
 export type Requirement = Exclude<Permission, "*">

@@ -35,7 +35,7 @@ export const NewPassword = password(8)
 export const Moment = TimestampInput.pipe(
   Schema.filter((moment) => {
     const { year } = DateTime.toPartsUtc(moment)
-    return (year >= 1970 && year <= 9999) || "Expected a moment between the years 1970 and 9999"
+    return (year >= 1970 && year <= 9999) || "Expected a time between the years 1970 and 9999"
   })
 )
 

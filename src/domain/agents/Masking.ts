@@ -19,7 +19,7 @@ const isUnique = (values: ReadonlyArray<string>) => new Set(values).size === val
 const PatternName = Schema.String.pipe(
   Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, says("Expected lower-case letters, with - between them")),
   Schema.filter((name) => !name.includes("--") || "Expected lower-case letters, with - between them"),
-  Schema.filter((name) => !taken.has(name) || "Expected another name: this one has a meaning already")
+  Schema.filter((name) => !taken.has(name) || "Expected another name: this one is reserved")
 )
 
 /** Maximum length of a pattern, and maximum number of patterns of an agent. */

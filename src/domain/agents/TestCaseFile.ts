@@ -39,7 +39,7 @@ const jsonLines = (text: string): Parsed =>
       if (line.trim() === "") return []
       const value = decodeJson(line)
       return Either.isLeft(value)
-        ? [Either.left(`line ${place + 1}: is no JSON\n${expected}`)]
+        ? [Either.left(`line ${place + 1}: not valid JSON\n${expected}`)]
         : [decoded(value.right, place + 1, expected)]
     })
   )
@@ -68,12 +68,12 @@ const csv = (text: string): Parsed => {
   const names = (header.fields ?? []).map((name) => name.trim())
   const unknown = names.find((name) => columns[name] === undefined)
   if (unknown !== undefined || !names.includes("question")) {
-    const problem = unknown === undefined ? "no column is called question" : `unknown column ${unknown}`
+    const problem = unknown === undefined ? "the column question is missing" : `unknown column ${unknown}`
     return Either.left(`line ${header.line}: ${problem}\n${expectedColumns}`)
   }
   return Either.all(
     rows.map(({ fields, line }) => {
-      if (fields === null) return Either.left(`line ${line}: a quote is never closed\n${expectedColumns}`)
+      if (fields === null) return Either.left(`line ${line}: a quote is not closed\n${expectedColumns}`)
       if (fields.length > names.length) {
         return Either.left(
           `line ${line}: ${fields.length} fields for ${names.length} columns; a field with a comma needs quotes\n${expectedColumns}`
@@ -93,9 +93,8 @@ export const parse = (text: string, format: "csv" | "jsonl"): Parsed => {
   const content = text.replace(/^\uFEFF/, "")
   return Either.flatMap(format === "csv" ? csv(content) : jsonLines(content), (cases) => {
     if (cases.length === 0)
-      return Either.left(`holds no case\n${format === "csv" ? expectedColumns : expected}`)
-    if (cases.length > maxCases)
-      return Either.left(`holds ${cases.length} cases; ${maxCases} are taken at most`)
+      return Either.left(`has no case\n${format === "csv" ? expectedColumns : expected}`)
+    if (cases.length > maxCases) return Either.left(`has ${cases.length} cases; the maximum is ${maxCases}`)
     return Either.right(cases)
   })
 }

@@ -18,9 +18,9 @@ const Count = Schema.Int.pipe(Schema.nonNegative())
 export const Cost = Schema.Struct({
   nanoUsd: Schema.NullOr(Count).annotations({
     description:
-      "Billionths of a US dollar, without the calls whose price is not known; null when those are all"
+      "Billionths of a US dollar, without calls of unknown price; null if the price of all calls is unknown"
   }),
-  unpricedCalls: Count.annotations({ description: "Calls of models whose price is not known" })
+  unpricedCalls: Count.annotations({ description: "Calls of models of unknown price" })
 }).annotations({ identifier: "Cost" })
 export type Cost = typeof Cost.Type
 

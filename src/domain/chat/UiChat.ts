@@ -109,7 +109,7 @@ const consistent = (body: typeof Wire.Type) => {
   }
   return messageId === undefined || messages === undefined
     ? undefined
-    : at("messageId", "A message that was sent cannot be changed: send a new one, or begin another chat")
+    : at("messageId", "A sent message cannot be changed. Send a new one, or start another chat")
 }
 
 /** Body of `POST /v1/chat/stream`. */

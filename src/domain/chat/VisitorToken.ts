@@ -10,11 +10,12 @@ export const VisitorTokenRequest = Schema.Struct({
   /** The visitor. With it, the page cannot give another name. */
   externalEndUserId: Schema.optionalWith(ExternalEndUserId, { exact: true }),
   sourceScope: Schema.optionalWith(SourceScope, { exact: true, default: () => openScope }).annotations({
-    description: "What the visitor may read, of what the key may read; sources without labels by default."
+    description:
+      "Sources that the visitor may read, within those of the key; sources without labels by default."
   }),
   expiresIn: Schema.optionalWith(
     Schema.Int.pipe(Schema.between(60, 24 * hour)).annotations({
-      description: "Seconds that the token is good for; 12 hours by default."
+      description: "Validity of the token in seconds; 12 hours by default."
     }),
     { exact: true, default: () => 12 * hour }
   )

@@ -25,11 +25,13 @@ export type RetrieveFilter = typeof RetrieveFilter.Type
 export const RetrieveRequest = Schema.Struct({
   query: trimmed(1_000, "What to look for."),
   topK: Schema.optionalWith(
-    Schema.Int.pipe(Schema.between(1, 20)).annotations({ description: "How many chunks; 5 by default." }),
+    Schema.Int.pipe(Schema.between(1, 20)).annotations({
+      description: "Maximum number of chunks; 5 by default."
+    }),
     { exact: true, default: () => 5 }
   ),
   minScore: Schema.optionalWith(
-    Schema.Number.pipe(Schema.between(0, 1)).annotations({ description: "Least score; 0 by default." }),
+    Schema.Number.pipe(Schema.between(0, 1)).annotations({ description: "Minimum score; 0 by default." }),
     { exact: true, default: () => 0 }
   ),
   filter: optional(RetrieveFilter)

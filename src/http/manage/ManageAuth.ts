@@ -36,7 +36,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         const { route } = yield* HttpRouter.RouteContext
         const { role, scope } = routes.get(Routes.keyOf(route)) ?? {}
         if (role === undefined || scope === undefined || !atLeast(user.role, role)) {
-          return yield* new Forbidden({ message: "The role of this token's maker does not allow this." })
+          return yield* new Forbidden({ message: "The role of the token's creator does not allow this." })
         }
         if (!permits(scopes, scope)) {
           return yield* new Forbidden({

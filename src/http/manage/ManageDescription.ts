@@ -5,8 +5,8 @@ import { ManageApi } from "../ManageApi.ts"
 import * as Routes from "../Routes.ts"
 
 const description = [
-  "Send an access token as `Authorization: Bearer spt_…`. Each operation tells the scope that it takes (`x-scope`), and the",
-  "least role of whoever made the token (`x-role`). Every JSON answer is `{data, meta}` or `{error, meta}`."
+  "Send an access token as `Authorization: Bearer spt_…`. Each operation names the scope that it requires (`x-scope`), and the",
+  "minimum role of the token's creator (`x-role`). Every JSON answer is `{data, meta}` or `{error, meta}`."
 ].join(" ")
 
 const completed = (operation: unknown, route: Routes.Route | undefined) =>

@@ -195,7 +195,7 @@ export const layer = ({ appUrl, version }: { readonly appUrl: string; readonly v
         }
         const spoken = request.headers["mcp-protocol-version"]
         if (spoken !== undefined && !Rpc.isSupportedVersion(spoken)) {
-          const told = `This version is not spoken here. Known are ${Rpc.versions.join(", ")}.`
+          const told = `This version is not supported. Supported versions: ${Rpc.versions.join(", ")}.`
           return json(Rpc.failure(null, Rpc.codes.invalid, told), 400)
         }
         return yield* answered(key, message.value, takesEvents(request))

@@ -37,7 +37,7 @@ export const refusal = (message: Request, headers: Headers): Rpc.Body | null => 
     return Rpc.failure(id, Rpc.codes.parameters, told)
   }
   const mismatch = (name: string) =>
-    Rpc.failure(id, Rpc.codes.headerMismatch, `The header ${name} does not say what the body says.`)
+    Rpc.failure(id, Rpc.codes.headerMismatch, `The header ${name} contradicts the body.`)
   if (headers["mcp-protocol-version"] !== version) return mismatch("MCP-Protocol-Version")
   if (version !== Rpc.stateless) {
     const data = { supported: Rpc.versions, requested: version }

@@ -25,7 +25,7 @@ type Name = "chat" | "retrieve"
 export type Progress = (message: string) => Effect.Effect<void>
 
 const ChatArguments = Schema.Struct({
-  message: trimmed(32_000, "What to ask, in full sentences."),
+  message: trimmed(32_000, "The question, in full sentences."),
   conversationId: Schema.optionalWith(
     ConversationId.annotations({ description: "Continues the conversation of an earlier answer." }),
     { exact: true }

@@ -39,7 +39,7 @@ export class TenantQuery implements Pg.Submittable {
 
   /** `isKept`: the connection knows {@link sessionName}. */
   constructor(query: unknown, session: string, role: string, isKept: boolean) {
-    if (!isHandled(query)) throw new TypeError("The driver's queries are not what they were.")
+    if (!isHandled(query)) throw new TypeError("The driver's queries have an unexpected form.")
     this.#query = query
     this.#values = session === everyTenant ? ["none", ""] : [role, session]
     this.#name = isKept ? sessionName : ""

@@ -53,7 +53,7 @@ const look = Effect.gen(function* () {
 })
 
 const notCreatable =
-  "pgvector is there, but this user may not make it: let a superuser run CREATE EXTENSION vector in this database"
+  "pgvector is installed, but this user may not create the extension: let a superuser run CREATE EXTENSION vector in this database"
 
 /** Why pgvector cannot be used, and what to do; null if it can. */
 const obstacle = ({ installed, offered, unseen }: Found): string | null => {

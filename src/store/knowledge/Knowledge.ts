@@ -152,7 +152,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
             and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))
           returning d.id`
         if (moved.length !== uris.length) {
-          return yield* Effect.dieMessage("A document that was to stay has gone in the meantime.")
+          return yield* Effect.dieMessage("A document that should remain has been removed in the meantime.")
         }
         // By the chunk's own document, not by the list of documents: a nested loop over both would be quadratic.
         yield* sql`

@@ -27,7 +27,7 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
         Effect.mapError(
           () =>
             new ServiceUnavailable({
-              message: "What was asked for could not be recorded. Look before you retry."
+              message: "The change could not be recorded in the audit log. Check its result before you retry."
             })
         )
       )

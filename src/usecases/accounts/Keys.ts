@@ -29,9 +29,9 @@ export const requireFutureExpiry = Effect.fn(function* (expiresAt: DateTime.Utc 
   if (expiresAt === null || expiresAt === undefined) return
   const now = yield* DateTime.now
   if (DateTime.greaterThan(expiresAt, now)) return
-  const message = "Expected a moment that lies ahead"
+  const message = "Expected a time in the future"
   return yield* new ValidationError({
-    message: "expiresAt has passed already.",
+    message: "expiresAt is in the past.",
     details: { issues: [{ path: ["expiresAt"], message }] }
   })
 })
@@ -137,7 +137,7 @@ export class Keys extends Effect.Service<Keys>()("usecases/accounts/Keys", {
       const found = yield* store.find(scope, id)
       if (Option.isNone(found)) return yield* missing()
       if (found.value.status !== "REVOKED") return yield* outdated(found.value.version)
-      return yield* new Conflict({ message: "The key is revoked for good. Make a new one." })
+      return yield* new Conflict({ message: "The key is revoked permanently. Create a new one." })
     })
 
     /** Revokes a key permanently, in this process at once. Revoking it again changes nothing. */

@@ -56,7 +56,7 @@ const decodeFlow = Schema.decodeOption(Flow)
 
 const over = () =>
   new ValidationError({
-    message: "It took too long, or was begun in another window. Try again.",
+    message: "It took too long, or was started in another window. Try again.",
     details: { issues: [{ path: ["credential"], message: "Expected the answer to the last challenge" }] }
   })
 const untrue = () =>
@@ -68,7 +68,7 @@ const known = () => new Conflict({ message: "This passkey is known already." })
 const tooMany = () =>
   new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })
 const missing = () => new NotFound({ message: "There is no such passkey." })
-const refusal = () => new Unauthorized({ message: "This passkey does not let anybody in." })
+const refusal = () => new Unauthorized({ message: "This passkey is not registered." })
 const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Passkeys", {

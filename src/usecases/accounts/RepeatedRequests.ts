@@ -24,7 +24,7 @@ const another = () =>
 const unknown = () =>
   new Conflict({
     message:
-      "The first request with this Idempotency-Key has not ended, or it is not known how. Look what it did before you send another."
+      "The first request with this Idempotency-Key has not ended, or its result is unknown. Check its effect before you send another."
   })
 
 /** Hash that identifies a request. */

@@ -36,7 +36,7 @@ const decodeEmail = Schema.decodeUnknownOption(Email)
 const missing = (what: "user" | "group") =>
   new ScimError({ status: 404, scimType: null, detail: `There is no such ${what}.` })
 const taken = (what: string) =>
-  new ScimError({ status: 409, scimType: "uniqueness", detail: `Another has this ${what}.` })
+  new ScimError({ status: 409, scimType: "uniqueness", detail: `The ${what} is already taken.` })
 const wrongAddress = () =>
   new ScimError({
     status: 400,

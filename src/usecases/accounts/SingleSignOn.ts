@@ -16,7 +16,7 @@ const secretNeeded = () =>
 const noWayIn = () =>
   new Conflict({
     message:
-      "Nobody could get in. An owner has to sign in at the provider once before passwords are switched off."
+      "Nobody could sign in. An owner must sign in at the provider once before passwords are switched off."
   })
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 

@@ -22,10 +22,14 @@ const missing = () => new NotFound({ message: "There is no such user." })
 const busy = () => new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
 const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
 const notInvited = () =>
-  new Unauthorized({ message: "The invitation is used, replaced, withdrawn or over. Ask for another one." })
+  new Unauthorized({
+    message: "The invitation was used, replaced or withdrawn, or has expired. Ask for another one."
+  })
 
 const switchedOff = () =>
-  new Conflict({ message: "Your provider has switched this person off. It has to switch them on again." })
+  new Conflict({
+    message: "Your identity provider has deactivated this person. It has to activate them again."
+  })
 const noPasswords = () =>
   new Conflict({ message: "This team signs in by single sign-on. There is no password to choose." })
 

@@ -51,7 +51,7 @@ const placeOf = (agent: string): Place => ["config", "agents", agent]
 
 const twice = (name: string) =>
   new Conflict({
-    message: `Two agents are called ${name}. Rename one of them, so that names tell them apart.`
+    message: `Two agents are called ${name}. Rename one of them, because names identify them.`
   })
 const outdatedPlan = () =>
   new Conflict({ message: "The agents have been changed since the plan was made. Plan again." })
@@ -71,11 +71,11 @@ const revisionOf = (agents: ReadonlyArray<Agent>, parts: string) => {
 const meanings = {
   create: "Nobody has talked with it yet.",
   update:
-    "Its next replies are made so, in conversations under way too; a reply that has begun is finished as it was.",
+    "Its next replies use the new settings, also in running conversations. A reply that has begun ends with the old ones.",
   parts:
-    "Its settings stay. A new source answers once it has been read; what is taken away no longer answers from now on.",
+    "Its settings stay. A new source is used after it has been read. A removed source is no longer used.",
   delete:
-    "Its keys, sources, channels and conversations go with it. Who talks with it now gets no further reply."
+    "Its keys, sources, channels and conversations are deleted too. People who talk with it now get no further reply."
 } as const
 
 /** A planned change, with the state that it is based on. */
@@ -177,7 +177,7 @@ const stepsOf = Effect.fn(function* (
       return yield* new ValidationError({
         message: "The file gives one agent two names.",
         details: {
-          issues: [{ path: [...placeOf(name), "renamedFrom"], message: "Another entry stands for it" }]
+          issues: [{ path: [...placeOf(name), "renamedFrom"], message: "Another entry is in its place" }]
         }
       })
     }

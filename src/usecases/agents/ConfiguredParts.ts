@@ -46,7 +46,7 @@ type Said = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases" | "widg
 
 const twice = (name: string) =>
   new Conflict({
-    message: `Two sources of one agent are called ${name}. Rename one of them, so that names tell them apart.`
+    message: `Two sources of one agent are called ${name}. Rename one of them, because names identify them.`
   })
 
 const tooMany = () =>
@@ -224,7 +224,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const problem = contradiction(definition, hasSecret)
       if (problem !== undefined) {
         return yield* new ValidationError({
-          message: `The tool ${name} does not fit together.`,
+          message: `The settings of the tool ${name} contradict each other.`,
           details: { issues: [{ path: ["remoteTools", name, problem.field], message: problem.message }] }
         })
       }

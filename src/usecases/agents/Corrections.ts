@@ -70,7 +70,7 @@ const unanswered = () => new Conflict({ message: "The draft has no answer yet. W
 const notPreviewed = () =>
   new Conflict({
     message:
-      "Nobody has seen what it would change. Preview it and wait until that has ended, or ask with force=true."
+      "Its effect has not been previewed. Preview it and wait until the preview has ended, or send force=true."
   })
 
 const cut = (text: string, length: number): string => text.trim().slice(0, length).trimEnd().toWellFormed()

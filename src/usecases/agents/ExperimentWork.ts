@@ -40,7 +40,7 @@ const judgedAs = (asked: TestCaseFields, reply: Reply | NoReply, verdict?: Verdi
 const tokensOf = ({ inputTokens, outputTokens, verdict }: ExperimentOutcome): number =>
   (inputTokens ?? 0) + (outputTokens ?? 0) + (verdict?.inputTokens ?? 0) + (verdict?.outputTokens ?? 0)
 
-const changed = "The reply or what it cites is another one."
+const changed = "The reply or its citations differ."
 
 /** A replayed turn passes when its outcome is the same as before. */
 const compared = (asked: TestCaseFields, replayed: Replayed): ExperimentOutcome => {
@@ -102,7 +102,7 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
         const questions = yield* store.waiting(scope, id, together)
         if (questions.length === 0) break
         if ((yield* Ref.get(spent)) >= maxTokens) {
-          yield* store.end(scope, id, "failed", "The tokens that it may take are used up.")
+          yield* store.end(scope, id, "failed", "Its token budget is used up.")
           return
         }
         yield* Effect.forEach(questions, ask, { concurrency: together, discard: true })

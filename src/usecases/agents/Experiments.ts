@@ -36,7 +36,7 @@ const missingVersion = () => new NotFound({ message: "The agent has no such vers
 const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
 const nothingToAsk = () =>
   new ValidationError({
-    message: "The agent has no test cases. Add some, or name the turns that are to be asked again.",
+    message: "The agent has no test cases. Add some, or name the turns to repeat.",
     details: {}
   })
 const tooMany = () =>

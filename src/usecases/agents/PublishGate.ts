@@ -21,18 +21,18 @@ const missing = () => new NotFound({ message: "There is no such agent." })
 
 const refused = (reason: string, details: Readonly<Record<string, unknown>> = {}) =>
   new Conflict({
-    message: `${reason} To publish it all the same, ask with force=true.`,
+    message: `${reason} To publish it nevertheless, send force=true.`,
     details: { gate: true, ...details }
   })
 
 const notAsked = () =>
   refused(
-    "These settings have not been asked the agent's current test cases. Run an experiment with them first."
+    "These settings have not been tested with the agent's current test cases. Run an experiment with them first."
   )
 
 const noBaseline = (version: number) =>
   refused(
-    `The published version has not been asked the agent's current test cases. Run an experiment with baselineVersion ${version} first.`
+    `The published version has not been tested with the agent's current test cases. Run an experiment with baselineVersion ${version} first.`
   )
 
 const percent = (share: number) => `${Math.round(share * 1_000) / 10} %`
@@ -79,7 +79,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       if (minPass !== null && report.passed < minPass * rows.length) {
         const failing = report.results.filter(({ passed }) => !passed).map(({ question }) => question)
         return yield* refused(
-          `${report.passed} of ${rows.length} test cases passed, and ${percent(minPass)} have to.`,
+          `${report.passed} of ${rows.length} test cases passed; the minimum is ${percent(minPass)}.`,
           { failing: failing.slice(0, maxNamed) }
         )
       }
@@ -92,7 +92,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
       const { broken, regression } = comparisonOf(baseline.value, report)
       if (regression)
-        return yield* refused("Clearly fewer test cases pass than with the published version.", {
+        return yield* refused("Significantly fewer test cases pass than with the published version.", {
           failing: broken.slice(0, maxNamed)
         })
     })

@@ -29,7 +29,7 @@ const taken = () =>
 
 const invalid = (field: string, message: string) =>
   new ValidationError({
-    message: "The tool does not fit together.",
+    message: "The settings of the tool contradict each other.",
     details: { issues: [{ path: [field], message }] }
   })
 

@@ -14,8 +14,8 @@ import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 
 const missing = () => new NotFound({ message: "There is no such budget." })
 const unknown = () => new NotFound({ message: "There is no such agent or API key." })
-const full = () => new Conflict({ message: `There are ${maxBudgets} budgets already.` })
-const taken = () => new Conflict({ message: "There is such a budget already. Change its limit instead." })
+const full = () => new Conflict({ message: `There are already ${maxBudgets} budgets.` })
+const taken = () => new Conflict({ message: "This budget already exists. Change its limit instead." })
 
 export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets", {
   effect: Effect.gen(function* () {

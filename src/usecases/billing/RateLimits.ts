@@ -35,7 +35,7 @@ const capacity = 10_000
 const quiet = 10_000
 
 const failures = Metric.counter("spoke_rate_limiter_failures_total", {
-  description: "Requests of limited keys that were let through because they could not be counted.",
+  description: "Requests of limited keys that were allowed because they could not be counted.",
   incremental: true
 })
 const refusals = Metric.counter("spoke_rate_limited_total", {
@@ -59,7 +59,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
       yield* Metric.increment(failures)
       if (now - told < quiet) return
       told = now
-      yield* Effect.logError("Rate limits cannot be counted: requests are let through")
+      yield* Effect.logError("Rate limits cannot be counted: requests are allowed")
     })
 
     const count = (name: string, limit: RateLimit, now: number) =>

@@ -22,7 +22,7 @@ export const taken = () => new Conflict({ message: "The account has an active co
 
 const unasked = () =>
   new ServiceUnavailable({
-    message: "The provider could not be asked whose the account is. Nothing was changed."
+    message: "The provider could not confirm the account. Nothing was changed."
   })
 
 const isRefusal = ({ reason, retryable }: ChannelError) => reason === "Refused" && !retryable

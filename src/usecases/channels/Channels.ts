@@ -37,8 +37,8 @@ const invalid = (path: ReadonlyArray<string>, message: string) =>
   })
 const fixed = () =>
   new ValidationError({
-    message: "A channel stays with its provider.",
-    details: { issues: [{ path: ["channel"], message: "Make another channel for another provider" }] }
+    message: "The provider of a channel cannot be changed.",
+    details: { issues: [{ path: ["channel"], message: "Create another channel for another provider" }] }
   })
 const unaudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })

@@ -42,7 +42,8 @@ interface Waiting {
   readonly done: (outcome: Outcome) => void
 }
 
-const notQueued = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
+const notQueued = () =>
+  new ServiceUnavailable({ message: "The delivery could not be queued. Deliver it again." })
 
 /** True when one delivery's data may have caused the failure. The deliveries are then stored one by one. */
 const mayBeOneOfThem = (cause: Cause.Cause<unknown>): boolean =>

@@ -195,7 +195,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
 
     const attached = (route: Route, conversationId: ConversationId, event: InboundMessage) => {
       const taken: Array<Taken> = []
-      const lost = (reason: string) => Effect.logWarning("A file of a message could not be had", reason)
+      const lost = (reason: string) => Effect.logWarning("A file of a message could not be fetched", reason)
       const one = (media: InboundMedia) =>
         take(route, media).pipe(
           Effect.tap((file) => Effect.sync(() => taken.push(file))),
@@ -232,7 +232,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       if (!(yield* conversations.bare(route, conversationId, event.messageId))) return false
       return yield* attached(route, conversationId, event).pipe(
         Effect.catchAllCause((cause) =>
-          Effect.as(Effect.logWarning("The files of a message could not be kept", cause), false)
+          Effect.as(Effect.logWarning("The files of a message could not be stored", cause), false)
         )
       )
     })

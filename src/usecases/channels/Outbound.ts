@@ -121,7 +121,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const adapterOf = ({ channel }: Correspondent) => {
       const adapter = adapters.named(channel)
       return adapter === null
-        ? refused("This service does not have the channel any more.")
+        ? refused("The channel no longer exists in this service.")
         : Effect.succeed(adapter)
     }
 
@@ -242,7 +242,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     ) {
       const found = yield* outbox.correspondent(scope, conversationId)
       if (Option.isNone(found) || !found.value.active) {
-        return yield* refused("The channel of the conversation is not active any more.")
+        return yield* refused("The channel of the conversation is no longer active.")
       }
       const adapter = yield* adapterOf(found.value)
       const to = yield* recipientOf(found.value)

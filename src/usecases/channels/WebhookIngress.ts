@@ -43,14 +43,14 @@ const digest = (text: string) => createHash("sha256").update(text).digest()
 
 const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_VERIFY_TOKEN to be set." })
-const mismatch = () =>
-  new Forbidden({ message: "The subscription's mode or verify token is not the right one." })
+const mismatch = () => new Forbidden({ message: "The subscription's mode or verify token is wrong." })
 /** The same error for an unknown account and for a wrong signature. */
 const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const missing = () => new NotFound({ message: "There is no such channel." })
 const unreadable = () =>
   new ValidationError({ message: "The body is not valid JSON, or is nested too deeply." })
-const unavailable = () => new ServiceUnavailable({ message: "Nothing could be queued. Deliver it again." })
+const unavailable = () =>
+  new ServiceUnavailable({ message: "The delivery could not be queued. Deliver it again." })
 
 const isCounted = ({ event }: Arrival) => event._tag === "Message"
 const isEcho = ({ event }: Arrival) => event._tag === "Message" && event.kind === "echo"
@@ -98,7 +98,7 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
         Effect.filter(arrivals, (arrival) => Effect.map(isOurs(arrival), (ours) => !ours))
       ).pipe(
         Effect.catchAllCause((cause) =>
-          Effect.zipRight(Effect.logError("A delivery could not be looked into", cause), unavailable())
+          Effect.zipRight(Effect.logError("A delivery could not be read", cause), unavailable())
         )
       )
 

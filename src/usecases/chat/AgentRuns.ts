@@ -124,12 +124,12 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       const entry = { tenantId: key.tenantId, actor, action: "agent_run.read", target: id, requestId }
       yield* audit.record(entry).pipe(
         Effect.tapErrorCause((cause) =>
-          Effect.logError("A trace was not shown: its reading could not be audited", cause)
+          Effect.logError("A trace was not shown: the access could not be audited", cause)
         ),
         Effect.mapError(
           () =>
             new ServiceUnavailable({
-              message: "The read could not be recorded, so nothing is shown. Try again."
+              message: "The read access could not be recorded, so nothing is shown. Try again."
             })
         )
       )

@@ -284,7 +284,7 @@ const settledObject = CheapSpans.fn("Answer.settledObject")(function* (
   if (Either.isLeft(read)) {
     return yield* failed(
       read.left.join("; "),
-      "The model's reply did not fit the responseSchema, and did not when it was asked again."
+      "The model's reply did not match the responseSchema, also not at the second attempt."
     )
   }
   const { marked, numbers, reply } = read.right

@@ -65,7 +65,7 @@ const claimOf = ({ keyId }: AgentKey, asked: Asked, idempotencyKey: string) =>
     : Effect.fail(
         new ValidationError({
           message:
-            "An Idempotency-Key needs persist: true. Of other turns nothing is stored that a repeat could get.",
+            "An Idempotency-Key needs persist: true. Other turns are not stored, so a repeat could not return them.",
           details: { issues: [{ path: ["persist"], message: "Expected true with an Idempotency-Key" }] }
         })
       )

@@ -246,7 +246,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
         ? Effect.void
         : Effect.catchAllCause(beginning.unclaim(scope, claim, opening), (cause) =>
-            Effect.logWarning("An Idempotency-Key could not be given back", cause)
+            Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
 
     /** The turn's fiber. It waits for its place, and ends exactly once. */

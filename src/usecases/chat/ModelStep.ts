@@ -46,7 +46,7 @@ export const turnFailed = () =>
 export const turnInterrupted = () =>
   new TurnFailed({
     message:
-      "The process that ran the turn stopped before it ended. Send it again with a new Idempotency-Key."
+      "The process that ran the turn stopped before the turn ended. Send it again with a new Idempotency-Key."
   })
 
 /** Longest pause that a provider may request. For a longer one the turn fails. */

@@ -20,7 +20,7 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
 
     yield* Effect.orDie(instances.renew(id, lease))
-    yield* Effect.addFinalizer(() => quietly("The instance could not be signed off", instances.leave(id)))
+    yield* Effect.addFinalizer(() => quietly("The instance could not be deregistered", instances.leave(id)))
     yield* quietly("The instance's lease could not be renewed", instances.renew(id, lease)).pipe(
       Effect.repeat(Schedule.spaced(renewal)),
       Effect.forkScoped

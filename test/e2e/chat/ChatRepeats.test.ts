@@ -98,7 +98,7 @@ describe("A turn with an Idempotency-Key", () => {
     await begin()
     const repeated = await chat("killed")
     expect([repeated.status, repeated.body.error.code]).toEqual([500, "TURN_FAILED"])
-    expect(repeated.body.error.message).toContain("stopped before it ended")
+    expect(repeated.body.error.message).toContain("stopped before the turn ended")
     expect(stub.requests).toHaveLength(1)
     expect((await chat("fresh")).body.data.reply).toBe("Too late.")
   }, 90_000)

@@ -73,7 +73,7 @@ describe("Conversations", () => {
     const again = await run(["import", file, "--agent", team.agentId], { SPOKE_DATA_DIR: dataDir })
     expect(again).toMatchObject({
       code: 0,
-      stdout: "2 conversations with 4 messages imported, 1198 were there already\n"
+      stdout: "2 conversations with 4 messages imported, 1198 existed already\n"
     })
     const listed = await walk("/v1/conversations?limit=100")
     expect(new Set(listed.map(({ id }) => id)).size).toBe(1_200)

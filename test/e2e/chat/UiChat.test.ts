@@ -297,7 +297,7 @@ describe("A chat of the AI SDK", () => {
       [
         { id: "a", messages: [user("Hi")], trigger: "submit-message", messageId: "m" },
         ["messageId"],
-        "A message that was sent cannot be changed: send a new one, or begin another chat"
+        "A sent message cannot be changed. Send a new one, or start another chat"
       ],
       [
         { id: "chat-h", messages: [user("Another one")], trigger: "regenerate-message" },

@@ -229,7 +229,7 @@ describe("Webhooks of a tenant", () => {
       const triggered = await run(["trigger", "handoff.taken"], variables)
       expect([triggered.code, triggered.stderr.trim()]).toEqual([
         0,
-        "An example of handoff.taken is on its way to a webhook."
+        "An example of handoff.taken was sent to a webhook."
       ])
       await until(
         async () => heard.said.stderr,

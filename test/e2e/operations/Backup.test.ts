@@ -289,7 +289,7 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
     const archive = file("refusals")
     await good(["export", archive], first)
     const again = await run(["export", archive], first)
-    expect(again.stderr).toContain("is there already")
+    expect(again.stderr).toContain("already exists")
     const full = await run(["import", archive], first)
     expect(full.code).toBe(1)
     expect(full.stderr).toContain("The database is not empty")

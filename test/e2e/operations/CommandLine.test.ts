@@ -179,7 +179,7 @@ describe("Commands at a running server", () => {
       child.kill(signal)
       expect(await ended(child)).toBe(code)
       expect(said.stderr).toMatch(
-        /Interrupted\. The turn is answered and stored all the same\. Its run is run_\w+/u
+        /Interrupted\. The turn is answered and stored nevertheless\. Its run is run_\w+/u
       )
     }
   )
@@ -190,7 +190,9 @@ describe("Commands at a running server", () => {
     await once(site, "request")
     child.kill("SIGINT")
     expect(await ended(child)).toBe(130)
-    expect(said.stderr).toMatch(/Interrupted\. The server goes on reading Slow: GET \/v1\/sources\/src_\w+/u)
+    expect(said.stderr).toMatch(
+      /Interrupted\. The server continues to read Slow: GET \/v1\/sources\/src_\w+/u
+    )
   })
 
   it("ingest prints what it has added, and nothing is redrawn where no terminal is", async () => {

@@ -142,7 +142,7 @@ it("a removal is planned with --prune alone", async () => {
 
 it("a file that is wrong changes nothing, and the words say what is", async () => {
   for (const [content, words] of [
-    ["{", "is no JSON"],
+    ["{", "is not valid JSON"],
     [{ agent: {} }, "has no agents"],
     [{ agents: { A: { instruction: "x" } } }, "instruction"],
     [{ agents: { A: { retrieval: { topK: 99 } } } }, "topK"],

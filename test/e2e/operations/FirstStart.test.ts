@@ -74,7 +74,7 @@ describe("The first start on an empty data directory", () => {
   it("makes nothing when it cannot listen, so that the next start still shows the password", async () => {
     const elsewhere = temporaryFolder()
     for (const [variables, words] of [
-      [{ PORT: new URL(spoke.url).port }, "another program has it"],
+      [{ PORT: new URL(spoke.url).port }, "is in use by another program"],
       [{ HOST: "999.1.1.1" }, "is not an address to listen on"]
     ] as const) {
       const { code, stderr } = await run(["serve"], { SPOKE_DATA_DIR: elsewhere, ...variables })
@@ -121,7 +121,7 @@ describe("The first start on an empty data directory", () => {
     expect(told.findings[0]).toEqual({
       status: "ok",
       check: "configuration",
-      message: "every variable is well formed"
+      message: "every variable is valid"
     })
     const { code, stdout } = await run(["doctor", "--json"], { SPOKE_DATA_DIR: dataDir, PORT: "many" })
     expect([code, JSON.parse(stdout).ok, stdout.includes("many")]).toEqual([1, false, false])

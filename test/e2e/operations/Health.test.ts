@@ -75,7 +75,7 @@ describe.skipIf(skipped)("A worker with SPOKE_HEALTH_PORT", () => {
       SPOKE_HEALTH_PORT: String(port)
     })
     expect(code).toBe(1)
-    expect(stderr).toContain(`127.0.0.1:${port} cannot be listened on`)
+    expect(stderr).toContain(`127.0.0.1:${port} is in use by another program`)
     expect(stderr).toContain("SPOKE_HEALTH_PORT")
     taken.close()
   }, 60_000)

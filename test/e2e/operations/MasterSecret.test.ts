@@ -82,9 +82,9 @@ describe("The master secret of an embedded database", () => {
     }
   }, 120_000)
 
-  it("is missed when its file is another database's, or the configuration names another", async () => {
+  it("is missed when its file belongs to another database, or the configuration names another", async () => {
     Fs.writeFileSync(file, others)
-    await refused(`${file} is another database's`)
+    await refused(`${file} belongs to another database`)
     Fs.writeFileSync(file, kept)
     await refused("SPOKE_SECRET is not the master secret that the database was written under", {
       SPOKE_SECRET: "another secret of at least thirty-two bytes"

@@ -164,7 +164,7 @@ layer(Server, { excludeTestServices: true })("Experiments over HTTP", (it) => {
         expect(refused.error).toMatchObject({
           code: "CONFLICT",
           message:
-            "1 of 2 test cases passed, and 90 % have to. To publish it all the same, ask with force=true.",
+            "1 of 2 test cases passed; the minimum is 90 %. To publish it nevertheless, send force=true.",
           details: { gate: true, failing: ["Why?"] }
         })
         expect(outcome(yield* ask("PATCH", agent, { body: { instructions: "Other" } }))).toEqual([

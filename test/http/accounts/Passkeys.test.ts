@@ -182,7 +182,7 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
         expect([wrong, refused.status, refused.error?.message]).toEqual([
           wrong,
           401,
-          "This passkey does not let anybody in."
+          "This passkey is not registered."
         ])
       }
       expect((yield* entered(kept, { counter: 9 })).status).toBe(200)

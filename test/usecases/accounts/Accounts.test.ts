@@ -306,7 +306,7 @@ describe("Accounts", () => {
         const refused = yield* Effect.flip(keys.create(scope, agent.id, late))
         expect(refused).toMatchObject({
           _tag: "VALIDATION_ERROR",
-          details: { issues: [{ path: ["expiresAt"], message: "Expected a moment that lies ahead" }] }
+          details: { issues: [{ path: ["expiresAt"], message: "Expected a time in the future" }] }
         })
         const { key } = yield* keys.create(scope, agent.id, {
           ...late,

@@ -415,12 +415,12 @@ eachEngineLive("A version is published", (it) => {
       const { version: worse } = yield* draft(scope, "Give the first step alone.")
       expect(yield* refusal(scope, worse)).toMatchObject({
         _tag: "CONFLICT",
-        message: expect.stringMatching(/not been asked.*force=true/u)
+        message: expect.stringMatching(/not been tested.*force=true/u)
       })
       yield* ran(scope, { version: worse })
       const refused = yield* refusal(scope, worse)
       expect(refused).toMatchObject({
-        message: expect.stringMatching(/^0 of 8 test cases passed, and 90 %/u)
+        message: expect.stringMatching(/^0 of 8 test cases passed; the minimum is 90 %/u)
       })
       expect(refused._tag === "CONFLICT" && refused.details?.["failing"]).toHaveLength(8)
       const { patch } = yield* Agents

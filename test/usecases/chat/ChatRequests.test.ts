@@ -182,7 +182,7 @@ eachEngineLive("A turn that is asked for with an Idempotency-Key", (it) => {
         const lost = yield* Effect.flip(chat.complete(key, request(), "dies"))
         expect([lost._tag, lost.message]).toEqual([
           "TURN_FAILED",
-          "The process that ran the turn stopped before it ended. Send it again with a new Idempotency-Key."
+          "The process that ran the turn stopped before the turn ended. Send it again with a new Idempotency-Key."
         ])
       })
     )

@@ -104,7 +104,7 @@ eachEngineLive("Jobs that failed for good", (it) => {
       yield* fail("ingestion", ["qjb_1"])
       yield* refused.sweep
       expect(yield* logs).toMatchObject([
-        { status: "failed", last_error: "The mail server did not take the mail (EENVELOPE, 550)." }
+        { status: "failed", last_error: "The mail server did not accept the mail (EENVELOPE, 550)." }
       ])
       yield* later
       yield* Context.get(yield* over(layerSmtp({ url, from: to })), JobAlerts).sweep

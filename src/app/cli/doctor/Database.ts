@@ -204,7 +204,7 @@ const fresh = ({ database: options, dataDir }: Settings): boolean =>
 const found = (settings: Settings) =>
   Effect.suspend(() =>
     fresh(settings)
-      ? Effect.succeed([ok("database", "embedded; the first start makes it")])
+      ? Effect.succeed([ok("database", "embedded; the first start creates it")])
       : opened(settings).pipe(
           Effect.timeoutFail({
             duration: answerTimeout,

@@ -20,7 +20,7 @@ const probed = Effect.gen(function* () {
       Effect.filterOrFail(
         store.get(ref),
         (found) => Option.isSome(found) && bytes.equals(found.value),
-        () => new ArtifactStoreError({ message: "What was just kept is not there." })
+        () => new ArtifactStoreError({ message: "The object that was just stored is missing." })
       ),
     (ref) => Effect.ignore(store.remove(ref))
   )
@@ -31,9 +31,9 @@ const untouched = ({ artifacts, dataDir }: Settings): boolean => artifacts === n
 
 export const checkArtifacts = (settings: Settings) => {
   const where = settings.artifacts === null ? "the data directory" : `bucket ${settings.artifacts.bucket}`
-  if (untouched(settings)) return Effect.succeed(ok("originals", "the first start makes their folder"))
+  if (untouched(settings)) return Effect.succeed(ok("originals", "the first start creates their folder"))
   return probed.pipe(
-    Effect.as(ok("originals", `kept in ${where}, which takes them, gives them back and removes them`)),
+    Effect.as(ok("originals", `stored in ${where}, which accepts, returns and removes them`)),
     Effect.provide(artifactStore(settings)),
     Effect.timeoutFail({
       duration: answerTimeout,

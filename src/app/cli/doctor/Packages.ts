@@ -7,6 +7,6 @@ import { type Finding, ok, warning } from "./Finding.ts"
 export const checkPackages = (): ReadonlyArray<Finding> => {
   const missing = missingForDocuments()
   return missing.length === 0
-    ? [ok("packages", "those for PDF files and for text in images are installed")]
+    ? [ok("packages", "the packages for PDF files and text in images are installed")]
     : missing.map((use) => warning("packages", packageMissing(use).message))
 }

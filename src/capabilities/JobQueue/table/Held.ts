@@ -58,13 +58,13 @@ const failed = (rows: Rows, policy: QueuePolicy, held: RunningJob, cause: Cause.
     })
     if (Option.isNone(failure)) yield* Effect.logError("A job broke", cause)
     if (lastAttempt || Option.exists(failure, ({ fatal }) => fatal)) {
-      yield* Effect.logError("A job failed for good", message)
+      yield* Effect.logError("A job failed permanently", message)
       return yield* rows.fail(held, message)
     }
     const log = Option.exists(failure, ({ expected }) => expected === true)
       ? Effect.logDebug
       : Effect.logWarning
-    yield* log("An attempt failed, another will follow", message)
+    yield* log("An attempt failed and will be retried", message)
     return yield* rows.retry(held, message, delayOf(policy, attempt, failure))
   })
 
@@ -72,7 +72,7 @@ const outcome = (rows: Rows, policy: QueuePolicy, held: RunningJob, exit: Exit.E
   if (Exit.isSuccess(exit)) return held.dead ? rows.bury(held) : rows.complete(held)
   if (held.dead) {
     return Effect.zipRight(
-      Effect.logError("The end of a dead job could not be told", exit.cause),
+      Effect.logError("A permanently failed job could not be reported", exit.cause),
       rows.bury(held)
     )
   }
@@ -100,7 +100,7 @@ export const settle = (
       kept ? Effect.void : Effect.logWarning("A job ended after its lease was lost")
     ),
     Effect.catchAllCause((cause) =>
-      Effect.logError("How a job ended could not be written; it will be repeated", cause)
+      Effect.logError("The result of a job could not be stored; the job will be repeated", cause)
     )
   )
 }

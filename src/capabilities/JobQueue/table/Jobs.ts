@@ -77,7 +77,7 @@ export const makeJobs = (
     enqueue: (queue: QueueName, payload: JobRequest["payload"], options: JobRequest["options"] = {}) =>
       Effect.gen(function* () {
         const [id] = yield* put(queue, [{ payload, options }])
-        return id ?? (yield* Effect.dieMessage("A job was put in without an id."))
+        return id ?? (yield* Effect.dieMessage("A job was added without an id."))
       }).pipe(Effect.withSpan("JobQueue.enqueue", { attributes: { queue } })),
     enqueueAll: (queue: QueueName, jobs: ReadonlyArray<JobRequest>) =>
       Effect.withSpan(put(queue, jobs), "JobQueue.enqueueAll", { attributes: { queue, jobs: jobs.length } }),

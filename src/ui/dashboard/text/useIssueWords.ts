@@ -18,7 +18,7 @@ const translations: ReadonlyArray<Translation> = [
   [/^Expected a positive number$/u, "A number above 0.", "Eine Zahl über 0."],
   [/^Expected a number$/u, "A number.", "Eine Zahl."],
   [/^Expected an ISO 8601 timestamp$/u, "A date and a time.", "Ein Datum mit Uhrzeit."],
-  [/^Expected a moment that lies ahead$/u, "This lies in the past.", "Das liegt in der Vergangenheit."],
+  [/^Expected a time in the future$/u, "This lies in the past.", "Das liegt in der Vergangenheit."],
   [/^Expected at least one permission$/u, "Choose at least one.", "Bitte mindestens eines wählen."],
   [
     /^Expected neither ingest nor \* for a key with a source scope$/u,
@@ -32,7 +32,7 @@ const translations: ReadonlyArray<Translation> = [
     "Ein Name aus Kleinbuchstaben, mit - dazwischen."
   ],
   [
-    /^Expected another name: this one has a meaning already$/u,
+    /^Expected another name: this one is reserved$/u,
     "This name has a meaning already: use another.",
     "Dieser Name hat schon eine Bedeutung: bitte einen anderen wählen."
   ],
