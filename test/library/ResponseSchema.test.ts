@@ -130,7 +130,7 @@ describe("responseSchema", () => {
     expect(run.events.at(-1)?.payload).toEqual({ code: "TURN_FAILED", provider: "answer_broken" })
     const { code, message: told, status } = await rejection(made.chat({ message, responseSchema: schema }))
     expect([code, status]).toEqual(["TURN_FAILED", 500])
-    expect(told).toContain("did not fit the responseSchema")
+    expect(told).toContain("did not match the responseSchema")
   })
 
   it("holds what is said after tools to it, not what is said before", async () => {

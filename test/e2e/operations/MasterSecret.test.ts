@@ -101,7 +101,7 @@ describe("The master secret of an embedded database", () => {
     expect((await back.request("GET", "/readyz", { key: null })).status).toBe(200)
     await back.stop()
     const { code, stdout } = await run(["new-secret"], variables)
-    expect([code, stdout]).toEqual([0, expect.stringContaining("nothing was changed")])
+    expect([code, stdout]).toEqual([0, expect.stringContaining("Nothing was changed")])
     expect(Fs.readFileSync(file, "utf8")).toBe(kept)
   }, 120_000)
 

@@ -37,7 +37,7 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
 
   it("lists pending migrations and their locks, and changes nothing, with --plan", async () => {
     const told = await run(["migrate", "--plan"], variables)
-    expect(told.stderr).toContain("A lock is kept until")
+    expect(told.stderr).toContain("A lock is held until")
     expect(told.code).toBe(0)
     expect(told.stdout).toContain("0001_accounts.sql")
     const { stdout } = await run(["migrate", "--plan", "--json"], variables)

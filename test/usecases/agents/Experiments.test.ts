@@ -259,7 +259,7 @@ eachEngineLive("An experiment", (it) => {
       const { scope, script } = yield* prepared(...eight(both))
       const spent = yield* ran(scope, { maxTokens: 30 })
       expect(spent.experiment).toMatchObject({ status: "failed", asked: 4 })
-      expect(spent.experiment.reason).toMatch(/tokens/u)
+      expect(spent.experiment.reason).toMatch(/token budget/u)
       const experiments = yield* Experiments
       const { id } = yield* start(scope)
       yield* Ref.set(script.reply, (asked) =>
@@ -454,7 +454,7 @@ eachEngineLive("A version is published", (it) => {
       })
       yield* ran(scope, { version: worse, baselineVersion: 1 })
       const refused = yield* refusal(scope, worse)
-      expect(refused).toMatchObject({ message: expect.stringMatching(/Clearly fewer/u) })
+      expect(refused).toMatchObject({ message: expect.stringMatching(/Significantly fewer/u) })
       expect(refused._tag === "CONFLICT" && refused.details?.["failing"]).toHaveLength(8)
       const { version: good } = yield* draft(scope, "Give all steps.")
       yield* ran(scope, { version: good })
