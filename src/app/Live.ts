@@ -17,6 +17,7 @@ import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
 import * as OpenIdConnect from "../capabilities/IdentityProvider/OpenIdConnect.ts"
+import * as ToolOAuth from "../capabilities/IdentityProvider/ToolOAuth.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
@@ -109,6 +110,8 @@ import { Team } from "../usecases/accounts/Team.ts"
 import { TestCases } from "../usecases/agents/TestCases.ts"
 import { Starts } from "../usecases/agents/Starts.ts"
 import { Widgets } from "../usecases/agents/Widgets.ts"
+import { ToolConnections } from "../usecases/agents/ToolConnections.ts"
+import { ToolTokens } from "../usecases/agents/ToolTokens.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
@@ -244,6 +247,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),
     OpenIdConnect.layerOpenIdConnect,
+    ToolOAuth.layerToolOAuth,
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     groundingChecker(settings),
@@ -371,6 +375,7 @@ export const layer = <E = never, R = never>(
     TestCases.Default,
     Starts.Default,
     Tools.Default,
+    ToolConnections.Default,
     UsageReport.Default,
     widgets,
     WebhookDelivery.Default,
@@ -383,7 +388,8 @@ export const layer = <E = never, R = never>(
         Artifacts.Default,
         ConnectorSettings.Default,
         InboundEvents.Default,
-        SourceScopes.Default
+        SourceScopes.Default,
+        ToolTokens.Default
       )
     ),
     Layer.provideMerge(
