@@ -49,7 +49,7 @@ const remove = HttpApiEndpoint.del("remove", "/tools/:id")
   .annotate(RequiredRole, "admin")
 
 /** Where the browser signs in; null when the tool is connected without a person. */
-export const BegunConnection = success(Schema.Struct({ url: Schema.NullOr(Schema.String) }))
+export const BegunConnection = Schema.Struct({ url: Schema.NullOr(Schema.String) })
 
 /**
  * Connects a tool with OAuth. The person of the session signs in at `url` and comes back. A tool with client credentials
@@ -57,7 +57,7 @@ export const BegunConnection = success(Schema.Struct({ url: Schema.NullOr(Schema
  */
 const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
   .setPath(toolPath)
-  .addSuccess(BegunConnection)
+  .addSuccess(success(BegunConnection))
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 

@@ -6,6 +6,7 @@ import {
   authKinds,
   type Binding,
   createTool,
+  type Grant,
   type Method,
   methods,
   patchTool,
@@ -48,6 +49,16 @@ const words = texts(
     header: "Header",
     basic: "User and password",
     headerName: "Name of the header",
+    oauth: "OAuth",
+    grant: "Who signs in",
+    authorization_code: "A person, with Connect in the list",
+    client_credentials: "Nobody: the client itself",
+    clientId: "Client id",
+    clientIdHelp: "Empty: Spoke registers itself at the authorization server.",
+    issuer: "Authorization server",
+    issuerHelp: "Its https address. The client's secret is sent there only.",
+    scopes: "Scopes",
+    scopesHelp: "With spaces between them. Empty: those that the server asks for.",
     secret: "Secret",
     secretHelp: "Kept encrypted, never shown again.",
     keepHelp: "Empty: the stored one stays.",
@@ -80,6 +91,16 @@ const words = texts(
     header: "Header",
     basic: "Benutzer und Passwort",
     headerName: "Name des Headers",
+    oauth: "OAuth",
+    grant: "Wer sich anmeldet",
+    authorization_code: "Ein Mensch, mit Verbinden in der Liste",
+    client_credentials: "Niemand: der Client selbst",
+    clientId: "Client-ID",
+    clientIdHelp: "Leer: Spoke registriert sich selbst beim Autorisierungsserver.",
+    issuer: "Autorisierungsserver",
+    issuerHelp: "Seine https-Adresse. Nur dorthin geht das Geheimnis des Clients.",
+    scopes: "Berechtigungen",
+    scopesHelp: "Mit Leerzeichen dazwischen. Leer: die der Server verlangt.",
     secret: "Geheimnis",
     secretHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
     keepHelp: "Leer: das hinterlegte bleibt.",
@@ -90,6 +111,8 @@ const words = texts(
     badBinding: "Jede so schreiben: /Zeiger → path:Name, query:Name, header:Name oder body:/Zeiger."
   }
 )
+
+const grants: ReadonlyArray<Grant> = ["authorization_code", "client_credentials"]
 
 const emptyParameters = '{\n  "type": "object",\n  "properties": {}\n}'
 
@@ -130,6 +153,10 @@ interface ToolFields {
   readonly header: string
   readonly secret: string
   readonly slot: string
+  readonly grant: Grant
+  readonly clientId: string
+  readonly issuer: string
+  readonly scopes: string
   readonly [field: string]: string
 }
 
@@ -144,7 +171,11 @@ const nothing: ToolFields = {
   auth: "none",
   header: "",
   secret: "",
-  slot: ""
+  slot: "",
+  grant: "authorization_code",
+  clientId: "",
+  issuer: "",
+  scopes: ""
 }
 
 const fieldsOf = ({
@@ -166,8 +197,44 @@ const fieldsOf = ({
   auth: auth.kind,
   header: auth.header ?? "",
   secret: "",
-  slot: auth.slot ?? ""
+  slot: auth.slot ?? "",
+  grant: auth.grant ?? "authorization_code",
+  clientId: auth.clientId ?? "",
+  issuer: auth.issuer ?? "",
+  scopes: (auth.scopes ?? []).join(" ")
 })
+
+/** The credential of the request. */
+const authOf = ({
+  auth,
+  clientId,
+  grant,
+  header,
+  issuer,
+  scopes,
+  secret,
+  slot
+}: ToolFields): ToolInput["auth"] => {
+  if (auth === "none") return { kind: auth }
+  const given = secret === "" ? {} : { secret }
+  if (auth !== "oauth") {
+    return {
+      kind: auth,
+      ...(auth === "header" && header !== "" ? { header } : {}),
+      ...(slot === "" ? {} : { slot }),
+      ...given
+    }
+  }
+  const names = scopes.split(/\s+/u).filter((name) => name !== "")
+  return {
+    kind: auth,
+    ...(grant === "client_credentials" ? { grant } : {}),
+    ...(clientId === "" ? {} : { clientId }),
+    ...(issuer === "" ? {} : { issuer }),
+    ...(names.length === 0 ? {} : { scopes: names }),
+    ...given
+  }
+}
 
 /** Paths of validation issues. */
 const places = [
@@ -181,6 +248,9 @@ const places = [
   "auth.header",
   "auth.secret",
   "auth.slot",
+  "auth.clientId",
+  "auth.issuer",
+  "auth.scopes",
   "auth"
 ] as const
 
@@ -209,19 +279,14 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
 
   const save = useMutation({
     mutationFn: () => {
-      const { description, header, method, name, secret, slot, url } = value
+      const { description, method, name, url } = value
       const body: ToolInput = {
         name,
         description,
         ...(kind === "http"
           ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: bound ?? [] }
           : { mcp: { url } }),
-        auth: {
-          kind: auth,
-          ...(auth === "header" && header !== "" ? { header } : {}),
-          ...(auth === "none" || slot === "" ? {} : { slot }),
-          ...(auth === "none" || secret === "" ? {} : { secret })
-        }
+        auth: authOf(value)
       }
       return tool === null ? createTool(agentId, body) : patchTool(tool.id, tool.version, body)
     },
@@ -316,7 +381,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       ) : null}
       <Select
         label={t.auth}
-        options={authKinds.map((one) => [one, t[one]] as const)}
+        options={authKinds
+          .filter((one) => one !== "oauth" || kind === "mcp")
+          .map((one) => [one, t[one]] as const)}
         value={auth}
         onChange={(chosen) => change({ auth: chosen })}
       />
@@ -329,6 +396,41 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           onChange={(header) => change({ header })}
           error={errorOf("auth.header")}
         />
+      ) : null}
+      {auth === "oauth" ? (
+        <>
+          <Select
+            label={t.grant}
+            options={grants.map((one) => [one, t[one]] as const)}
+            value={value.grant}
+            onChange={(grant) => change({ grant })}
+          />
+          <Theirs draft={draft} name="grant" />
+          <TextField
+            label={t.clientId}
+            help={t.clientIdHelp}
+            value={value.clientId}
+            onChange={(clientId) => change({ clientId })}
+            error={errorOf("auth.clientId")}
+          />
+          <Theirs draft={draft} name="clientId" />
+          <TextField
+            label={t.issuer}
+            help={t.issuerHelp}
+            value={value.issuer}
+            onChange={(issuer) => change({ issuer })}
+            error={errorOf("auth.issuer")}
+          />
+          <Theirs draft={draft} name="issuer" />
+          <TextField
+            label={t.scopes}
+            help={t.scopesHelp}
+            value={value.scopes}
+            onChange={(scopes) => change({ scopes })}
+            error={errorOf("auth.scopes")}
+          />
+          <Theirs draft={draft} name="scopes" />
+        </>
       ) : null}
       {auth === "none" ? null : (
         <>
@@ -343,13 +445,15 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
               errorOf("auth.secret") ?? (errorOf("auth.header") === undefined ? errorOf("auth") : undefined)
             }
           />
-          <TextField
-            label={t.slot}
-            help={t.slotHelp}
-            value={value.slot}
-            onChange={(slot) => change({ slot })}
-            error={errorOf("auth.slot")}
-          />
+          {auth === "oauth" ? null : (
+            <TextField
+              label={t.slot}
+              help={t.slotHelp}
+              value={value.slot}
+              onChange={(slot) => change({ slot })}
+              error={errorOf("auth.slot")}
+            />
+          )}
         </>
       )}
       <Actions>
