@@ -6,7 +6,6 @@ import {
   authKinds,
   type Binding,
   createTool,
-  type Grant,
   type Method,
   methods,
   patchTool,
@@ -22,6 +21,7 @@ import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
+import { noOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -50,15 +50,6 @@ const words = texts(
     basic: "User and password",
     headerName: "Name of the header",
     oauth: "OAuth",
-    grant: "Who signs in",
-    authorization_code: "A person, with Connect in the list",
-    client_credentials: "Nobody: the client itself",
-    clientId: "Client id",
-    clientIdHelp: "Empty: Spoke registers itself at the authorization server.",
-    issuer: "Authorization server",
-    issuerHelp: "Its https address. The client's secret is sent there only.",
-    scopes: "Scopes",
-    scopesHelp: "With spaces between them. Empty: those that the server asks for.",
     secret: "Secret",
     secretHelp: "Kept encrypted, never shown again.",
     keepHelp: "Empty: the stored one stays.",
@@ -92,15 +83,6 @@ const words = texts(
     basic: "Benutzer und Passwort",
     headerName: "Name des Headers",
     oauth: "OAuth",
-    grant: "Wer sich anmeldet",
-    authorization_code: "Ein Mensch, mit Verbinden in der Liste",
-    client_credentials: "Niemand: der Client selbst",
-    clientId: "Client-ID",
-    clientIdHelp: "Leer: Spoke registriert sich selbst beim Autorisierungsserver.",
-    issuer: "Autorisierungsserver",
-    issuerHelp: "Seine https-Adresse. Nur dorthin geht das Geheimnis des Clients.",
-    scopes: "Berechtigungen",
-    scopesHelp: "Mit Leerzeichen dazwischen. Leer: die der Server verlangt.",
     secret: "Geheimnis",
     secretHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
     keepHelp: "Leer: das hinterlegte bleibt.",
@@ -111,8 +93,6 @@ const words = texts(
     badBinding: "Jede so schreiben: /Zeiger → path:Name, query:Name, header:Name oder body:/Zeiger."
   }
 )
-
-const grants: ReadonlyArray<Grant> = ["authorization_code", "client_credentials"]
 
 const emptyParameters = '{\n  "type": "object",\n  "properties": {}\n}'
 
@@ -141,7 +121,7 @@ const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
 }
 
 /** Values of the fields, as typed. */
-interface ToolFields {
+interface ToolFields extends OAuthValues {
   readonly kind: "http" | "mcp"
   readonly name: string
   readonly description: string
@@ -153,10 +133,6 @@ interface ToolFields {
   readonly header: string
   readonly secret: string
   readonly slot: string
-  readonly grant: Grant
-  readonly clientId: string
-  readonly issuer: string
-  readonly scopes: string
   readonly [field: string]: string
 }
 
@@ -172,10 +148,7 @@ const nothing: ToolFields = {
   header: "",
   secret: "",
   slot: "",
-  grant: "authorization_code",
-  clientId: "",
-  issuer: "",
-  scopes: ""
+  ...noOAuth
 }
 
 const fieldsOf = ({
@@ -198,41 +171,19 @@ const fieldsOf = ({
   header: auth.header ?? "",
   secret: "",
   slot: auth.slot ?? "",
-  grant: auth.grant ?? "authorization_code",
-  clientId: auth.clientId ?? "",
-  issuer: auth.issuer ?? "",
-  scopes: (auth.scopes ?? []).join(" ")
+  ...oauthValuesOf(auth)
 })
 
 /** The credential of the request. */
-const authOf = ({
-  auth,
-  clientId,
-  grant,
-  header,
-  issuer,
-  scopes,
-  secret,
-  slot
-}: ToolFields): ToolInput["auth"] => {
+const authOf = (value: ToolFields): ToolInput["auth"] => {
+  const { auth, header, secret, slot } = value
   if (auth === "none") return { kind: auth }
-  const given = secret === "" ? {} : { secret }
-  if (auth !== "oauth") {
-    return {
-      kind: auth,
-      ...(auth === "header" && header !== "" ? { header } : {}),
-      ...(slot === "" ? {} : { slot }),
-      ...given
-    }
-  }
-  const names = scopes.split(/\s+/u).filter((name) => name !== "")
   return {
     kind: auth,
-    ...(grant === "client_credentials" ? { grant } : {}),
-    ...(clientId === "" ? {} : { clientId }),
-    ...(issuer === "" ? {} : { issuer }),
-    ...(names.length === 0 ? {} : { scopes: names }),
-    ...given
+    ...(auth === "oauth" ? oauthOf(value) : {}),
+    ...(auth === "header" && header !== "" ? { header } : {}),
+    ...(auth === "oauth" || slot === "" ? {} : { slot }),
+    ...(secret === "" ? {} : { secret })
   }
 }
 
@@ -397,41 +348,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           error={errorOf("auth.header")}
         />
       ) : null}
-      {auth === "oauth" ? (
-        <>
-          <Select
-            label={t.grant}
-            options={grants.map((one) => [one, t[one]] as const)}
-            value={value.grant}
-            onChange={(grant) => change({ grant })}
-          />
-          <Theirs draft={draft} name="grant" />
-          <TextField
-            label={t.clientId}
-            help={t.clientIdHelp}
-            value={value.clientId}
-            onChange={(clientId) => change({ clientId })}
-            error={errorOf("auth.clientId")}
-          />
-          <Theirs draft={draft} name="clientId" />
-          <TextField
-            label={t.issuer}
-            help={t.issuerHelp}
-            value={value.issuer}
-            onChange={(issuer) => change({ issuer })}
-            error={errorOf("auth.issuer")}
-          />
-          <Theirs draft={draft} name="issuer" />
-          <TextField
-            label={t.scopes}
-            help={t.scopesHelp}
-            value={value.scopes}
-            onChange={(scopes) => change({ scopes })}
-            error={errorOf("auth.scopes")}
-          />
-          <Theirs draft={draft} name="scopes" />
-        </>
-      ) : null}
+      {auth === "oauth" ? <OAuthFields draft={draft} errorOf={errorOf} /> : null}
       {auth === "none" ? null : (
         <>
           <TextField
