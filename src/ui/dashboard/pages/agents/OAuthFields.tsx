@@ -1,7 +1,7 @@
 /** The fields of a tool's credential of the kind OAuth. */
+import type { ReactNode } from "react"
 import type { Grant, Tool, ToolInput } from "../../api/Tools.ts"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Theirs } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -65,16 +65,15 @@ export const oauthOf = ({
 }
 
 interface Props {
-  readonly draft: Parameters<typeof Theirs>[0]["draft"] & {
-    readonly value: OAuthValues
-    readonly change: (values: Partial<OAuthValues>) => void
-  }
+  readonly value: OAuthValues
+  readonly onChange: (values: Partial<OAuthValues>) => void
   readonly errorOf: (place: "auth.clientId" | "auth.issuer" | "auth.scopes") => string | undefined
+  /** The stored value of a field with a conflicting change. */
+  readonly theirs: (name: keyof OAuthValues) => ReactNode
 }
 
-export const OAuthFields = ({ draft, errorOf }: Props) => {
+export const OAuthFields = ({ errorOf, onChange: change, theirs, value }: Props) => {
   const t = useText(words)
-  const { change, value } = draft
   return (
     <>
       <Select
@@ -83,7 +82,7 @@ export const OAuthFields = ({ draft, errorOf }: Props) => {
         value={value.grant}
         onChange={(grant) => change({ grant })}
       />
-      <Theirs draft={draft} name="grant" />
+      {theirs("grant")}
       <TextField
         label={t.clientId}
         help={t.clientIdHelp}
@@ -91,7 +90,7 @@ export const OAuthFields = ({ draft, errorOf }: Props) => {
         onChange={(clientId) => change({ clientId })}
         error={errorOf("auth.clientId")}
       />
-      <Theirs draft={draft} name="clientId" />
+      {theirs("clientId")}
       <TextField
         label={t.issuer}
         help={t.issuerHelp}
@@ -99,7 +98,7 @@ export const OAuthFields = ({ draft, errorOf }: Props) => {
         onChange={(issuer) => change({ issuer })}
         error={errorOf("auth.issuer")}
       />
-      <Theirs draft={draft} name="issuer" />
+      {theirs("issuer")}
       <TextField
         label={t.scopes}
         help={t.scopesHelp}
@@ -107,7 +106,7 @@ export const OAuthFields = ({ draft, errorOf }: Props) => {
         onChange={(scopes) => change({ scopes })}
         error={errorOf("auth.scopes")}
       />
-      <Theirs draft={draft} name="scopes" />
+      {theirs("scopes")}
     </>
   )
 }

@@ -348,7 +348,14 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           error={errorOf("auth.header")}
         />
       ) : null}
-      {auth === "oauth" ? <OAuthFields draft={draft} errorOf={errorOf} /> : null}
+      {auth === "oauth" ? (
+        <OAuthFields
+          value={value}
+          onChange={(values) => change({ ...values })}
+          errorOf={errorOf}
+          theirs={(name) => <Theirs draft={draft} name={name} />}
+        />
+      ) : null}
       {auth === "none" ? null : (
         <>
           <TextField
