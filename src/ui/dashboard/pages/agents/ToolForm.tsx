@@ -175,7 +175,7 @@ const fieldsOf = ({
 })
 
 /** The credential of the request. */
-const authOf = (value: ToolFields): ToolInput["auth"] => {
+const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
   const { auth, header, secret, slot } = value
   if (auth === "none") return { kind: auth }
   return {
