@@ -17,7 +17,12 @@ const programs = {
   node24: { package: `node-${system}@24`, file: `node_modules/node-${system}/bin/node` },
   bun: { package: `@oven/bun-${system}`, file: `node_modules/@oven/bun-${system}/bin/bun` },
   deno: { package: "deno", file: "node_modules/.bin/deno" },
-  jest: { package: "jest@30", file: "node_modules/jest/bin/jest.js" }
+  jest: { package: "jest@30", file: "node_modules/jest/bin/jest.js" },
+  // It needs the JavaScript API of TypeScript 5, which later versions do not have.
+  "openapi-typescript": {
+    package: ["openapi-typescript@7.13.0", "typescript@5.9.3"],
+    file: "node_modules/openapi-typescript/bin/cli.js"
+  }
 }
 
 for (const [name, { file, package: wanted }] of Object.entries(programs)) {
@@ -25,9 +30,13 @@ for (const [name, { file, package: wanted }] of Object.entries(programs)) {
   Fs.mkdirSync(own, { recursive: true })
   Fs.writeFileSync(Path.join(own, "package.json"), "{}")
   try {
-    execFileSync("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", wanted], {
-      cwd: own
-    })
+    execFileSync(
+      "npm",
+      ["install", "--prefer-offline", "--no-audit", "--no-fund", "--silent", ...[wanted].flat()],
+      {
+        cwd: own
+      }
+    )
   } catch {
     console.error(`${name}: ${wanted} cannot be installed here`)
     continue

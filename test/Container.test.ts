@@ -63,3 +63,32 @@ describe("compose.yaml", () => {
     expect(files.map(([, file]) => path.basename(file)).toSorted()).toEqual(services.api.secrets.toSorted())
   })
 })
+
+describe("The template of the service", () => {
+  const folder = "create-spoke/templates"
+  const recipe = read(`${folder}/service/Dockerfile`)
+
+  it("copies what a new project has, and starts the program of the package", () => {
+    const copied = Array.from(recipe.matchAll(/^COPY (.+)$/gmu), ([, words = ""]) =>
+      words.split(" ").slice(0, -1)
+    )
+    const there = (name: string) =>
+      ["service", "shared"].some((part) => fs.existsSync(path.join(root, folder, part, name)))
+    // A file with * may be missing: npm install makes it.
+    expect(copied.flat().filter((name) => !name.endsWith("*") && !there(name))).toEqual([])
+    const ignored = read(`${folder}/service/.dockerignore`).trim().split("\n")
+    expect(copied.flat().filter((name) => ignored.includes(name))).toEqual([])
+    const { bin }: { readonly bin: Readonly<Record<string, string>> } = JSON.parse(read("package.json"))
+    const [, program = ""] = /^ENTRYPOINT \["node", "node_modules\/spoke\/(.+)"\]$/mu.exec(recipe) ?? []
+    expect(Object.values(bin).map((file) => path.normalize(file))).toContain(path.normalize(program))
+  })
+
+  it("runs as somebody, and names variables of Spoke alone", () => {
+    expect(recipe).toMatch(/^USER node$/mu)
+    const { services, volumes } = parse(read(`${folder}/service/compose.yaml`))
+    const known = [...Object.keys(Variables.fields), ...fileVariables]
+    expect(Object.keys(services.spoke.environment).filter((name) => !known.includes(name))).toEqual([])
+    expect(services.spoke).toMatchObject({ init: true, read_only: true, cap_drop: ["ALL"], tmpfs: ["/tmp"] })
+    expect(Object.keys(volumes)).toEqual(services.spoke.volumes.map((volume: string) => volume.split(":")[0]))
+  })
+})

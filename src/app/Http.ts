@@ -66,7 +66,12 @@ import { ExperimentsHandlers, ManagedExperimentsHandlers } from "../http/hosted/
 import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agents/TestCasesHandlers.ts"
 import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
 import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
-import { ToolsHandlers, ManagedToolsHandlers } from "../http/hosted/agents/ToolsHandlers.ts"
+import * as ToolCallback from "../http/hosted/agents/ToolCallback.ts"
+import {
+  ManagedToolsHandlers,
+  ToolsHandlers,
+  ToolSignInsHandlers
+} from "../http/hosted/agents/ToolsHandlers.ts"
 import { BudgetsHandlers, ManagedBudgetsHandlers } from "../http/hosted/billing/BudgetsHandlers.ts"
 import { ManagedRetentionHandlers, RetentionHandlers } from "../http/hosted/accounts/RetentionHandlers.ts"
 import { HostedUsageHandlers, ManagedUsageHandlers } from "../http/hosted/billing/UsageHandlers.ts"
@@ -147,6 +152,7 @@ const hosted = Layer.mergeAll(
   ExperimentsHandlers,
   WidgetsHandlers,
   ToolsHandlers,
+  ToolSignInsHandlers,
   WebhooksHandlers,
   BudgetsHandlers
 )
@@ -226,6 +232,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
         guards,
         SessionCookie.layer(settings.appUrl),
         SignOnCookie.layer(settings.appUrl),
+        ToolCallback.layer(settings.appUrl),
         PasskeyCookie.layer(settings.appUrl)
       )
     ),

@@ -1,6 +1,5 @@
 /** The composition root: selects each backend by the settings and wires everything once. */
 import * as path from "node:path"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -17,6 +16,7 @@ import * as OtherEmbedders from "../capabilities/Embedder/Others.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as SqlKeys from "../capabilities/KeyStore/Sql.ts"
 import * as OpenIdConnect from "../capabilities/IdentityProvider/OpenIdConnect.ts"
+import * as ToolOAuth from "../capabilities/IdentityProvider/ToolOAuth.ts"
 import * as Extractive from "../capabilities/ModelRuntime/Extractive.ts"
 import * as ProviderHttp from "../capabilities/ModelRuntime/ProviderHttp.ts"
 import * as Undici from "../capabilities/OutboundHttp/Undici.ts"
@@ -38,7 +38,6 @@ import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
 import { RepeatedRequests } from "../usecases/accounts/RepeatedRequests.ts"
 import { Accounts } from "../usecases/accounts/Accounts.ts"
-import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { Agents } from "../usecases/agents/Agents.ts"
 import { AgentVersions } from "../usecases/agents/AgentVersions.ts"
 import { Corrections } from "../usecases/agents/Corrections.ts"
@@ -57,17 +56,7 @@ import { Channels } from "../usecases/channels/Channels.ts"
 import { ChannelProof } from "../usecases/channels/ChannelProof.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
-import { Inbound } from "../usecases/channels/Inbound.ts"
-import { InboundFiles } from "../usecases/channels/InboundFiles.ts"
-import * as Outbound from "../usecases/channels/Outbound.ts"
-import { ChatRequests } from "../usecases/chat/ChatRequests.ts"
-import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
-import { ProcessLease } from "../usecases/chat/ProcessLease.ts"
-import { RunningTurns } from "../usecases/chat/RunningTurns.ts"
-import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
-import { ChatTools } from "../usecases/chat/tools/Tools.ts"
 import { Replays } from "../usecases/chat/replay/Replays.ts"
-import { TurnSettings } from "../usecases/chat/TurnSettings.ts"
 import { Conversations } from "../usecases/conversations/Conversations.ts"
 import { Crawls } from "../usecases/knowledge/Crawls.ts"
 import { EmailDeliveries } from "../usecases/accounts/EmailDeliveries.ts"
@@ -77,28 +66,22 @@ import { Embed } from "../usecases/knowledge/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
-import { Handoff } from "../usecases/conversations/Handoff.ts"
 import { Contents } from "../usecases/knowledge/Contents.ts"
 import { Findings } from "../usecases/knowledge/Findings.ts"
 import { Impact } from "../usecases/knowledge/Impact.ts"
 import { Insights } from "../usecases/conversations/Insights.ts"
 import { InboxItems } from "../usecases/conversations/InboxItems.ts"
-import { InboxWork } from "../usecases/conversations/InboxWork.ts"
-import { InboxView } from "../usecases/conversations/InboxView.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/operations/JobAlerts.ts"
 import { Keys } from "../usecases/accounts/Keys.ts"
-import { ConversationControl } from "../usecases/conversations/ConversationControl.ts"
 import { Queues } from "../usecases/operations/Queues.ts"
 import { RateLimits, RateLimitSettings } from "../usecases/billing/RateLimits.ts"
-import { RealtimeFeed } from "../usecases/conversations/RealtimeFeed.ts"
 import { LegacyKeys } from "../usecases/conversations/LegacyKeys.ts"
 import { Refresh } from "../usecases/knowledge/Refresh.ts"
 import { Retrieve } from "../usecases/knowledge/Retrieve.ts"
 import { Sources } from "../usecases/knowledge/Sources.ts"
 import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
 import { Subscriptions } from "../usecases/billing/Subscriptions.ts"
-import { Takeover } from "../usecases/conversations/Takeover.ts"
 import { OpenSessions } from "../usecases/accounts/OpenSessions.ts"
 import { Passkeys } from "../usecases/accounts/Passkeys.ts"
 import { Scim } from "../usecases/accounts/Scim.ts"
@@ -109,6 +92,8 @@ import { Team } from "../usecases/accounts/Team.ts"
 import { TestCases } from "../usecases/agents/TestCases.ts"
 import { Starts } from "../usecases/agents/Starts.ts"
 import { Widgets } from "../usecases/agents/Widgets.ts"
+import { ToolConnections } from "../usecases/agents/ToolConnections.ts"
+import { ToolTokens } from "../usecases/agents/ToolTokens.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
@@ -117,12 +102,6 @@ import { GapSearch } from "../usecases/conversations/GapSearch.ts"
 import { Budgets } from "../usecases/billing/Budgets.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
-import { Attachments } from "../usecases/chat/widget/Attachments.ts"
-import { Callers } from "../usecases/chat/widget/Callers.ts"
-import { HostedTurn } from "../usecases/chat/widget/HostedTurn.ts"
-import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
-import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
-import { WidgetChat } from "../usecases/chat/widget/WidgetChat.ts"
 import type { Settings } from "./config/Config.ts"
 import { groundingChecker } from "./Grounding.ts"
 import * as Mail from "./Mail.ts"
@@ -132,14 +111,13 @@ import * as Providers from "./Providers.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 import * as Redis from "./Redis.ts"
 import * as Secrets from "./config/Secrets.ts"
+import * as Turns from "./Turns.ts"
 import { vectorOf } from "./Vector.ts"
 
 /** Maximum bytes of in-process search indexes. The least recently used ones are removed first. */
 const indexBytes = 512 * 1_048_576
 /** Maximum bytes of the indexes that are kept in addition to pgvector. */
 const heldBytes = indexBytes / 2
-/** Time that running turns have to settle after the listener has closed. */
-const drain = Duration.seconds(30)
 
 /** The database only, without migrations. */
 export const database = (settings: Settings) =>
@@ -244,6 +222,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     Stripe.layerStripe(settings.billing.webhookSecret),
     artifactStore(settings),
     OpenIdConnect.layerOpenIdConnect,
+    ToolOAuth.layerToolOAuth,
     ParserWorker.layerWorker({ script: Package.worker("parse") }),
     Tesseract.layerTesseract({ script: Package.worker("recognize") }),
     groundingChecker(settings),
@@ -263,45 +242,6 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
     ),
     Layer.merge(replace)
   )
-
-const turnSettings = ({ realtimeUrl, runtimeData, turnTimeout }: Settings) =>
-  Layer.succeed(TurnSettings, { timeout: turnTimeout, runtimeData, realtimeUrl, drain })
-
-/** Outgoing channel messages. */
-const outbound = Outbound.layerPorts.pipe(
-  Layer.provideMerge(Outbound.Outbound.Default),
-  Layer.provide(RealtimeFeed.Default)
-)
-
-const turns = ChatRequests.Default.pipe(
-  Layer.provideMerge(Layer.merge(ChatTurn.Default, AgentRuns.Default)),
-  Layer.provideMerge(RunningTurns.Default),
-  Layer.provideMerge(
-    Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, ProcessLease.Default)
-  )
-)
-
-/** Takeover and handoff of conversations, and incoming channel messages. */
-const answering = Inbound.Default.pipe(
-  Layer.provide([InboundFiles.Default, Attachments.Default]),
-  Layer.provideMerge(Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(Attachments.Default)))),
-  Layer.provideMerge(ConversationControl.Default),
-  Layer.provideMerge(turns),
-  Layer.provideMerge(outbound)
-)
-
-/** The hosted chat and its sessions. */
-const widget = Layer.mergeAll(
-  HostedTurn.Default,
-  InboxView.Default.pipe(Layer.provide(AuditTrail.Default)),
-  InboxWork.Default,
-  WidgetChat.Default
-).pipe(
-  Layer.provideMerge(
-    Layer.mergeAll(Attachments.Default, Callers.Default, VisitorTokens.Default, WidgetSessions.Default)
-  ),
-  Layer.provideMerge(answering)
-)
 
 const channels = Channels.Default.pipe(Layer.provide(ChannelProof.Default))
 const widgets = Widgets.Default.pipe(Layer.provide(Keys.Default))
@@ -354,7 +294,7 @@ export const layer = <E = never, R = never>(
     InboxItems.Default,
     Ingest.Default.pipe(Layer.provide(ConnectorPass.Default)),
     GapSearch.Default.pipe(Layer.provideMerge(Insights.Default)),
-    WebhookIngress.Default.pipe(Layer.provide(outbound)),
+    WebhookIngress.Default.pipe(Layer.provide(Turns.outbound)),
     JobAlerts.Default.pipe(Layer.provide(Layer.succeed(AlertRecipient, settings.alertEmail))),
     Keys.Default,
     LegacyKeys.Default,
@@ -371,25 +311,27 @@ export const layer = <E = never, R = never>(
     TestCases.Default,
     Starts.Default,
     Tools.Default,
+    ToolConnections.Default,
     UsageReport.Default,
     widgets,
     WebhookDelivery.Default,
     WebhookEndpoints.Default,
     WebhookListeners.Default,
-    widget
+    Turns.layer
   ).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         Artifacts.Default,
         ConnectorSettings.Default,
         InboundEvents.Default,
-        SourceScopes.Default
+        SourceScopes.Default,
+        ToolTokens.Default
       )
     ),
     Layer.provideMerge(
       Layer.mergeAll(
         capabilities(settings, replace),
-        turnSettings(settings),
+        Turns.settings(settings),
         Layer.succeed(PlanTable, settings.billing),
         Layer.succeed(ChannelSettings, settings.channels)
       )

@@ -26,6 +26,7 @@ import { CorrectionStore } from "../store/agents/Corrections.ts"
 import { TestCaseStore } from "../store/agents/TestCases.ts"
 import { AgentWidgetStore } from "../store/agents/Widgets.ts"
 import { StartStore } from "../store/agents/Starts.ts"
+import { ToolConnectionStore } from "../store/agents/ToolConnections.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
@@ -129,6 +130,7 @@ export const stores = Layer.mergeAll(
   TeamStore.Default,
   ConfiguredPartStore.Default,
   TestCaseStore.Default,
+  ToolConnectionStore.Default,
   ToolStore.Default,
   TurnClaimStore.Default,
   PassageStore.Default,

@@ -9,6 +9,8 @@ export type Purpose =
   | "realtime"
   | "visitor"
   | "tool-secret"
+  | "tool-tokens"
+  | "tool-sign-in"
   | "channel-token"
   | "channel-secrets"
   | "webhook-secret"

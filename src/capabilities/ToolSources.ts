@@ -28,6 +28,14 @@ export interface BoundValue {
   readonly value: JsonValue
 }
 
+/** Access to a server by tokens that end. */
+export interface ToolAccess {
+  /** Another token, after the server has not accepted `token`. */
+  readonly renew: (token: string) => Effect.Effect<string, ToolFailure>
+  /** The server does not accept the renewed `token` either. The failure of the call. */
+  readonly refused: (token: string) => Effect.Effect<ToolFailure>
+}
+
 /** A tool with an address, with the turn's data for it. */
 export interface ConfiguredTool {
   readonly id: ToolId
@@ -38,6 +46,8 @@ export interface ConfiguredTool {
   /** Empty for a tool without a credential. If it is missing, only a call that needs it fails. */
   readonly credential: Either.Either<string, ToolFailure>
   readonly bound: Either.Either<ReadonlyArray<BoundValue>, ToolFailure>
+  /** Of a tool with OAuth: its connection. */
+  readonly connection?: ToolAccess
 }
 
 /** A tool of an agent: one of the process, by name, or one with an address. */

@@ -7,3 +7,6 @@ import * as Option from "effect/Option"
  */
 export const urlOf: (text: string, base?: string) => URL | null = (text, base) =>
   Option.getOrNull(Option.liftThrowable(() => new URL(text, base))())
+
+/** Whether a URL's host name is this machine. */
+export const isLocalHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)

@@ -32,7 +32,7 @@ import { SessionsApi } from "./hosted/accounts/SessionsApi.ts"
 import { HostedSourcesApi } from "./hosted/knowledge/SourcesApi.ts"
 import { TakeoverApi } from "./hosted/conversations/TakeoverApi.ts"
 import { TestCasesApi } from "./hosted/agents/TestCasesApi.ts"
-import { ToolsApi } from "./hosted/agents/ToolsApi.ts"
+import { ToolSignInsApi, ToolsApi } from "./hosted/agents/ToolsApi.ts"
 import { HostedUsageApi } from "./hosted/billing/UsageApi.ts"
 import { WebhooksApi } from "./hosted/events/WebhooksApi.ts"
 import { WidgetsApi } from "./hosted/agents/WidgetsApi.ts"
@@ -82,6 +82,7 @@ export const Api = HttpApi.make("spoke")
   .add(TokensApi)
   .add(ChannelsApi)
   .add(ToolsApi)
+  .add(ToolSignInsApi)
   .add(TestCasesApi)
   .add(ExperimentsApi)
   .add(WebhooksApi)

@@ -29,7 +29,8 @@ const sealed = Effect.gen(function* () {
     union select split_part(access_token, '.', 2) from channels
     union select split_part(secrets, '.', 2) from channels where secrets is not null
     ${(yield* there("webhook_endpoints")) ? sql`union select split_part(secret, '.', 2) from webhook_endpoints` : sql``}
-    ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}`
+    ${(yield* there("sso_connections")) ? sql`union select split_part(client_secret, '.', 2) from sso_connections` : sql``}
+    ${(yield* there("tool_connections")) ? sql`union select split_part(tokens, '.', 2) from tool_connections where tokens is not null` : sql``}`
 })
 
 /** The ids of all valid secrets; none when nothing was sealed yet. */
@@ -58,14 +59,17 @@ export const sealedCounts = Effect.gen(function* () {
     readonly channels: number
     readonly webhooks: number
     readonly signOns: number
+    readonly connections: number
   }>`/* every tenant: operator */
     select (select count(*) from tools where secret is not null)::int as tools,
       (select count(*) from channels)::int as channels, (select count(*) from webhook_endpoints)::int as webhooks,
-      (select count(*) from sso_connections)::int as "signOns"`
+      (select count(*) from sso_connections)::int as "signOns",
+      (select count(*) from tool_connections where tokens is not null)::int as connections`
   return {
     tools: row?.tools ?? 0,
     channels: row?.channels ?? 0,
     webhooks: row?.webhooks ?? 0,
-    signOns: row?.signOns ?? 0
+    signOns: row?.signOns ?? 0,
+    connections: row?.connections ?? 0
   }
 }).pipe(Effect.orDie)

@@ -64,6 +64,11 @@ export const awkward = `
     select tenant_id, '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
   insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, group_roles, creates_people)
     select id, 'https://é.example', E'\\t', 'v1.a.b', false, '[{"group": "\\u2028", "role": "admin"}]', true from tenants limit 1;
+  insert into tool_connections (tenant_id, tool_id, basis, state, server, expires_at)
+    select tenant_id, id, E'\\u2028', 'refused', '{"issuer": "é"}', 'infinity' from tools limit 1;
+  insert into tool_sign_ins (tenant_id, tool_id, session_hash, state_hash, flow, expires_at)
+    select t.tenant_id, t.id, s.token_hash, '\\x00ff5c6e', E'\\t', 'infinity'
+    from tools t join user_sessions s on s.tenant_id = t.tenant_id limit 1;
   insert into sso_domains (tenant_id, domain, confirmed_at) select id, 'a.example', 'infinity' from tenants limit 1;
   insert into passkeys (tenant_id, id, user_id, name, credential_id, public_key, counter, backed_up, used_at)
     select tenant_id, 'psk_1', id, E'\\u2028', 'AA-_', '\\x00ff5c6e', 4294967295, true, 'infinity' from users limit 1;

@@ -192,6 +192,7 @@ describe.skipIf(skipped)("Every declared route", () => {
       "GET /api/auth/sso/callback",
       "POST /api/auth/passkey/challenge",
       "POST /api/auth/passkey",
+      "GET /api/tool-sign-ins/callback",
       "POST /api/auth/password",
       "GET /healthz",
       "GET /readyz"

@@ -76,6 +76,8 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   publish_thresholds: tenant,
   gap_searches: tenant,
   reported_gaps: tenant,
+  tool_connections: tenant,
+  tool_sign_ins: tenant,
   budgets: tenant,
   budget_holds: tenant,
   budget_periods: tenant,
@@ -144,8 +146,20 @@ const everyTenant = {
   "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
   "capabilities/VectorSearch/InProcessWarmUp.ts busiest": ["agent_usage", "api_keys"],
   "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
-  "store/MasterKeys.ts sealed": ["tools", "channels", "webhook_endpoints", "sso_connections"],
-  "store/MasterKeys.ts sealedCounts": ["tools", "channels", "webhook_endpoints", "sso_connections"],
+  "store/MasterKeys.ts sealed": [
+    "tools",
+    "channels",
+    "webhook_endpoints",
+    "sso_connections",
+    "tool_connections"
+  ],
+  "store/MasterKeys.ts sealedCounts": [
+    "tools",
+    "channels",
+    "webhook_endpoints",
+    "sso_connections",
+    "tool_connections"
+  ],
   "store/accounts/Retention.ts claimRow": ["tenant_retention"],
   "store/accounts/Sessions.ts insertRow": ["user_sessions"],
   "store/accounts/Users.ts none": ["users"],

@@ -34,14 +34,13 @@ const renew = Effect.gen(function* () {
       Effect.as(true),
       Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
     )
-    if (isThere)
-      return yield* Output.line("The master secret is the one of the database. Nothing was changed.")
-    const { channels, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
+    if (isThere) return yield* Output.line("The master secret is the database's: nothing was changed.")
+    const { channels, connections, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
     const { secret, where } = yield* replaced(settings)
     yield* MasterKeys.recordKeyId(keyIdOf(secret))
     yield* Output.line(
       `From now on the master secret is the one in ${where}. What was sealed with the lost one cannot be read: enter the ` +
-        `secrets of ${tools} tools and the access tokens of ${channels} channels again, and replace the secrets of ${webhooks} webhooks and of ${signOns} single ` +
+        `secrets of ${tools} tools and the access tokens of ${channels} channels again, connect ${connections} tools with OAuth again, and replace the secrets of ${webhooks} webhooks and of ${signOns} single ` +
         "sign-ons."
     )
   }).pipe(Effect.provide(database(settings)))

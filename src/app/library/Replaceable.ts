@@ -13,7 +13,7 @@ import { Embedder, OtherEmbedders } from "../../capabilities/Embedder.ts"
 import { SourceReaders } from "../../capabilities/SourceReaders.ts"
 import { StreamingPost } from "../../capabilities/StreamingPost.ts"
 import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
-import { IdentityProvider } from "../../capabilities/IdentityProvider.ts"
+import { IdentityProvider, ToolAuthorization } from "../../capabilities/IdentityProvider.ts"
 import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { Mailer, MailSubmission } from "../../capabilities/Mailer.ts"
@@ -58,6 +58,7 @@ const tags = {
   SecretBox,
   SourceReaders,
   TextRecognition,
+  ToolAuthorization,
   ToolSources,
   VectorSearch
 }

@@ -10,7 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Runtime from "effect/Runtime"
 import * as Oauth from "oauth4webapi"
 import { urlOf } from "../../domain/Address.ts"
 import { codeOf, isError } from "../../domain/Thrown.ts"
@@ -21,11 +20,9 @@ import {
   IdentityProvider,
   IdentityProviderError
 } from "../IdentityProvider.ts"
-import { OutboundHttp } from "../OutboundHttp.ts"
+import { OutboundHttp, type OutboundHttpError } from "../OutboundHttp.ts"
+import * as Requests from "./Requests.ts"
 
-/** Maximum size of each answer: discovery, keys, tokens, userinfo. */
-const maxBytes = 256 * 1_024
-const timeout = Duration.seconds(10)
 /** Maximum clock difference. */
 const skewSeconds = 60
 /** Cache of provider metadata. Keys are cached for at most five minutes. */
@@ -47,11 +44,11 @@ const failed = (thrown: unknown): IdentityProviderError => {
   return invalid(isError(thrown) ? thrown.message : "The provider's answer could not be read.")
 }
 
-/** Providers must use https, except one on this machine, which the address rules must allow. */
-const isLocal = ({ hostname }: URL) =>
-  hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d{1,3}){3}$/.test(hostname)
-
-const isWeb = (url: URL | null): url is URL => url !== null && /^https?:$/.test(url.protocol)
+const refused = ({ message, reason }: OutboundHttpError) =>
+  new IdentityProviderError({
+    reason: reason === "InvalidUrl" || reason === "Refused" ? "Invalid" : "Unavailable",
+    message
+  })
 
 const textOf = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null)
 const groupsOf = (value: unknown): ReadonlyArray<string> =>
@@ -64,59 +61,19 @@ const isTrue = (value: unknown) => value === true || value === "true"
 const make = Effect.gen(function* () {
   const http = yield* OutboundHttp
 
-  /** Sends the library's requests in the fiber's context, so that limits count for its tenant. */
-  const optionsFor = (issuer: URL, signal: AbortSignal, runtime: Runtime.Runtime<never>) => ({
-    signal,
-    [Oauth.allowInsecureRequests]: isLocal(issuer) && issuer.protocol === "http:",
-    [Oauth.customFetch]: async (
-      url: string,
-      init: Oauth.CustomFetchOptions<"GET" | "POST", URLSearchParams | null | undefined>
-    ): Promise<Response> => {
-      const exchange = http.fetch({
-        url,
-        method: init.method,
-        headers: init.headers,
-        ...(init.body instanceof URLSearchParams ? { body: init.body.toString() } : {}),
-        maxBytes,
-        timeout,
-        maxRedirects: 0
-      })
-      const exit = await Runtime.runPromiseExit(runtime)(
-        Effect.mapError(
-          exchange,
-          ({ message, reason }) =>
-            new IdentityProviderError({
-              reason: reason === "InvalidUrl" || reason === "Refused" ? "Invalid" : "Unavailable",
-              message
-            })
-        ),
-        { signal }
-      )
-      if (Exit.isFailure(exit)) {
-        throw exit.cause._tag === "Fail" ? exit.cause.error : invalid("The request was interrupted.")
-      }
-      const { body, headers, status } = exit.value
-      // These responses have no body, and the constructor refuses one.
-      const empty = status === 204 || status === 205 || status === 304
-      return new Response(empty ? null : new Uint8Array(body), { status: Math.max(200, status), headers })
-    }
-  })
-
-  const ask = <A>(issuer: URL, call: (options: ReturnType<typeof optionsFor>) => Promise<A>) =>
-    Effect.flatMap(Effect.runtime(), (runtime) =>
-      Effect.tryPromise({ try: (signal) => call(optionsFor(issuer, signal, runtime)), catch: failed })
-    )
+  const ask = <A>(issuer: URL, call: (options: Requests.Options) => Promise<A>) =>
+    Requests.ask(http, issuer, call, refused, failed)
 
   const describe = (issuer: string) =>
     Effect.gen(function* () {
       const url = urlOf(issuer)
-      if (!isWeb(url)) return yield* invalid("The issuer is not a URL.")
+      if (!Requests.isWeb(url)) return yield* invalid("The issuer is no address.")
       const server = yield* ask(url, async (options) =>
         Oauth.processDiscoveryResponse(url, await Oauth.discoveryRequest(url, options))
       )
       const page = urlOf(server.authorization_endpoint ?? "")
-      if (!isWeb(page) || (page.protocol === "http:" && !isLocal(page))) {
-        return yield* invalid("The provider's sign-in page does not use https.")
+      if (!Requests.isSafe(page)) {
+        return yield* invalid("The provider's page for signing in is not under https.")
       }
       if (server.token_endpoint === undefined || server.jwks_uri === undefined) {
         return yield* invalid("The provider has no address for tokens or keys.")

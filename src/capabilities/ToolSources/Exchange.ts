@@ -29,6 +29,7 @@ export const headersFor = (
     case "none":
       return {}
     case "bearer":
+    case "oauth":
       return { authorization: `Bearer ${credential}` }
     case "basic":
       return { authorization: `Basic ${Buffer.from(credential).toString("base64")}` }

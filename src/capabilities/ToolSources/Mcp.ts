@@ -47,12 +47,39 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
         const target = targetOf(tool)
         if (tool._tag === "Named" || target === undefined) return []
         const { definition, id, name, version } = tool
-        const credential = yield* tool.credential
-        const server = { url: target.url, headers: Exchange.headersFor(definition, credential) }
-        const session = yield* McpSession.open(http, server, definition.timeout)
-        // The list may depend on the caller, so it is not shared between callers.
-        const caller = createHash("sha256").update(credential).digest("hex")
-        const { isStateless, tools } = yield* listed(`${id} ${version} ${caller}`, session.list)
+        const { connection } = tool
+        /** A server of the turn. With OAuth, a token that the server does not accept is renewed once. */
+        const opened = Effect.fn("ToolSources.mcp.opened")(function* (credential: string) {
+          const server = {
+            url: target.url,
+            headers: Exchange.headersFor(definition, credential),
+            hasTokens: connection !== undefined
+          }
+          const session = yield* McpSession.open(http, server, definition.timeout)
+          // The list may depend on the caller, so it is not shared between callers.
+          const caller = createHash("sha256").update(credential).digest("hex")
+          return { credential, session, list: listed(`${id} ${version} ${caller}`, session.list) }
+        })
+        let current = yield* opened(yield* tool.credential)
+        const tried = <A>(ask: (server: typeof current) => Effect.Effect<A, ToolFailure>) => {
+          const used = current
+          return ask(used).pipe(
+            Effect.catchIf(
+              ({ code }) => connection !== undefined && code === "TOOL_CONNECTION_REQUIRED",
+              Effect.fn("ToolSources.mcp.renewed")(function* (failure) {
+                if (connection === undefined) return yield* Effect.fail(failure)
+                const token = yield* connection.renew(used.credential)
+                if (current.credential !== token) current = yield* opened(token)
+                return yield* Effect.catchIf(
+                  ask(current),
+                  ({ code }) => code === "TOOL_CONNECTION_REQUIRED",
+                  () => Effect.flatMap(connection.refused(token), Effect.fail)
+                )
+              })
+            )
+          )
+        }
+        const { isStateless, tools } = yield* tried(({ list }) => list)
         return tools.map((one): SourcedTool => ({
           declaration: {
             name: `${name}_${one.name}`,
@@ -60,7 +87,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
             parameters: { ...one.inputSchema, type: "object" }
           },
           timeoutMillis: definition.timeout * 1_000,
-          call: (input) => session.call(isStateless, one, input)
+          call: (input) => tried(({ session }) => session.call(isStateless, one, input))
         }))
       })
     }

@@ -111,6 +111,8 @@ const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObj
 interface Server {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
+  /** Whether the credential is a token by OAuth, which may end at any time. */
+  readonly hasTokens: boolean
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -146,7 +148,7 @@ const listOver = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: 
 /** Opens a server. `seconds` is the time-out of a call. Nothing is sent before it is needed. */
 export const open = Effect.fn("McpSession.open")(function* (
   http: Context.Tag.Service<typeof OutboundHttp>,
-  { url, headers }: Server,
+  { url, headers, hasTokens }: Server,
   seconds: number
 ) {
   let next = 1
@@ -167,7 +169,10 @@ export const open = Effect.fn("McpSession.open")(function* (
         },
         limit
       ),
-      Exchange.accepted
+      (response) =>
+        hasTokens && response.status === 401
+          ? Effect.fail(toolFailure("TOOL_CONNECTION_REQUIRED", "the MCP server does not accept the token"))
+          : Exchange.accepted(response)
     )
   const askOnce = Effect.fn("McpSession.ask")(function* (
     method: string,

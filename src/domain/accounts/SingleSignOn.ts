@@ -1,25 +1,9 @@
 /** Single sign-on: the identity provider of a tenant, and the roles that it gives. */
 import * as Schema from "effect/Schema"
-import { urlOf } from "../Address.ts"
+import { Issuer } from "../Issuer.ts"
 import { Text, trimmed } from "../Text.ts"
 import { atLeast, Role } from "./Access.ts"
 import { Email } from "./Account.ts"
-
-const isLocal = (host: string) => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
-
-/** Must be https; http is allowed for a provider on this machine only. */
-const Issuer = Text.pipe(
-  Schema.compose(Schema.Trim),
-  Schema.maxLength(2_048),
-  Schema.filter((text) => {
-    const url = urlOf(text)
-    const plain = url !== null && !/[?#@\s\\]/.test(text)
-    return (
-      (plain && (url.protocol === "https:" || (url.protocol === "http:" && isLocal(url.hostname)))) ||
-      "Expected the provider's https address, without a query"
-    )
-  })
-)
 
 /** Lower-cased ASCII. */
 export const Domain = Text.pipe(

@@ -4,8 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { AgentId, typeId } from "../Ids.ts"
+import { canonical } from "../Json.ts"
 import { JsonObject, Text } from "../Text.ts"
 import { Version } from "../Version.ts"
+import { oauthFields, ToolConnection } from "./ToolConnection.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const withDefault = <A, I>(schema: Schema.Schema<A, I>, value: () => NoInfer<A>) =>
@@ -100,18 +102,19 @@ export const Binding = Schema.Struct({
 export type Binding = typeof Binding.Type
 
 const authFields = {
-  kind: Schema.Literal("none", "bearer", "header", "basic"),
+  kind: Schema.Literal("none", "bearer", "header", "basic", "oauth"),
   /** `widget-session` means the slot of that name. */
   name: optional(Text.pipe(Schema.maxLength(100))),
   /** The header of kind `header`; `name` when omitted. */
   header: optional(headerName),
   /** The key of `toolCredentials` that holds the credential. */
-  slot: optional(Text.pipe(Schema.minLength(1), Schema.maxLength(100)))
+  slot: optional(Text.pipe(Schema.minLength(1), Schema.maxLength(100))),
+  ...oauthFields
 }
 const StoredAuth = Schema.Struct(authFields)
 type ToolAuth = typeof StoredAuth.Type
 
-/** `user:password` for kind `basic`. */
+/** `user:password` for kind `basic`, the client's secret for kind `oauth`. */
 const Secret = Schema.Redacted(Schema.String.pipe(Schema.minLength(1), Schema.maxLength(8_192)))
 const AuthInput = Schema.Struct({ ...authFields, secret: optional(Secret) })
 const ShownAuth = Schema.Struct({ ...authFields, hasSecret: Schema.Boolean })
@@ -155,6 +158,8 @@ export const Tool = Schema.Struct({
   name: ToolName,
   ...ToolDefinition.fields,
   auth: ShownAuth,
+  /** Null unless the kind is `oauth` and the tool is connected, or was. */
+  connection: Schema.NullOr(ToolConnection),
   version: Version,
   createdAt: Schema.DateTimeUtc,
   updatedAt: Schema.DateTimeUtc
@@ -199,6 +204,31 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   return undefined
 }
 
+/**
+ * What a connection by OAuth was made for. If it differs from the tool's, the tool has to be connected again. Undefined
+ * for a tool without OAuth.
+ */
+export const connectionBasis = ({ auth, mcp }: ToolDefinition): string | undefined =>
+  auth.kind !== "oauth" || mcp === undefined
+    ? undefined
+    : canonical([
+        mcp.url,
+        auth.grant ?? "authorization_code",
+        auth.clientId ?? null,
+        auth.issuer ?? null,
+        auth.scopes ?? null
+      ])
+
+const oauthProblem = ({ auth, mcp }: ToolDefinition, hasSecret: boolean): string | undefined => {
+  if (mcp === undefined) return "OAuth needs an mcp tool"
+  if (slotOf(auth) !== undefined) return "OAuth takes no credential from the request"
+  if (hasSecret && (auth.clientId === undefined || auth.issuer === undefined)) {
+    return "The secret of a client needs clientId, and issuer, the server that it is for"
+  }
+  if (auth.grant === "client_credentials" && !hasSecret) return "client_credentials needs a secret"
+  return undefined
+}
+
 /** The first contradiction between the tool's fields, with the name of the field; undefined if there is none. */
 export const contradiction = (
   definition: ToolDefinition,
@@ -210,6 +240,10 @@ export const contradiction = (
   const binding = bindingProblem(definition)
   if (binding !== undefined) return { field: "bindings", message: binding }
   if (auth.kind === "none") return undefined
+  if (auth.kind === "oauth") {
+    const problem = oauthProblem(definition, hasSecret)
+    return problem === undefined ? undefined : { field: "auth", message: problem }
+  }
   if (slotOf(auth) === undefined && !hasSecret)
     return { field: "auth", message: "Expected a secret or a slot" }
   const header = auth.header ?? auth.name

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 export const ToolFailureCode = Schema.Literal(
   "SESSION_CREDENTIAL_REQUIRED",
   "BINDING_REQUIRED",
+  "TOOL_CONNECTION_REQUIRED",
   "INVALID_ARGUMENTS",
   "UNKNOWN_TOOL",
   "TOOL_FAILED",

@@ -130,7 +130,9 @@ const Commit = Schema.Struct({ sha: Sha })
 const serverOf = (settings: Settings): Effect.Effect<Server, ReaderError> => {
   const { branch, token } = settings
   const { hostname, origin, pathname } = new URL(settings.url)
-  const path = pathname
+  // GitLab separates a project from its pages by `/-/`.
+  const [project = ""] = pathname.split("/-/")
+  const path = project
     .split("/")
     .filter((part) => part !== "")
     .join("/")

@@ -47,15 +47,32 @@ const unreachable = ({ message, reason }: OutboundHttpError) =>
 
 const isTransient = (status: number) => status === 408 || status === 425 || status === 429 || status >= 500
 
+const fewer = " It asks for fewer requests."
+
 const advice: Readonly<Record<number, string>> = {
   400: " Check the source's settings.",
   404: " Check the address, and that the token may read it.",
-  429: " It asks for fewer requests."
+  429: fewer
+}
+
+/** GitHub and Gitea report an exhausted rate limit with 403. */
+const isLimit = ({ headers, status }: OutboundResponse) =>
+  status === 403 && (headers["x-ratelimit-remaining"]?.trim() === "0" || headers["retry-after"] !== undefined)
+
+/** The pause that a service asks for: `retry-after`, else the Unix time at which its rate limit is reset. */
+const pauseOf = ({ headers, status }: OutboundResponse, now: number): Option.Option<Duration.Duration> => {
+  const asked = retryAfter(headers, now)
+  if (Option.isSome(asked) || (status !== 403 && status !== 429)) return asked
+  const reset = (headers["x-ratelimit-reset"] ?? headers["ratelimit-reset"] ?? "").trim()
+  return /^\d{9,11}$/u.test(reset)
+    ? Option.some(Duration.millis(Math.max(0, Number(reset) * 1_000 - now)))
+    : Option.none()
 }
 
 const refusal = ({ service, headers }: Ask, response: OutboundResponse, now: number) => {
   const { status } = response
-  if (status === 401 || status === 403) {
+  const isLimited = isLimit(response)
+  if (status === 401 || (status === 403 && !isLimited)) {
     const why =
       headers?.["authorization"] === undefined && headers?.["private-token"] === undefined
         ? "It asks for a login: give the source a token."
@@ -66,11 +83,12 @@ const refusal = ({ service, headers }: Ask, response: OutboundResponse, now: num
       retryable: false
     })
   }
-  const pause = isTransient(status) ? Option.getOrUndefined(retryAfter(response.headers, now)) : undefined
+  const retryable = isLimited || isTransient(status)
+  const pause = retryable ? Option.getOrUndefined(pauseOf(response, now)) : undefined
   return new ReaderError({
     code: `status_${status}`,
-    message: `${service} answered ${status}.${advice[status] ?? ""}`,
-    retryable: isTransient(status),
+    message: `${service} answered ${status}.${isLimited ? fewer : (advice[status] ?? "")}`,
+    retryable,
     ...(pause === undefined ? {} : { retryAfter: pause })
   })
 }

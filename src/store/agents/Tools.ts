@@ -8,6 +8,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, TenantId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
+import { ToolConnection } from "../../domain/agents/ToolConnection.ts"
 import { maxTools, ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 
@@ -18,6 +19,8 @@ const Row = Schema.Struct({
   definition: ToolDefinition,
   /** Sealed. */
   secret: Schema.NullOr(Schema.String),
+  /** The connection by OAuth. It may be of an earlier definition. */
+  connection: Schema.NullOr(Schema.Struct({ ...ToolConnection.fields, basis: Schema.String })),
   version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
   updatedAt: Schema.DateTimeUtcFromDate
@@ -37,7 +40,12 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
-      id, agent_id as "agentId", name, definition, secret, version, created_at as "createdAt", updated_at as "updatedAt"`
+      id, agent_id as "agentId", name, definition, secret, version, created_at as "createdAt", updated_at as "updatedAt", (
+        select jsonb_build_object('basis', c.basis, 'state', c.state, 'issuer', coalesce(c.server ->> 'issuer', ''),
+          'connectedAt', c.connected_at)
+        from tool_connections c
+        where c.tenant_id = tools.tenant_id and c.tool_id = tools.id and c.state <> 'none'
+      ) as connection`
 
     const insertRow = SqlSchema.findOne({
       Request: NewTool,

@@ -8,6 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import {
+  connectionBasis,
   contradiction,
   type CreateTool,
   maxTools,
@@ -21,6 +22,7 @@ import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+import { ToolTokens } from "./ToolTokens.ts"
 
 const missing = () => new NotFound({ message: "There is no such tool." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
@@ -33,9 +35,16 @@ const invalid = (field: string, message: string) =>
     details: { issues: [{ path: [field], message }] }
   })
 
+const connectionOf = ({ connection, definition }: StoredTool): Tool["connection"] => {
+  if (connection === null || connection.basis !== connectionBasis(definition)) return null
+  const { basis: _, ...rest } = connection
+  return rest
+}
+
 const shown = ({ definition, secret, ...row }: StoredTool): Tool => ({
   ...row,
   ...definition,
+  connection: connectionOf({ definition, secret, ...row }),
   auth: { ...definition.auth, hasSecret: secret !== null }
 })
 
@@ -55,7 +64,9 @@ export const withoutValues = <A extends Pick<ToolDefinition, "http" | "mcp">>({ 
   return { ...tool, http: { ...rest, url: withoutQuery(url), headers: hide(headers), query: hide(query) } }
 }
 
-const originOf = ({ http, mcp }: ToolDefinition) => {
+/** The server that the secret is for. */
+const originOf = ({ auth, http, mcp }: ToolDefinition) => {
+  if (auth.kind === "oauth") return auth.issuer ?? ""
   const [origin = ""] = /^https?:\/\/[^/?#]+/i.exec(http?.url ?? mcp?.url ?? "") ?? []
   return origin.toLowerCase()
 }
@@ -79,6 +90,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     const store = yield* ToolStore
     const agents = yield* AgentStore
     const box = yield* SecretBox
+    const tokens = yield* ToolTokens
 
     const sealed = (auth: PatchTool["auth"]) =>
       auth?.secret === undefined || auth.kind === "none"
@@ -161,7 +173,10 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         return version === before.version ? yield* taken() : yield* patch(scope, id, change, expected)
       }).pipe(Effect.withSpan("Tools.patch"))
 
+    /** Revokes the tool's tokens first, if it has any. */
     const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
+      const found = yield* own(scope, id)
+      if (found.connection !== null) yield* tokens.disconnect(scope, found)
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 

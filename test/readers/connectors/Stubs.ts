@@ -69,16 +69,63 @@ const gitStub: Stub = {
     const sha = shaOf(world)
     if (path === "/api/v3/repos/acme/docs/commits/main") return json({ sha, commit: { message: "Change" } })
     if (!path.startsWith("/api/v3/repos/acme/docs/tarball/")) return undefined
-    const files = new Map(
-      [...world].map(([id, { text, title }]) => [
-        `docs/${id}.md`,
-        `---\ntitle: "${title}"\n---\n# Heading\n\n${text}\n`
-      ])
-    )
+    const files = markdownOf(world)
     files.set("src/main.c", "int main(void) { return 0; }")
     return {
       headers: { "content-type": "application/x-gzip" },
       body: tarball(`acme-docs-${sha.slice(0, 7)}`, files)
+    }
+  }
+}
+
+const markdownOf = (world: World) =>
+  new Map(
+    [...world].map(([id, { text, title }]) => [
+      `docs/${id}.md`,
+      `---\ntitle: "${title}"\n---\n# Heading\n\n${text}\n`
+    ])
+  )
+
+/** A project of a sub-group. The archive's folder has the commit twice, as with `sha`. */
+const gitlabStub: Stub = {
+  reader: () => repository,
+  settings: (origin) => ({
+    url: `${origin}/acme/products/docs`,
+    provider: "gitlab",
+    token: "glpat-secret",
+    branch: "release/1.0"
+  }),
+  requests: 2,
+  token: { header: "private-token", value: "glpat-secret" },
+  respond: (world, { path }) => {
+    const sha = shaOf(world)
+    const api = "/api/v4/projects/acme%2Fproducts%2Fdocs/repository"
+    if (path === `${api}/commits/release%2F1.0`) {
+      return json({ id: sha, short_id: sha.slice(0, 8), title: "Change", parent_ids: [], trailers: {} })
+    }
+    if (!path.startsWith(`${api}/archive.tar.gz?sha=`)) return undefined
+    return {
+      headers: { "content-type": "application/octet-stream" },
+      body: tarball(`docs-${sha}-${sha}`, markdownOf(world))
+    }
+  }
+}
+
+/** The archive's folder has the repository's name. */
+const giteaStub: Stub = {
+  reader: () => repository,
+  settings: (origin) => ({ url: `${origin}/acme/docs.git`, provider: "gitea", token: "gta-secret" }),
+  requests: 2,
+  token: { header: "authorization", value: "token gta-secret" },
+  respond: (world, { path }) => {
+    const sha = shaOf(world)
+    if (path === "/api/v1/repos/acme/docs/commits?limit=1&stat=false") {
+      return json([{ url: "", sha, created: timeOf(1), commit: { message: "Change" }, parents: [] }])
+    }
+    if (!/^\/api\/v1\/repos\/acme\/docs\/archive\/[0-9a-f]{40}\.tar\.gz$/u.test(path)) return undefined
+    return {
+      headers: { "content-type": "application/octet-stream" },
+      body: tarball("docs", markdownOf(world))
     }
   }
 }
@@ -203,4 +250,10 @@ export const stubs: Readonly<Record<string, Stub>> = {
   zendesk: zendeskStub,
   notion: notionStub,
   confluence: confluenceStub
+}
+
+/** Other kinds of servers of the same readers. */
+export const variants: Readonly<Record<string, Stub>> = {
+  "git of GitLab": gitlabStub,
+  "git of Gitea": giteaStub
 }

@@ -36,6 +36,7 @@ import { Configurations } from "../../../src/usecases/agents/Configurations.ts"
 import { ConfiguredChannels } from "../../../src/usecases/agents/ConfiguredChannels.ts"
 import { ConfiguredParts } from "../../../src/usecases/agents/ConfiguredParts.ts"
 import { TestCases } from "../../../src/usecases/agents/TestCases.ts"
+import { tokens } from "../chat/TurnHarness.ts"
 import { Tools } from "../../../src/usecases/agents/Tools.ts"
 import { Widgets } from "../../../src/usecases/agents/Widgets.ts"
 import { ChannelProof } from "../../../src/usecases/channels/ChannelProof.ts"
@@ -109,7 +110,7 @@ export const live = Configurations.Default.pipe(
       Channels.Default.pipe(Layer.provide(ChannelProof.Default)),
       Sources.Default,
       TestCases.Default,
-      Tools.Default,
+      Tools.Default.pipe(Layer.provide(tokens)),
       Widgets.Default.pipe(Layer.provide(Keys.Default))
     )
   ),

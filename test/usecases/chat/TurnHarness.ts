@@ -19,6 +19,8 @@ import {
 } from "../../../src/capabilities/ModelRuntime.ts"
 import * as RealtimeMemory from "../../../src/capabilities/Realtime/Memory.ts"
 import { parseAllow } from "../../../src/capabilities/OutboundHttp/AddressRules.ts"
+import { layerToolOAuth } from "../../../src/capabilities/IdentityProvider/ToolOAuth.ts"
+import { layerAddresses } from "../../../src/capabilities/OutboundHttp/Addresses.ts"
 import { layerUndici } from "../../../src/capabilities/OutboundHttp/Undici.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { type FoundChunk, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
@@ -30,6 +32,7 @@ import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { PassageStore } from "../../../src/store/knowledge/Passages.ts"
 import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 import * as BuiltInTools from "../../../src/capabilities/ToolSources/BuiltIn.ts"
+import { ToolConnectionStore } from "../../../src/store/agents/ToolConnections.ts"
 import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { TurnClaimStore } from "../../../src/store/chat/TurnClaims.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
@@ -38,6 +41,7 @@ import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { ProcessLease } from "../../../src/usecases/chat/ProcessLease.ts"
 import { RunningTurns } from "../../../src/usecases/chat/RunningTurns.ts"
 import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
+import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
 import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.ts"
@@ -128,7 +132,14 @@ const embedder = Layer.succeed(Embedder, {
 const box = DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")])
 
 /** Tools of the tests live on this machine. */
-const outbound = layerUndici({ allow: Either.getOrThrow(parseAllow("127.0.0.1")) })
+const allowed = { allow: Either.getOrThrow(parseAllow("127.0.0.1")) }
+const outbound = layerUndici(allowed)
+
+/** Tokens of tools with OAuth. */
+export const tokens = ToolTokens.Default.pipe(
+  Layer.provide(layerToolOAuth),
+  Layer.provide([outbound, layerAddresses(allowed), ToolConnectionStore.Default])
+)
 
 export const settings = (timeout: Duration.DurationInput = "10 seconds", runtimeData = true) =>
   Layer.succeed(TurnSettings, {
@@ -150,7 +161,12 @@ export const turnLayer = (
   ChatTurn.Default.pipe(
     Layer.provideMerge(RunningTurns.Default),
     Layer.provideMerge(
-      Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, ProcessLease.Default)
+      Layer.mergeAll(
+        ChatTools.Default.pipe(Layer.provide(tokens)),
+        RealtimeAccess.Default,
+        RealtimeFeed.Default,
+        ProcessLease.Default
+      )
     ),
     Layer.provideMerge(
       Layer.mergeAll(

@@ -1,13 +1,15 @@
 /** The tools of an agent, for the dashboard. Secrets can be written but not read. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
-import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
+import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
+import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
@@ -46,8 +48,28 @@ const remove = HttpApiEndpoint.del("remove", "/tools/:id")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
+/** Where the browser signs in; null when the tool is connected without a person. */
+export const BegunConnection = Schema.Struct({ url: Schema.NullOr(Schema.String) })
+
+/**
+ * Connects a tool with OAuth. The person of the session signs in at `url` and comes back. A tool with client credentials
+ * is connected at once. 409 when the tool needs a person and the caller is a program.
+ */
+const connect = HttpApiEndpoint.post("connect", "/tools/:id/connection")
+  .setPath(toolPath)
+  .addSuccess(success(BegunConnection))
+  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
+/** Removes the tool's tokens, and revokes them where the authorization server can. */
+const disconnect = HttpApiEndpoint.del("disconnect", "/tools/:id/connection")
+  .setPath(toolPath)
+  .addSuccess(Deleted)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
 const tools = <const Id extends string>(id: Id) =>
-  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove)
+  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove).add(connect).add(disconnect)
 
 export class ToolsApi extends tools("tools").prefix("/api").middleware(SessionAuth) {}
 
@@ -55,3 +77,17 @@ export class ManagedToolsApi extends tools("managedTools")
   .prefix("/api/manage/v1")
   .middleware(ManageAuth)
   .annotateEndpoints(Managed, "tools") {}
+
+export const toolCallback = "/api/tool-sign-ins/callback"
+
+/**
+ * The address to which an authorization server returns the browser. Redirects to the tools of the agent, with the
+ * problem in `?connection=` if there is one.
+ */
+const callback = HttpApiEndpoint.get("callback", toolCallback)
+  .setUrlParams(ToolSignInAnswer)
+  .addSuccess(HttpApiSchema.Empty(302))
+  .addError(failure(ValidationError, ServiceUnavailable))
+  .annotate(Open, "It checks the session itself, and explains a missing one in the dashboard.")
+
+export class ToolSignInsApi extends HttpApiGroup.make("toolSignIns").add(callback) {}

@@ -6,7 +6,8 @@ import type {
   PatchTool,
   Tool as Declared
 } from "../../../domain/agents/Tool.ts"
-import type { ToolPage } from "../../../http/hosted/agents/ToolsApi.ts"
+import type { ToolSignInProblem } from "../../../domain/agents/ToolConnection.ts"
+import type { BegunConnection, ToolPage } from "../../../http/hosted/agents/ToolsApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
@@ -28,8 +29,11 @@ export const authKinds = membersOf<AuthKind>({
   none: true,
   bearer: true,
   header: true,
-  basic: true
+  basic: true,
+  oauth: true
 })
+export type Grant = NonNullable<Tool["auth"]["grant"]>
+export type SignInProblem = typeof ToolSignInProblem.Encoded
 
 export const tools = (agentId: string) =>
   infiniteQueryOptions({
@@ -48,5 +52,11 @@ export const createTool = (agentId: string, body: ToolInput) =>
 
 export const patchTool = (id: string, version: number, body: ToolInput) =>
   call<unknown, typeof PatchTool.Encoded>("PATCH", `/api/tools/${id}`, { body, version })
+
+/** The address of the sign-in page; null when the tool is connected without a person. */
+export const connectTool = (id: string) =>
+  call<typeof BegunConnection.Encoded>("POST", `/api/tools/${id}/connection`)
+
+export const disconnectTool = (id: string) => call("DELETE", `/api/tools/${id}/connection`)
 
 export const deleteTool = (id: string) => call("DELETE", `/api/tools/${id}`)

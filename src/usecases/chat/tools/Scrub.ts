@@ -325,11 +325,24 @@ const asItIs: Streaming = { push: (delta) => delta, flush: () => "" }
 
 /** Removes all of `values` in one pass. */
 export class Scrubber {
-  readonly #automaton: Automaton | null
+  readonly #values: Set<string>
+  #automaton: Automaton | null
 
   constructor(values: Iterable<string>) {
-    const needles = needlesOf(values)
-    this.#automaton = needles.size === 0 ? null : new Automaton(needles)
+    this.#values = new Set(values)
+    this.#automaton = this.#made()
+  }
+
+  /** Also removes `value` from texts that begin after this. */
+  add(value: string): void {
+    if (this.#values.has(value)) return
+    this.#values.add(value)
+    this.#automaton = this.#made()
+  }
+
+  #made(): Automaton | null {
+    const needles = needlesOf(this.#values)
+    return needles.size === 0 ? null : new Automaton(needles)
   }
 
   readonly text = (text: string): string => {

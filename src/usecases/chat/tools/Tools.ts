@@ -9,6 +9,7 @@ import {
   type CallingTurn,
   type Progress,
   type SourcedTool,
+  type ToolAccess,
   ToolSources
 } from "../../../capabilities/ToolSources.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
@@ -19,6 +20,7 @@ import { type ToolFailure, toolFailure } from "../../../domain/agents/ToolFailur
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { type StoredTool, ToolStore } from "../../../store/agents/Tools.ts"
 import type { StartedTurn } from "../../../store/chat/Turns.ts"
+import { ToolTokens } from "../../agents/ToolTokens.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
 import { Scrubber } from "./Scrub.ts"
@@ -70,11 +72,13 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     const store = yield* ToolStore
     const sources = yield* ToolSources
     const box = yield* SecretBox
+    const tokens = yield* ToolTokens
 
-    const credentialOf = (tool: StoredTool, { toolCredentials = {} }: ChatTurnRequest) =>
+    const credentialOf = (scope: AgentScope, tool: StoredTool, { toolCredentials = {} }: ChatTurnRequest) =>
       Effect.gen(function* () {
         const { auth } = tool.definition
         const slot = slotOf(auth)
+        if (auth.kind === "oauth") return yield* Effect.either(tokens.current(scope, tool))
         if (auth.kind === "none") return Either.right("")
         if (slot !== undefined) {
           const given = Object.hasOwn(toolCredentials, slot) ? toolCredentials[slot] : undefined
@@ -103,15 +107,26 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     ) {
       const stored = hasTools ? yield* store.list(scope) : []
       const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, maxCredentials))
-      const configured = yield* Effect.forEach(stored, (tool) =>
-        Effect.map(credentialOf(tool, request), (credential): AgentTool => {
-          const bound = Bindings.resolve(tool.definition.bindings, request.toolContext)
-          if (Either.isRight(credential))
-            for (const part of partsOf(tool, credential.right)) secrets.add(part)
-          for (const { value } of Either.getOrElse(bound, () => []))
-            for (const leaf of Bindings.scalarValues(value)) secrets.add(leaf)
-          return { _tag: "Configured", ...tool, credential, bound }
-        })
+      /** Tokens that are renewed in the turn are hidden like those that it began with. */
+      const access = (tool: StoredTool): ToolAccess => ({
+        renew: (token) =>
+          Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
+        refused: (token) => tokens.refused(scope, tool, token)
+      })
+      const configured = yield* Effect.forEach(
+        stored,
+        (tool) =>
+          Effect.map(credentialOf(scope, tool, request), (credential): AgentTool => {
+            const bound = Bindings.resolve(tool.definition.bindings, request.toolContext)
+            if (Either.isRight(credential))
+              for (const part of partsOf(tool, credential.right)) secrets.add(part)
+            for (const { value } of Either.getOrElse(bound, () => []))
+              for (const leaf of Bindings.scalarValues(value)) secrets.add(leaf)
+            const connection = tool.definition.auth.kind === "oauth" ? { connection: access(tool) } : {}
+            const { definition, id, name, version } = tool
+            return { _tag: "Configured", id, name, version, definition, credential, bound, ...connection }
+          }),
+        { concurrency: maxConcurrentOpens }
       )
       const scrubber = new Scrubber(secrets)
       const hidden = (failure: ToolFailure): ToolFailure => ({

@@ -7,7 +7,8 @@ import Provider from "oidc-provider"
 export const clientId = "spoke"
 export const clientSecret = "a-client-secret-of-the-tests"
 
-const listen = (handler: Http.RequestListener) =>
+/** A server on loopback for as long as the scope is open. */
+export const listen = (handler: Http.RequestListener) =>
   Effect.acquireRelease(
     Effect.async<{ readonly issuer: string; readonly server: Http.Server }>((resume) => {
       const server = Http.createServer(handler)

@@ -21,6 +21,7 @@ import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
+import { noOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -48,6 +49,7 @@ const words = texts(
     header: "Header",
     basic: "User and password",
     headerName: "Name of the header",
+    oauth: "OAuth",
     secret: "Secret",
     secretHelp: "Kept encrypted, never shown again.",
     keepHelp: "Empty: the stored one stays.",
@@ -80,6 +82,7 @@ const words = texts(
     header: "Header",
     basic: "Benutzer und Passwort",
     headerName: "Name des Headers",
+    oauth: "OAuth",
     secret: "Geheimnis",
     secretHelp: "Wird verschlüsselt aufbewahrt und nie wieder gezeigt.",
     keepHelp: "Leer: das hinterlegte bleibt.",
@@ -118,7 +121,7 @@ const bindingsOf = (text: string): ReadonlyArray<Binding> | null => {
 }
 
 /** Values of the fields, as typed. */
-interface ToolFields {
+interface ToolFields extends OAuthValues {
   readonly kind: "http" | "mcp"
   readonly name: string
   readonly description: string
@@ -144,7 +147,8 @@ const nothing: ToolFields = {
   auth: "none",
   header: "",
   secret: "",
-  slot: ""
+  slot: "",
+  ...noOAuth
 }
 
 const fieldsOf = ({
@@ -166,8 +170,22 @@ const fieldsOf = ({
   auth: auth.kind,
   header: auth.header ?? "",
   secret: "",
-  slot: auth.slot ?? ""
+  slot: auth.slot ?? "",
+  ...oauthValuesOf(auth)
 })
+
+/** The credential of the request. */
+const authOf = (value: ToolFields): NonNullable<ToolInput["auth"]> => {
+  const { auth, header, secret, slot } = value
+  if (auth === "none") return { kind: auth }
+  return {
+    kind: auth,
+    ...(auth === "oauth" ? oauthOf(value) : {}),
+    ...(auth === "header" && header !== "" ? { header } : {}),
+    ...(auth === "oauth" || slot === "" ? {} : { slot }),
+    ...(secret === "" ? {} : { secret })
+  }
+}
 
 /** Paths of validation issues. */
 const places = [
@@ -181,6 +199,9 @@ const places = [
   "auth.header",
   "auth.secret",
   "auth.slot",
+  "auth.clientId",
+  "auth.issuer",
+  "auth.scopes",
   "auth"
 ] as const
 
@@ -209,19 +230,14 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
 
   const save = useMutation({
     mutationFn: () => {
-      const { description, header, method, name, secret, slot, url } = value
+      const { description, method, name, url } = value
       const body: ToolInput = {
         name,
         description,
         ...(kind === "http"
           ? { http: { ...tool?.http, method, url }, parameters: schema ?? {}, bindings: bound ?? [] }
           : { mcp: { url } }),
-        auth: {
-          kind: auth,
-          ...(auth === "header" && header !== "" ? { header } : {}),
-          ...(auth === "none" || slot === "" ? {} : { slot }),
-          ...(auth === "none" || secret === "" ? {} : { secret })
-        }
+        auth: authOf(value)
       }
       return tool === null ? createTool(agentId, body) : patchTool(tool.id, tool.version, body)
     },
@@ -316,7 +332,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       ) : null}
       <Select
         label={t.auth}
-        options={authKinds.map((one) => [one, t[one]] as const)}
+        options={authKinds
+          .filter((one) => one !== "oauth" || kind === "mcp")
+          .map((one) => [one, t[one]] as const)}
         value={auth}
         onChange={(chosen) => change({ auth: chosen })}
       />
@@ -328,6 +346,14 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           value={value.header}
           onChange={(header) => change({ header })}
           error={errorOf("auth.header")}
+        />
+      ) : null}
+      {auth === "oauth" ? (
+        <OAuthFields
+          value={value}
+          onChange={(values) => change({ ...values })}
+          errorOf={errorOf}
+          theirs={(name) => <Theirs draft={draft} name={name} />}
         />
       ) : null}
       {auth === "none" ? null : (
@@ -343,13 +369,15 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
               errorOf("auth.secret") ?? (errorOf("auth.header") === undefined ? errorOf("auth") : undefined)
             }
           />
-          <TextField
-            label={t.slot}
-            help={t.slotHelp}
-            value={value.slot}
-            onChange={(slot) => change({ slot })}
-            error={errorOf("auth.slot")}
-          />
+          {auth === "oauth" ? null : (
+            <TextField
+              label={t.slot}
+              help={t.slotHelp}
+              value={value.slot}
+              onChange={(slot) => change({ slot })}
+              error={errorOf("auth.slot")}
+            />
+          )}
         </>
       )}
       <Actions>

@@ -1,11 +1,19 @@
 /** Tools: what an agent may call during a turn. */
-import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
+import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { deleteTool, type Tool, tools } from "../../api/Tools.ts"
+import {
+  connectTool,
+  deleteTool,
+  disconnectTool,
+  type SignInProblem,
+  type Tool,
+  tools
+} from "../../api/Tools.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
 import { Listing, useAdding } from "../../components/Listing.tsx"
 import { Empty } from "../../components/Page.tsx"
+import { Problem } from "../../components/Problem.tsx"
 import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -25,6 +33,21 @@ const words = texts(
     stored: "stored",
     slot: (name: string) => `from the request: ${name}`,
     open: "none",
+    connect: "Connect",
+    again: "Connect again",
+    connected: "connected",
+    refused: "connect again",
+    unconnected: "not connected",
+    machine: "OAuth of the client",
+    disconnect: "Disconnect",
+    disconnection: "Disconnect tool",
+    losing: (name: string) => `The agent can use “${name}” again once somebody connects it.`,
+    made: "The tool is connected.",
+    retry:
+      "The sign-in took too long, was started elsewhere, or the tool was changed meanwhile. Connect again.",
+    denied: "The authorization server refused the sign-in.",
+    provider: "The authorization server could not be used. Try again later.",
+    "signed-out": "Sign in as an admin, then connect again.",
     actions: "Actions",
     removal: "Delete tool",
     question: (name: string) => `The agent can no longer call “${name}”.`
@@ -41,6 +64,21 @@ const words = texts(
     stored: "hinterlegt",
     slot: (name: string) => `aus der Anfrage: ${name}`,
     open: "keiner",
+    connect: "Verbinden",
+    again: "Neu verbinden",
+    connected: "verbunden",
+    refused: "neu verbinden",
+    unconnected: "nicht verbunden",
+    machine: "OAuth des Clients",
+    disconnect: "Trennen",
+    disconnection: "Werkzeug trennen",
+    losing: (name: string) => `Der Agent kann „${name}“ erst wieder nutzen, wenn es jemand verbindet.`,
+    made: "Das Werkzeug ist verbunden.",
+    retry:
+      "Die Anmeldung hat zu lange gedauert, wurde anderswo begonnen, oder das Werkzeug wurde inzwischen geändert. Bitte neu verbinden.",
+    denied: "Der Autorisierungsserver hat die Anmeldung abgelehnt.",
+    provider: "Der Autorisierungsserver war nicht zu benutzen. Bitte später noch einmal versuchen.",
+    "signed-out": "Bitte als Admin anmelden und dann neu verbinden.",
     actions: "Aktionen",
     removal: "Werkzeug löschen",
     question: (name: string) => `Der Agent kann „${name}“ dann nicht mehr aufrufen.`
@@ -52,13 +90,51 @@ interface Props {
   readonly mayChange: boolean
 }
 
-const Actions = ({ agentId, tool }: { readonly agentId: string; readonly tool: Tool }) => {
+const outcomes = ["made", "retry", "denied", "provider", "signed-out"] as const satisfies ReadonlyArray<
+  SignInProblem | "made"
+>
+
+/** How a sign-in at an authorization server ended, from the address of the redirect. */
+const returnedWith = () => {
+  const outcome = new URLSearchParams(location.search).get("connection")
+  return outcomes.find((one) => one === outcome) ?? null
+}
+
+const needsPerson = ({ auth }: Tool) => auth.kind === "oauth" && auth.grant !== "client_credentials"
+
+interface ActionsProps {
+  readonly agentId: string
+  readonly tool: Tool
+  readonly connect: { readonly isPending: boolean; readonly mutate: (id: string) => void }
+}
+
+const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [editing, setEditing] = useState(false)
   return (
     <span className={css["actions"]}>
+      {needsPerson(tool) ? (
+        <RowButton
+          label={tool.connection === null ? t.connect : t.again}
+          of={tool.name}
+          busy={connect.isPending}
+          onPress={() => connect.mutate(tool.id)}
+        />
+      ) : null}
+      {needsPerson(tool) && tool.connection !== null ? (
+        <RowConfirm
+          of={tool.name}
+          title={t.disconnection}
+          question={t.losing(tool.name)}
+          action={t.disconnect}
+          onConfirm={async () => {
+            await disconnectTool(tool.id)
+            await queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
+          }}
+        />
+      ) : null}
       <RowButton label={common.edit} of={tool.name} onPress={() => setEditing(true)} />
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <ToolForm agentId={agentId} tool={tool} onClose={() => setEditing(false)} />
@@ -87,13 +163,36 @@ const Tools = ({ agentId, mayChange }: Props) => {
     wide: true
   })
   const add = mayChange ? button : null
-  const credential = ({ auth }: Tool) => {
+  const [returned, setReturned] = useState(returnedWith)
+  const connect = useMutation({
+    mutationFn: connectTool,
+    onMutate: () => setReturned(null),
+    onSuccess: ({ url }) => (url === null ? undefined : location.assign(url))
+  })
+  const credential = (tool: Tool) => {
+    const { auth, connection } = tool
     if (auth.kind === "none") return t.open
+    if (connection?.state === "connected") {
+      return (
+        <span className={css["name"]}>
+          <span>
+            <Badge tone="good">{t.connected}</Badge>
+          </span>
+          <code>{connection.issuer}</code>
+        </span>
+      )
+    }
+    if (connection?.state === "refused") return <Badge tone="bad">{t.refused}</Badge>
+    if (needsPerson(tool)) return <Badge tone="warn">{t.unconnected}</Badge>
+    if (auth.kind === "oauth") return t.machine
     return auth.slot === undefined ? t.stored : t.slot(auth.slot)
   }
   return (
     <>
       {dialog}
+      {returned === "made" ? <p role="status">{t.made}</p> : null}
+      {returned === null || returned === "made" ? null : <Problem problem={null} sentence={t[returned]} />}
+      {connect.isError ? <Problem problem={connect.error} /> : null}
       <Listing
         query={query}
         rowsOf={(page) => page.tools}
@@ -133,7 +232,7 @@ const Tools = ({ agentId, mayChange }: Props) => {
                   title: t.actions,
                   silent: true,
                   end: true,
-                  cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} />
+                  cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} connect={connect} />
                 }
               ]
             : [])

@@ -1,75 +1,11 @@
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as HttpApi from "@effect/platform/HttpApi"
-import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import { createServer } from "node:http"
-import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
-import { layerScrypt } from "../../../src/capabilities/Credentials/Scrypt.ts"
-import { layerSql } from "../../../src/capabilities/KeyStore/Sql.ts"
-import { layer as layerSecretBox } from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
-import * as Boundary from "../../../src/http/server/Boundary.ts"
-import { AgentsApi } from "../../../src/http/hosted/agents/AgentsApi.ts"
-import { AgentsHandlers } from "../../../src/http/hosted/agents/AgentsHandlers.ts"
-import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
-import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
-import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
-import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
-import { ToolsApi } from "../../../src/http/hosted/agents/ToolsApi.ts"
-import { ToolsHandlers } from "../../../src/http/hosted/agents/ToolsHandlers.ts"
-import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
-import { TenantsApi } from "../../../src/http/operator/TenantsApi.ts"
-import { TenantsHandlers } from "../../../src/http/operator/TenantsHandlers.ts"
-import { AgentStore } from "../../../src/store/agents/Agents.ts"
-import { SessionStore } from "../../../src/store/accounts/Sessions.ts"
-import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
-import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
-import { ToolStore } from "../../../src/store/agents/Tools.ts"
-import { UserStore } from "../../../src/store/accounts/Users.ts"
-import { Accounts } from "../../../src/usecases/accounts/Accounts.ts"
-import { Agents } from "../../../src/usecases/agents/Agents.ts"
-import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
-import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
-import { Tools } from "../../../src/usecases/agents/Tools.ts"
-import { layerArtifacts } from "../../KeptArtifacts.ts"
-import { reset, TestDatabase } from "../../TestDatabase.ts"
-import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { TestDatabase } from "../../TestDatabase.ts"
+import { call, signedIn } from "../accounts/AccountsServer.ts"
 import { expectVersioned } from "../Versions.ts"
-
-const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(AgentsApi).add(ToolsApi)
-
-const Stores = Layer.mergeAll(
-  AgentStore.Default,
-  SessionStore.Default,
-  SubscriptionStore.Default,
-  TenantStore.Default,
-  ToolStore.Default,
-  UserStore.Default
-)
-
-const Server = Layer.suspend(() => {
-  const handlers = Layer.mergeAll(TenantsHandlers, SessionsHandlers, AgentsHandlers, ToolsHandlers).pipe(
-    Layer.provide(SessionAuth.layer(Surface, appUrl)),
-    Layer.provide(SessionCookie.layer(appUrl)),
-    Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
-  )
-  return HttpApiBuilder.serve().pipe(
-    Layer.provide(Boundary.layer),
-    Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
-    Layer.provide(Layer.mergeAll(Accounts.Default, Agents.Default, Subscriptions.Default, Tools.Default)),
-    Layer.provide(layerArtifacts),
-    Layer.provide(Layer.provide(AuditTrail.Default, SqlAudit.layerSql)),
-    Layer.provide(layerSql),
-    Layer.provide(layerScrypt({ log2N: 10, r: 8, p: 1 })),
-    Layer.provide(Stores),
-    Layer.provide(layerSecretBox([Redacted.make("a master secret of the tests, long enough")])),
-    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
-  )
-})
+import { server, start } from "./ToolsWorld.ts"
 
 const secret = "tool-secret-canary-8d1f"
 const order = {
@@ -81,14 +17,7 @@ const order = {
   auth: { kind: "bearer", secret }
 }
 
-const start = Effect.gen(function* () {
-  yield* reset
-  const { cookie } = yield* signedIn("ada@example.com")
-  const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Helper" } })
-  return { cookie, tools: `/api/agents/${agent.data.agent.id}/tools` }
-})
-
-layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })("Tools", (it) => {
+layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })("Tools", (it) => {
   it.effect(
     "are made, listed, changed and removed, and their secret is never returned nor stored as it is",
     () =>

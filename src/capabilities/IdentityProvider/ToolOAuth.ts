@@ -1,0 +1,260 @@
+/** {@link ToolAuthorization} by OAuth 2.1 with PKCE, on `oauth4webapi`. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Oauth from "oauth4webapi"
+import { isLocalHost } from "../../domain/Address.ts"
+import { isError } from "../../domain/Thrown.ts"
+import {
+  type AuthorizationServer,
+  ToolAuthorization,
+  ToolAuthorizationError,
+  type ToolAuthorizationTarget,
+  type ToolClient,
+  type ToolTokens
+} from "../IdentityProvider.ts"
+import { OutboundAddresses, OutboundHttp } from "../OutboundHttp.ts"
+import * as Requests from "./Requests.ts"
+import { discovery, invalid, ofRequest } from "./ToolDiscovery.ts"
+
+const maxTokenCharacters = 16_384
+
+const unavailable = (message: string) => new ToolAuthorizationError({ reason: "Unavailable", message })
+const refused = (message: string) => new ToolAuthorizationError({ reason: "Refused", message })
+
+/** Errors that may pass (RFC 6749 and 8628). */
+const transient = new Set(["server_error", "temporarily_unavailable", "slow_down"])
+
+/** The library's messages are constant. The data is in the cause, which is not passed on. */
+const failed = (thrown: unknown): ToolAuthorizationError => {
+  if (thrown instanceof ToolAuthorizationError) return thrown
+  if (thrown instanceof Oauth.AuthorizationResponseError) {
+    return new ToolAuthorizationError({ reason: "Denied", message: "The sign-in was refused." })
+  }
+  if (thrown instanceof Oauth.ResponseBodyError) {
+    const { error, status } = thrown
+    const said = `The authorization server refused with status ${status}.`
+    return transient.has(error) ? unavailable(said) : refused(said)
+  }
+  if (thrown instanceof Oauth.WWWAuthenticateChallengeError) {
+    return refused("The authorization server does not accept the client.")
+  }
+  return invalid(isError(thrown) ? thrown.message : "The authorization server's answer could not be read.")
+}
+
+const metadataOf = (server: AuthorizationServer): Oauth.AuthorizationServer => ({
+  issuer: server.issuer,
+  token_endpoint: server.tokenEndpoint,
+  ...(server.authorizationEndpoint === null ? {} : { authorization_endpoint: server.authorizationEndpoint }),
+  ...(server.registrationEndpoint === null ? {} : { registration_endpoint: server.registrationEndpoint }),
+  ...(server.revocationEndpoint === null ? {} : { revocation_endpoint: server.revocationEndpoint }),
+  authorization_response_iss_parameter_supported: server.namesItself
+})
+
+const authentication = ({ authMethods }: AuthorizationServer, { clientSecret }: ToolClient) => {
+  if (clientSecret === null) return Oauth.None()
+  const secret = Redacted.value(clientSecret)
+  return authMethods.includes("client_secret_basic") || !authMethods.includes("client_secret_post")
+    ? Oauth.ClientSecretBasic(secret)
+    : Oauth.ClientSecretPost(secret)
+}
+
+/** A client with a secret where the server knows one: its refresh tokens are of use to nobody else. */
+const registrationMethod = ({ authMethods }: AuthorizationServer) =>
+  ["client_secret_basic", "client_secret_post"].find((method) => authMethods.includes(method)) ?? "none"
+
+/** An id token is not used, so it is not checked either. */
+const withoutIdToken = async (response: Response): Promise<Response> => {
+  if (response.status >= 500 || response.status === 429) {
+    throw unavailable(`The authorization server answers with status ${response.status}.`)
+  }
+  if (response.status !== 200) return response
+  const body: unknown = await response.json().catch(() => null)
+  if (typeof body !== "object" || body === null) throw invalid("The authorization server sent no token.")
+  return Response.json({ ...body, id_token: undefined })
+}
+
+const isToken = (text: string) =>
+  text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
+
+const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
+  const { access_token: access, expires_in: lasts, refresh_token: refresh, token_type: type } = answer
+  if (type !== "bearer") throw invalid("The authorization server sent a token that is no bearer token.")
+  if (!isToken(access) || (refresh !== undefined && !isToken(refresh))) {
+    throw invalid("The authorization server sent a token that cannot be used.")
+  }
+  return {
+    access: Redacted.make(access),
+    refresh: refresh === undefined ? null : Redacted.make(refresh),
+    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000)
+  }
+}
+
+const make = Effect.gen(function* () {
+  const http = yield* OutboundHttp
+  const discover = discovery(http, yield* OutboundAddresses)
+
+  const ask = <A>(
+    { issuer }: AuthorizationServer,
+    call: (options: Requests.Options) => Promise<A>
+  ): Effect.Effect<A, ToolAuthorizationError> => Requests.ask(http, new URL(issuer), call, ofRequest, failed)
+
+  const register = Effect.fn("ToolAuthorization.register")(function* (
+    server: AuthorizationServer,
+    redirectUri: string
+  ) {
+    if (server.registrationEndpoint === null) {
+      return yield* invalid(
+        "The authorization server registers no clients. Register one there, and enter its id at the tool."
+      )
+    }
+    const method = registrationMethod(server)
+    const made = yield* ask(server, async (options) =>
+      Oauth.processDynamicClientRegistrationResponse(
+        await Oauth.dynamicClientRegistrationRequest(
+          metadataOf(server),
+          {
+            client_name: "Spoke",
+            redirect_uris: [redirectUri],
+            grant_types: ["authorization_code", "refresh_token"],
+            response_types: ["code"],
+            token_endpoint_auth_method: method,
+            application_type: isLocalHost(new URL(redirectUri).hostname) ? "native" : "web"
+          },
+          options
+        )
+      )
+    )
+    const secret = made.client_secret
+    const client: ToolClient = {
+      clientId: made.client_id,
+      clientSecret: typeof secret === "string" && secret !== "" ? Redacted.make(secret) : null
+    }
+    return client
+  })
+
+  const begin = Effect.fn("ToolAuthorization.begin")(function* (
+    { resource, scope, server }: ToolAuthorizationTarget,
+    { clientId }: ToolClient,
+    redirectUri: string
+  ) {
+    if (server.authorizationEndpoint === null) {
+      return yield* invalid("The authorization server offers no sign-in with PKCE (S256).")
+    }
+    const signIn = { state: Oauth.generateRandomState(), verifier: Oauth.generateRandomCodeVerifier() }
+    const challenge = yield* Effect.promise(() => Oauth.calculatePKCECodeChallenge(signIn.verifier))
+    const scopes = [...(scope?.split(" ") ?? []), ...(server.offersOfflineAccess ? ["offline_access"] : [])]
+    const url = new URL(server.authorizationEndpoint)
+    for (const [name, value] of Object.entries({
+      response_type: "code",
+      client_id: clientId,
+      redirect_uri: redirectUri,
+      ...(scopes.length === 0 ? {} : { scope: [...new Set(scopes)].join(" ") }),
+      // OpenID Connect gives offline access only with consent.
+      ...(server.offersOfflineAccess ? { prompt: "consent" } : {}),
+      state: signIn.state,
+      resource,
+      code_challenge: challenge,
+      code_challenge_method: "S256"
+    })) {
+      url.searchParams.set(name, value)
+    }
+    return { url: url.href, signIn }
+  })
+
+  type Given = Pick<ToolAuthorizationTarget, "server" | "resource">
+
+  const finish = Effect.fn("ToolAuthorization.finish")(function* (
+    { resource, server }: Given,
+    given: ToolClient,
+    redirectUri: string,
+    { state, verifier }: { readonly state: string; readonly verifier: string },
+    answer: Readonly<Record<string, string>>
+  ) {
+    const metadata = metadataOf(server)
+    const client: Oauth.Client = { client_id: given.clientId }
+    const parameters = yield* Effect.try({
+      try: () => Oauth.validateAuthResponse(metadata, client, new URLSearchParams(answer), state),
+      catch: failed
+    })
+    return yield* ask(server, async (options) => {
+      const received = await Oauth.authorizationCodeGrantRequest(
+        metadata,
+        client,
+        authentication(server, given),
+        parameters,
+        redirectUri,
+        verifier,
+        { ...options, additionalParameters: { resource } }
+      )
+      return tokensOf(
+        await Oauth.processAuthorizationCodeResponse(metadata, client, await withoutIdToken(received))
+      )
+    })
+  })
+
+  const refresh = Effect.fn("ToolAuthorization.refresh")(function* (
+    { resource, server }: Given,
+    given: ToolClient,
+    token: Redacted.Redacted
+  ) {
+    const metadata = metadataOf(server)
+    const client: Oauth.Client = { client_id: given.clientId }
+    return yield* ask(server, async (options) => {
+      const received = await Oauth.refreshTokenGrantRequest(
+        metadata,
+        client,
+        authentication(server, given),
+        Redacted.value(token),
+        { ...options, additionalParameters: { resource } }
+      )
+      return tokensOf(
+        await Oauth.processRefreshTokenResponse(metadata, client, await withoutIdToken(received))
+      )
+    })
+  })
+
+  const clientCredentials = Effect.fn("ToolAuthorization.clientCredentials")(function* (
+    { resource, scope, server }: ToolAuthorizationTarget,
+    given: ToolClient
+  ) {
+    const metadata = metadataOf(server)
+    const client: Oauth.Client = { client_id: given.clientId }
+    return yield* ask(server, async (options) => {
+      const received = await Oauth.clientCredentialsGrantRequest(
+        metadata,
+        client,
+        authentication(server, given),
+        { resource, ...(scope === null ? {} : { scope }) },
+        options
+      )
+      return tokensOf(
+        await Oauth.processClientCredentialsResponse(metadata, client, await withoutIdToken(received))
+      )
+    })
+  })
+
+  const revoke = Effect.fn("ToolAuthorization.revoke")(function* (
+    server: AuthorizationServer,
+    given: ToolClient,
+    token: Redacted.Redacted
+  ) {
+    if (server.revocationEndpoint === null) return
+    yield* ask(server, async (options) =>
+      Oauth.processRevocationResponse(
+        await Oauth.revocationRequest(
+          metadataOf(server),
+          { client_id: given.clientId },
+          authentication(server, given),
+          Redacted.value(token),
+          options
+        )
+      )
+    )
+  })
+
+  return { discover, register, begin, finish, refresh, clientCredentials, revoke }
+})
+
+export const layerToolOAuth: Layer.Layer<ToolAuthorization, never, OutboundHttp | OutboundAddresses> =
+  Layer.effect(ToolAuthorization, make)

@@ -1,0 +1,52 @@
+/** Access of a tool to an MCP server by OAuth 2.1: how it is configured, and how its state is shown. */
+import * as Schema from "effect/Schema"
+import { Issuer } from "../Issuer.ts"
+import { Text } from "../Text.ts"
+
+const parameter = Schema.optionalWith(Text.pipe(Schema.maxLength(4_096)), { exact: true })
+
+const Scope = Schema.String.pipe(
+  Schema.maxLength(200),
+  Schema.pattern(/^[\x21\x23-\x5b\x5d-\x7e]+$/, { message: () => "Expected the name of a scope" })
+)
+
+/** Settings of the kind `oauth`. */
+export const oauthFields = {
+  /** `authorization_code`, the default, needs a person to sign in. `client_credentials` needs a client and its secret. */
+  grant: Schema.optionalWith(Schema.Literal("authorization_code", "client_credentials"), { exact: true }),
+  /** A client registered by hand. If omitted, the service registers itself. */
+  clientId: Schema.optionalWith(Text.pipe(Schema.minLength(1), Schema.maxLength(500)), { exact: true }),
+  /** The authorization server that the client belongs to. The secret is sent to no other. */
+  issuer: Schema.optionalWith(Issuer, { exact: true }),
+  /** If omitted, the scopes that the server asks for. */
+  scopes: Schema.optionalWith(Schema.Array(Scope).pipe(Schema.maxItems(50)), { exact: true })
+} as const
+
+/** `refused`: the authorization server or the MCP server no longer accepts it, so a person has to connect again. */
+export const ToolConnectionState = Schema.Literal("connected", "refused")
+
+/** The connection of a tool in answers. It contains no token. */
+export const ToolConnection = Schema.Struct({
+  state: ToolConnectionState,
+  issuer: Schema.String,
+  connectedAt: Schema.DateTimeUtc
+})
+export type ToolConnection = typeof ToolConnection.Type
+
+/** The parameters with which an authorization server returns the browser. */
+export const ToolSignInAnswer = Schema.Struct({
+  code: parameter,
+  state: parameter,
+  iss: parameter,
+  error: parameter,
+  error_description: parameter
+})
+export type ToolSignInAnswer = typeof ToolSignInAnswer.Type
+
+/**
+ * Why a connection was not made, as the dashboard explains it. `retry`: the sign-in is over, was started elsewhere, or
+ * the tool was changed meanwhile. `denied`: the person or the server refused. `provider`: the server failed. `signed-out`:
+ * the session ended or has too low a role.
+ */
+export const ToolSignInProblem = Schema.Literal("retry", "denied", "provider", "signed-out")
+export type ToolSignInProblem = typeof ToolSignInProblem.Type

@@ -1,0 +1,306 @@
+/**
+ * Access tokens of tools with OAuth. A refresh token is used once: one process at a time requests a new token, under a
+ * lease, and the others wait for it.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { randomUUID } from "node:crypto"
+import {
+  type AuthorizationServer,
+  ToolAuthorization,
+  ToolAuthorizationError,
+  type ToolClient,
+  type ToolTokens as Tokens
+} from "../../capabilities/IdentityProvider.ts"
+import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { connectionBasis } from "../../domain/agents/Tool.ts"
+import { toolFailure } from "../../domain/agents/ToolFailure.ts"
+import { type StoredConnection, ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
+import type { StoredTool } from "../../store/agents/Tools.ts"
+
+/** Time between two looks at a connection that another process renews, and their maximum number. */
+const waitMillis = 100
+const maxWaits = 150
+
+/** What is sealed in a connection. */
+const Sealed = Schema.parseJson(
+  Schema.Struct({
+    access: Schema.String,
+    refresh: Schema.NullOr(Schema.String),
+    /** The secret of a client that registered itself. */
+    clientSecret: Schema.NullOr(Schema.String)
+  })
+)
+type Sealed = typeof Sealed.Type
+const encodeSealed = Schema.encode(Sealed)
+const decodeSealed = Schema.decodeOption(Sealed)
+
+/** A tool's tokens, and who gives them. */
+interface Connection {
+  readonly basis: string
+  readonly server: AuthorizationServer
+  readonly resource: string
+  readonly clientId: string
+  /** Null for a client that was registered by hand: its secret is the tool's. */
+  readonly clientSecret: string | null
+}
+
+const isMachine = ({ definition: { auth } }: StoredTool) => auth.grant === "client_credentials"
+const needsPerson = (tool: StoredTool) =>
+  toolFailure(
+    "TOOL_CONNECTION_REQUIRED",
+    isMachine(tool)
+      ? "the authorization server or the MCP server does not accept the tool's client"
+      : "an admin has to connect the tool again"
+  )
+const fails = (error: ToolAuthorizationError) => toolFailure("TOOL_FAILED", error.message)
+
+const sealedOtherwise = () =>
+  new ToolAuthorizationError({
+    reason: "Invalid",
+    message: "The client's secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
+  })
+
+export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/ToolTokens", {
+  scoped: Effect.gen(function* () {
+    const store = yield* ToolConnectionStore
+    const box = yield* SecretBox
+    const authorization = yield* ToolAuthorization
+    const scope = yield* Effect.scope
+
+    const sealed = (tokens: Sealed) =>
+      Effect.flatMap(Effect.orDie(encodeSealed(tokens)), (text) => box.seal("tool-tokens", text))
+
+    const opened = ({ tokens }: StoredConnection) =>
+      tokens === null
+        ? Effect.succeedNone
+        : Effect.map(
+            box.open("tool-tokens", tokens),
+            Option.flatMap((text) => decodeSealed(text))
+          )
+
+    /** The client that was registered by hand, if there is one. */
+    const ownClient = Effect.fn("ToolTokens.ownClient")(function* ({
+      definition: { auth },
+      secret
+    }: StoredTool) {
+      if (auth.clientId === undefined) return null
+      const { clientId } = auth
+      if (secret === null) return { clientId, clientSecret: null } satisfies ToolClient
+      const clientSecret = yield* box.open("tool-secret", secret)
+      if (Option.isNone(clientSecret)) return yield* sealedOtherwise()
+      return { clientId, clientSecret: Redacted.make(clientSecret.value) } satisfies ToolClient
+    })
+
+    /** The access token, and what is stored with it. A server may keep the refresh token as it is. */
+    const made = Effect.fn("ToolTokens.made")(function* (
+      { basis, clientId, clientSecret, resource, server }: Connection,
+      { access: token, lastsSeconds, refresh }: Tokens,
+      before: string | null
+    ) {
+      const access = Redacted.value(token)
+      const tokens = yield* sealed({
+        access,
+        refresh: refresh === null ? before : Redacted.value(refresh),
+        clientSecret
+      })
+      return { access, stored: { basis, server, resource, clientId, tokens, lastsSeconds } }
+    })
+
+    /** Stores the tokens of a new sign-in. */
+    const connect = Effect.fn("ToolTokens.connect")(function* (
+      { tenantId }: TenantScope,
+      tool: StoredTool,
+      connection: Connection,
+      tokens: Tokens
+    ) {
+      const { stored } = yield* made(connection, tokens, null)
+      yield* store.connect({ tenantId }, tool.id, stored)
+    })
+
+    /** A token without a person. The authorization server is looked up once, and again when it has refused. */
+    const byClient = Effect.fn("ToolTokens.byClient")(function* (
+      tool: StoredTool,
+      basis: string,
+      row: StoredConnection | null
+    ) {
+      const client = yield* ownClient(tool)
+      const { auth, mcp } = tool.definition
+      if (client === null || mcp === undefined) return yield* sealedOtherwise()
+      const known =
+        row !== null &&
+        row.state === "connected" &&
+        row.basis === basis &&
+        row.server !== null &&
+        row.resource !== null
+          ? { server: row.server, resource: row.resource, scope: null }
+          : yield* authorization.discover(mcp.url, auth.issuer ?? null)
+      const target = { ...known, scope: auth.scopes?.join(" ") ?? known.scope }
+      const tokens = yield* authorization.clientCredentials(target, client)
+      const { resource, server } = target
+      return yield* made(
+        { basis, server, resource, clientId: client.clientId, clientSecret: null },
+        tokens,
+        null
+      )
+    })
+
+    const byRefresh = Effect.fn("ToolTokens.byRefresh")(function* (
+      tool: StoredTool,
+      basis: string,
+      { clientId, resource, server }: StoredConnection,
+      before: Sealed
+    ) {
+      if (before.refresh === null || server === null || resource === null || clientId === null) {
+        return yield* new ToolAuthorizationError({ reason: "Refused", message: "There is no refresh token." })
+      }
+      const { clientSecret } = before
+      const client = (yield* ownClient(tool)) ?? {
+        clientId,
+        clientSecret: clientSecret === null ? null : Redacted.make(clientSecret)
+      }
+      const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
+      return yield* made({ basis, server, resource, clientId, clientSecret }, tokens, before.refresh)
+    })
+
+    /**
+     * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled, because the
+     * answer to a refresh token comes once.
+     */
+    const renewed = (
+      { tenantId }: TenantScope,
+      tool: StoredTool,
+      basis: string,
+      row: StoredConnection | null,
+      before: Sealed | null
+    ) => {
+      const lease = randomUUID()
+      const request =
+        row === null || before === null ? byClient(tool, basis, row) : byRefresh(tool, basis, row, before)
+      const work = request.pipe(
+        Effect.flatMap(({ access, stored }) =>
+          Effect.as(store.settle({ tenantId }, tool.id, lease, stored), access)
+        ),
+        Effect.tapError((error) =>
+          Effect.zipRight(
+            Effect.logWarning("A tool got no new token", {
+              tenantId,
+              tool: tool.id,
+              reason: error.reason,
+              problem: error.message
+            }),
+            store.release({ tenantId }, tool.id, lease, error.reason === "Refused")
+          )
+        ),
+        Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease, false))
+      )
+      return Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(store.lease({ tenantId }, tool.id, basis, row?.version ?? null, lease), (isOurs) =>
+          isOurs
+            ? Effect.flatMap(Effect.forkIn(Effect.interruptible(work), scope), (fiber) =>
+                restore(Fiber.join(fiber))
+              )
+            : Effect.succeed(null)
+        )
+      ).pipe(Effect.withSpan("ToolTokens.renewed"))
+    }
+
+    /**
+     * An access token for a call of the tool. `rejected` is one that the MCP server has not accepted. Fails with
+     * TOOL_CONNECTION_REQUIRED when a person has to connect the tool.
+     */
+    const current = Effect.fn("ToolTokens.current")(function* (
+      owner: TenantScope,
+      tool: StoredTool,
+      rejected: string | null = null
+    ) {
+      const basis = connectionBasis(tool.definition)
+      const person = Effect.fail(needsPerson(tool))
+      if (basis === undefined) return yield* person
+      const until = (yield* Clock.currentTimeMillis) + waitMillis * maxWaits
+      let first: number | null | undefined
+      for (;;) {
+        const row = Option.getOrNull(yield* store.find(owner, tool.id))
+        const version = row?.version ?? null
+        first = first === undefined ? version : first
+        const isOurs = row !== null && row.basis === basis && row.state === "connected"
+        const tokens = isOurs ? Option.getOrNull(yield* opened(row)) : null
+        // A token that another process has just requested is used, however short it lasts.
+        const isNew = version !== first
+        const access = tokens !== null && (isNew || tokens.access !== rejected) ? tokens.access : null
+        if (access !== null && !(isNew ? row?.isOver : row?.isEnding)) return access
+        if (!isMachine(tool) && tokens === null) return yield* person
+        if (row?.basis === basis && row.state === "refused" && !row.isOld) return yield* person
+        const usable = row?.isOver === false ? access : null
+        const fresh = yield* renewed(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
+          Effect.catchTag("ToolAuthorizationError", (error) => {
+            if (error.reason === "Refused") return person
+            return usable === null ? Effect.fail(fails(error)) : Effect.succeed(usable)
+          })
+        )
+        const found = fresh ?? usable
+        if (found !== null) return found
+        if ((yield* Clock.currentTimeMillis) > until) {
+          return yield* Effect.fail(toolFailure("TOOL_TIMEOUT", "another process requests its token"))
+        }
+        yield* Effect.sleep(waitMillis)
+      }
+    })
+
+    /** Requests a token of the client itself now. Nothing happens while another process does. */
+    const byHand = Effect.fn("ToolTokens.byHand")(function* (owner: TenantScope, tool: StoredTool) {
+      const basis = connectionBasis(tool.definition)
+      if (basis === undefined) return
+      const row = Option.getOrNull(yield* store.find(owner, tool.id))
+      yield* renewed(owner, tool, basis, row, null)
+    })
+
+    /** The MCP server does not accept `token`, although it is new: only a person can help. */
+    const refused = Effect.fn("ToolTokens.refused")(function* (
+      owner: TenantScope,
+      tool: StoredTool,
+      token: string
+    ) {
+      const row = Option.getOrNull(yield* store.find(owner, tool.id))
+      if (row === null) return needsPerson(tool)
+      const tokens = Option.getOrNull(yield* opened(row))
+      if (tokens?.access === token) yield* store.refuse(owner, tool.id, row.version)
+      return needsPerson(tool)
+    })
+
+    /** Removes the tokens, and revokes them where the server can. False when there were none. */
+    const disconnect = Effect.fn("ToolTokens.disconnect")(function* (owner: TenantScope, tool: StoredTool) {
+      const row = Option.getOrNull(yield* store.find(owner, tool.id))
+      const tokens = row === null ? null : Option.getOrNull(yield* opened(row))
+      if (!(yield* store.remove(owner, tool.id))) return false
+      if (row?.server === undefined || row.server === null || row.clientId === null || tokens === null)
+        return true
+      const { clientId, server } = row
+      const { access, clientSecret, refresh } = tokens
+      yield* ownClient(tool).pipe(
+        Effect.map(
+          (own): ToolClient =>
+            own ?? { clientId, clientSecret: clientSecret === null ? null : Redacted.make(clientSecret) }
+        ),
+        // With the refresh token the access tokens made from it end too.
+        Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
+        Effect.catchAll(({ message, reason }) =>
+          Effect.logWarning("A tool's token was removed, but not revoked at its server", {
+            tenantId: owner.tenantId,
+            tool: tool.id,
+            reason,
+            problem: message
+          })
+        )
+      )
+      return true
+    })
+
+    return { byHand, connect, current, disconnect, ownClient, refused } as const
+  })
+}) {}

@@ -1,0 +1,182 @@
+/** Tools connect to a real authorization server, and to an MCP server that takes its tokens alone. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { TestDatabase } from "../../TestDatabase.ts"
+import { call } from "../accounts/AccountsServer.ts"
+import { begin, client, connect, found, inTurn, needed, shown, used, world } from "./ConnectionWorld.ts"
+import { authorizationServer, byHand, machine } from "./ToolServers.ts"
+import { process, redirectUri, server } from "./ToolsWorld.ts"
+
+const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
+
+live("Connections of tools", (it) => {
+  it.scoped("a person connects a tool once, and the agent uses it; nothing shows or stores the token", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      expect(yield* used(made)).toEqual(needed)
+      expect(yield* connect(made)).toBe(`/app/agents/${made.agentId}/tools?connection=made`)
+      expect(yield* shown(made)).toMatchObject({ state: "connected", issuer: made.issuer })
+      expect(yield* used(made)).toBe(found)
+      const [token = ""] = made.mcp.tokens
+      expect(made.audienceOf(token)).toBe(made.mcp.url)
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* sql`select to_jsonb(c)::text as row from tool_connections c`
+      const list = yield* call("GET", made.tools, { cookie: made.cookie })
+      for (const text of [JSON.stringify(rows), list.text]) expect(text).not.toContain(token.slice(-40))
+      const { data } = yield* call("GET", "/api/audit", { cookie: made.cookie })
+      expect(data.entries.map(({ action }: { readonly action: string }) => action)).toContain("tool.connect")
+    })
+  )
+
+  it.scoped("a client that was registered by hand is used at its own authorization server alone", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      const patched = yield* call("PATCH", made.path, {
+        cookie: made.cookie,
+        body: { auth: client(made.issuer) }
+      })
+      expect(patched.data.tool.auth).toMatchObject({ clientId: byHand.clientId, hasSecret: true })
+      expect(new URL(yield* begin(made)).searchParams.get("client_id")).toBe(byHand.clientId)
+      yield* connect(made)
+      expect(yield* used(made)).toBe(found)
+      const other = yield* authorizationServer(redirectUri)
+      made.mcp.conduct.metadata = (document) => ({ ...document, authorization_servers: [other.issuer] })
+      const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
+      expect([refused.status, refused.error.code]).toEqual([400, "VALIDATION_ERROR"])
+      expect(other.asked).toEqual([])
+      const elsewhere = { ...client(other.issuer), secret: undefined }
+      const moved = yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: elsewhere } })
+      expect(moved.status).toBe(400)
+    })
+  )
+
+  it.scoped("a machine needs no person, and asks again when its token ends", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      const auth = {
+        kind: "oauth",
+        grant: "client_credentials",
+        clientId: machine.clientId,
+        issuer: made.issuer,
+        secret: machine.secret
+      }
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
+      expect(yield* used(made)).toBe(found)
+      expect(yield* used(made)).toBe(found)
+      expect(made.asked.length).toBe(1)
+      made.conduct.lasts = 30
+      const begun = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
+      expect([begun.status, begun.data]).toEqual([200, { url: null }])
+      expect(yield* used(made)).toBe(found)
+      expect(made.asked.length).toBe(3)
+      const wrong = { ...auth, secret: "another-secret" }
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: wrong } })
+      const refused = yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })
+      expect(refused.status).toBe(400)
+      expect(yield* used(made)).toEqual(needed)
+    })
+  )
+
+  it.scoped("a token that ends is renewed, also in the middle of a turn, and the new one is hidden too", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      made.conduct.lasts = 3
+      yield* connect(made)
+      made.conduct.lasts = 3_600
+      const turn = yield* inTurn(made)
+      expect(made.asked.length).toBe(2)
+      const ask = turn.call("docs_find", {}, () => Effect.void)
+      expect(yield* ask).toBe(found)
+      const [last] = made.mcp.tokens.slice(-1)
+      made.mcp.conduct.refuses = (token) => token === last
+      expect(yield* ask).toBe(found)
+      expect(made.asked.length).toBe(3)
+      made.mcp.conduct.refuses = () => true
+      expect((yield* Effect.flip(ask)).code).toBe("TOOL_CONNECTION_REQUIRED")
+      expect(yield* shown(made)).toMatchObject({ state: "refused" })
+      made.mcp.conduct.refuses = () => false
+      expect(yield* used(made)).toEqual(needed)
+      yield* connect(made)
+      expect(yield* used(made)).toBe(found)
+    })
+  )
+
+  it.scoped("two processes use a refresh token once", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      made.conduct.delay = 300
+      const sql = yield* SqlClient.SqlClient
+      for (let round = 0; round < 3; round++) {
+        yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+        const before = made.asked.length
+        const all = yield* Effect.all(
+          [
+            used(made),
+            used(made),
+            Effect.provide(used(made), process()),
+            Effect.provide(used(made), process())
+          ],
+          { concurrency: "unbounded" }
+        )
+        expect(all).toEqual([found, found, found, found])
+        expect(made.asked.length - before).toBe(1)
+      }
+    })
+  )
+
+  it.scoped("a refresh outlives the turn that asked for it", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      made.conduct.delay = 500
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      yield* Effect.timeoutOption(used(made), "200 millis")
+      expect(yield* used(made)).toBe(found)
+      expect(made.asked.filter((path) => path === "/token").length).toBe(2)
+    })
+  )
+
+  it.scoped("a refused refresh asks for a person; a server that is down does not", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      made.conduct.isDown = true
+      expect(yield* used(made)).toEqual(["TOOL_FAILED"])
+      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+      yield* sql`update tool_connections set expires_at = now() + interval '30 seconds'`
+      expect(yield* used(made)).toBe(found)
+      made.conduct.isDown = false
+      expect(yield* used(made)).toBe(found)
+      const [row] = yield* sql<{ readonly tokens: string }>`select tokens from tool_connections`
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      expect(yield* used(made)).toBe(found)
+      // Its refresh token was used already: the server ends what was granted.
+      yield* sql`
+        update tool_connections set tokens = ${row?.tokens ?? ""}, expires_at = now() - interval '1 second'`
+      expect(yield* used(made)).toEqual(needed)
+      expect(yield* shown(made)).toMatchObject({ state: "refused" })
+    })
+  )
+
+  it.scoped("disconnecting and deleting revoke the token at the server", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const gone = yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })
+      expect(gone.status).toBe(200)
+      expect(made.asked).toContain("/token/revocation")
+      expect(yield* shown(made)).toBe(null)
+      expect(yield* used(made)).toEqual(needed)
+      expect((yield* call("DELETE", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(404)
+      yield* connect(made)
+      yield* call("DELETE", made.path, { cookie: made.cookie })
+      expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
+    })
+  )
+})

@@ -1,0 +1,186 @@
+/** An authorization server, and an MCP server that takes its tokens alone. */
+import * as Effect from "effect/Effect"
+import { createPublicKey, generateKeyPairSync, verify } from "node:crypto"
+import type * as Http from "node:http"
+import Provider from "oidc-provider"
+import { listen } from "../accounts/sso/Providers.ts"
+
+export const byHand = { clientId: "by-hand", secret: "a-client-secret-of-the-tests-by-hand" }
+export const machine = { clientId: "machine", secret: "a-client-secret-of-the-tests-machine" }
+
+/** What the authorization server does; a test changes it. */
+interface Conduct {
+  /** Seconds that an access token lasts. */
+  lasts: number
+  isDown: boolean
+  /** Names another resource in every token. */
+  audience: string | null
+  /** Milliseconds before each answer of the token endpoint. */
+  delay: number
+  metadata: (document: Record<string, unknown>) => Record<string, unknown>
+}
+
+const pathsOfMetadata = /^\/\.well-known\/(?:openid-configuration|oauth-authorization-server)$/
+
+/** `oidc-provider` with everything that MCP asks for. */
+export const authorizationServer = (redirectUri: string) =>
+  Effect.gen(function* () {
+    const conduct: Conduct = {
+      lasts: 3_600,
+      isDown: false,
+      audience: null,
+      delay: 0,
+      metadata: (document) => document
+    }
+    /** The grant of each request for a token, and each request to revoke one. */
+    const asked: Array<string> = []
+    let provided: Http.RequestListener = (_, response) => response.end()
+    const answer = (request: Http.IncomingMessage, response: Http.ServerResponse) => {
+      const path = request.url?.split("?")[0] ?? ""
+      if (pathsOfMetadata.test(path)) {
+        const end = response.end.bind(response)
+        Object.assign(response, {
+          end: (body: unknown) => {
+            const document: Record<string, unknown> = JSON.parse(String(body))
+            const changed = Buffer.from(JSON.stringify(conduct.metadata(document)))
+            response.setHeader("content-length", changed.length)
+            return end(changed)
+          }
+        })
+      }
+      if (path.startsWith("/token")) asked.push(path)
+      provided(request, response)
+    }
+    const { issuer } = yield* listen((request, response) => {
+      if (conduct.isDown) return void response.writeHead(503).end("down")
+      const isToken = request.url?.startsWith("/token") === true
+      if (isToken && conduct.delay > 0) return void setTimeout(() => answer(request, response), conduct.delay)
+      return answer(request, response)
+    })
+    const pair = generateKeyPairSync("ec", { namedCurve: "P-256" })
+    const provider = new Provider(issuer, {
+      clients: [
+        {
+          client_id: byHand.clientId,
+          client_secret: byHand.secret,
+          redirect_uris: [redirectUri],
+          grant_types: ["authorization_code", "refresh_token"],
+          id_token_signed_response_alg: "ES256"
+        },
+        {
+          client_id: machine.clientId,
+          client_secret: machine.secret,
+          redirect_uris: [],
+          response_types: [],
+          grant_types: ["client_credentials"]
+        }
+      ],
+      jwks: { keys: [{ ...pair.privateKey.export({ format: "jwk" }), use: "sig", alg: "ES256", kid: "ec" }] },
+      clientDefaults: { id_token_signed_response_alg: "ES256" },
+      cookies: { keys: ["of the tests"] },
+      scopes: ["openid", "offline_access"],
+      findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+      rotateRefreshToken: true,
+      features: {
+        registration: { enabled: true },
+        revocation: { enabled: true },
+        clientCredentials: { enabled: true },
+        resourceIndicators: {
+          enabled: true,
+          useGrantedResource: () => true,
+          getResourceServerInfo: (_: unknown, resource: string) => ({
+            scope: "mcp:tools",
+            audience: conduct.audience ?? resource,
+            accessTokenTTL: conduct.lasts,
+            accessTokenFormat: "jwt",
+            jwt: { sign: { alg: "ES256" } }
+          })
+        }
+      }
+    })
+    provided = provider.callback()
+    const key = createPublicKey(pair.privateKey)
+    /** The audience of a token that it has given and that has not ended. */
+    const audienceOf = (token: string): string | null => {
+      const [head = "", body = "", signature = ""] = token.split(".")
+      const isSigned = verify(
+        "sha256",
+        Buffer.from(`${head}.${body}`),
+        { key, dsaEncoding: "ieee-p1363" },
+        Buffer.from(signature, "base64url")
+      )
+      if (!isSigned) return null
+      const claims: { readonly aud: string; readonly exp: number } = JSON.parse(
+        Buffer.from(body, "base64url").toString()
+      )
+      return claims.exp * 1_000 > Date.now() ? claims.aud : null
+    }
+    return { issuer, conduct, asked, audienceOf }
+  })
+
+type AuthorizationServer = Effect.Effect.Success<ReturnType<typeof authorizationServer>>
+
+/** How the MCP server names its authorization server; a test changes it. */
+interface McpConduct {
+  /** Its metadata; null: there is none. */
+  metadata: (document: Record<string, unknown>) => Record<string, unknown> | null
+  /** The address of the metadata in the challenge; null: it is not named. */
+  place: (address: string) => string | null
+  /** Whether it refuses a token that is right. */
+  refuses: (token: string) => boolean
+}
+
+/** It echoes the token that it got, as a careless server would. */
+export const mcpServer = ({ audienceOf, issuer }: AuthorizationServer) =>
+  Effect.gen(function* () {
+    const conduct: McpConduct = {
+      metadata: (document) => document,
+      place: (address) => address,
+      refuses: () => false
+    }
+    const tokens: Array<string> = []
+    const server = yield* listen((request, response) => {
+      const origin = `http://${request.headers.host}`
+      const json = (status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) => {
+        response.writeHead(status, { "content-type": "application/json", ...headers })
+        response.end(JSON.stringify(body))
+      }
+      if (request.url?.startsWith("/.well-known/oauth-protected-resource") === true) {
+        const document = conduct.metadata({
+          resource: `${origin}/mcp`,
+          authorization_servers: [issuer],
+          scopes_supported: ["mcp:tools"]
+        })
+        return document === null ? json(404, {}) : json(200, document)
+      }
+      const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1]
+      const isAccepted =
+        token !== undefined && !conduct.refuses(token) && audienceOf(token) === `${origin}/mcp`
+      if (token !== undefined) tokens.push(token)
+      if (!isAccepted) {
+        const place = conduct.place(`${origin}/.well-known/oauth-protected-resource/mcp`)
+        const named = place === null ? "" : ` resource_metadata="${place}",`
+        return json(401, {}, { "www-authenticate": `Bearer${named} error="invalid_token"` })
+      }
+      let body = ""
+      request.on("data", (chunk) => (body += String(chunk)))
+      request.on("end", () => {
+        const { id, method } = JSON.parse(body)
+        if (id === undefined) return void response.writeHead(202).end()
+        const results: Readonly<Record<string, unknown>> = {
+          initialize: {
+            protocolVersion: "2025-06-18",
+            capabilities: {},
+            serverInfo: { name: "t", version: "1" }
+          },
+          "tools/list": { tools: [{ name: "find", description: "Finds.", inputSchema: { type: "object" } }] },
+          "tools/call": { content: [{ type: "text", text: `found with ${token}` }] }
+        }
+        const result = results[method]
+        const error = { code: -32_601, message: "Method not found" }
+        return json(200, { jsonrpc: "2.0", id, ...(result === undefined ? { error } : { result }) })
+      })
+      return undefined
+    })
+    return { url: `${server.issuer}/mcp`, conduct, tokens }
+  })
