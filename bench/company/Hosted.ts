@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Embedder } from "../../src/capabilities/Embedder.ts"
 import type { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
+import type { TextRecognition } from "../../src/capabilities/TextRecognition.ts"
 import { createSpoke } from "../../src/app/library/Library.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- callers look into it field by field
@@ -22,7 +23,7 @@ const origin = "http://127.0.0.1:3000"
 /** Uses extracts, unless a model is given. */
 export const makeHosted = async (
   embedder: Layer.Layer<Embedder, never, SqlClient.SqlClient>,
-  model?: Layer.Layer<ModelRuntime>,
+  model?: Layer.Layer<ModelRuntime | TextRecognition> | Layer.Layer<ModelRuntime>,
   settings: { readonly fetchAllow?: ReadonlyArray<string> } = {}
 ) => {
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-hosted-"))

@@ -17,6 +17,14 @@ export const words = texts(
     models: "Usage by model",
     model: "Model",
     calls: "Calls",
+    otherCalls: "Other model calls",
+    kinds: {
+      draft: "Drafts of corrections",
+      experiment: "Experiments",
+      image: "Descriptions of images",
+      judge: "Judging of replies",
+      replay: "Replays"
+    },
     split: (input: string, output: string) => `${input} read, ${output} written`,
     days: "Turns by day",
     noDays: "No turn yet in this period.",
@@ -44,6 +52,14 @@ export const words = texts(
     models: "Verbrauch je Modell",
     model: "Modell",
     calls: "Aufrufe",
+    otherCalls: "Weitere Modellaufrufe",
+    kinds: {
+      draft: "Entwürfe von Korrekturen",
+      experiment: "Experimente",
+      image: "Beschreibungen von Bildern",
+      judge: "Beurteilung von Antworten",
+      replay: "Wiederholungen"
+    },
     split: (input: string, output: string) => `${input} gelesen, ${output} geschrieben`,
     days: "Antworten je Tag",
     noDays: "In diesem Zeitraum noch keine Antwort.",
