@@ -14,3 +14,13 @@ create table other_model_usage (
   primary key (tenant_id, agent_id, period_start, day, kind),
   foreign key (tenant_id, agent_id) references agents (tenant_id, id) on delete cascade
 );
+
+-- A deleted tenant's passages cannot go before the runs that were shown them. The order of cascades is not defined, so the
+-- references go first.
+create function empty_tenant() returns trigger language plpgsql as $$
+begin
+  delete from run_passages where tenant_id = old.id;
+  return old;
+end
+$$;
+create trigger tenants_emptied before delete on tenants for each row execute function empty_tenant();

@@ -77,13 +77,13 @@ export const makeHosted = async (
     const made = await good("POST", "/api/agents", { name: "Helper", ...fields })
     const id: string = made.agent.id
     const { secret } = await good("POST", `/api/agents/${id}/keys`, { name: "Test", permissions: ["*"] })
-    const chat = async (message: string, person = "ada"): Promise<Json> => {
-      const answered = await read(
-        await send("POST", "/v1/chat", { "x-api-key": secret }, { message, externalEndUserId: person })
-      )
+    /** A turn with this request. */
+    const ask = async (body: object): Promise<Json> => {
+      const answered = await read(await send("POST", "/v1/chat", { "x-api-key": secret }, body))
       if (answered.error !== undefined) throw new Error(JSON.stringify(answered.error))
       return answered.data
     }
+    const chat = (message: string, person = "ada") => ask({ message, externalEndUserId: person })
     /** A source that has been read. */
     const source = async (type: string, name: string, config: object): Promise<string> => {
       const { source: added } = await good("POST", "/api/sources", { agentId: id, type, name, config })
@@ -96,7 +96,7 @@ export const makeHosted = async (
       )
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
-    return { id, path: `/api/agents/${id}`, chat, source, ready, ended }
+    return { id, path: `/api/agents/${id}`, ask, chat, source, ready, ended }
   }
   const close = async () => {
     await spoke.close()
