@@ -132,7 +132,7 @@ const Usage = ({ user }: { readonly user: User }) => {
                 rows={report.otherCalls}
                 keyOf={({ kind }) => kind}
                 columns={[
-                  { title: t.otherCalls, cell: ({ kind }) => t.kinds[kind] },
+                  { title: t.otherCalls, cell: ({ kind }) => t[kind] },
                   { title: t.calls, end: true, cell: ({ calls }) => number(calls) },
                   {
                     title: t.tokens,
