@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Embedder } from "../../src/capabilities/Embedder.ts"
 import type { ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
+import type { TextRecognition } from "../../src/capabilities/TextRecognition.ts"
 import { createSpoke } from "../../src/app/library/Library.ts"
 
 // oxlint-disable-next-line typescript/no-explicit-any -- callers look into it field by field
@@ -22,7 +23,7 @@ const origin = "http://127.0.0.1:3000"
 /** Uses extracts, unless a model is given. */
 export const makeHosted = async (
   embedder: Layer.Layer<Embedder, never, SqlClient.SqlClient>,
-  model?: Layer.Layer<ModelRuntime>,
+  model?: Layer.Layer<ModelRuntime | TextRecognition> | Layer.Layer<ModelRuntime>,
   settings: { readonly fetchAllow?: ReadonlyArray<string> } = {}
 ) => {
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-hosted-"))
@@ -76,13 +77,13 @@ export const makeHosted = async (
     const made = await good("POST", "/api/agents", { name: "Helper", ...fields })
     const id: string = made.agent.id
     const { secret } = await good("POST", `/api/agents/${id}/keys`, { name: "Test", permissions: ["*"] })
-    const chat = async (message: string, person = "ada"): Promise<Json> => {
-      const answered = await read(
-        await send("POST", "/v1/chat", { "x-api-key": secret }, { message, externalEndUserId: person })
-      )
+    /** A turn with this request. */
+    const ask = async (body: object): Promise<Json> => {
+      const answered = await read(await send("POST", "/v1/chat", { "x-api-key": secret }, body))
       if (answered.error !== undefined) throw new Error(JSON.stringify(answered.error))
       return answered.data
     }
+    const chat = (message: string, person = "ada") => ask({ message, externalEndUserId: person })
     /** A source that has been read. */
     const source = async (type: string, name: string, config: object): Promise<string> => {
       const { source: added } = await good("POST", "/api/sources", { agentId: id, type, name, config })
@@ -95,7 +96,7 @@ export const makeHosted = async (
       )
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
-    return { id, path: `/api/agents/${id}`, chat, source, ready, ended }
+    return { id, path: `/api/agents/${id}`, ask, chat, source, ready, ended }
   }
   const close = async () => {
     await spoke.close()

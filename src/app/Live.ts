@@ -99,6 +99,7 @@ import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../usecases/events/WebhookEndpoints.ts"
 import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { GapSearch } from "../usecases/conversations/GapSearch.ts"
+import { OtherModelCalls } from "../usecases/billing/OtherModelCalls.ts"
 import { Budgets } from "../usecases/billing/Budgets.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
@@ -246,10 +247,7 @@ const capabilities = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R
 const channels = Channels.Default.pipe(Layer.provide(ChannelProof.Default))
 const widgets = Widgets.Default.pipe(Layer.provide(Keys.Default))
 
-/**
- * Everything below HTTP: stores, capabilities and use-cases on one database. `replace` has capabilities of the host; it
- * may use the database and the stores.
- */
+/** Everything below HTTP on one database. `replace` has capabilities of the host; it may use the stores. */
 export const layer = <E = never, R = never>(
   settings: Settings,
   replace: Layer.Layer<never, E, R> = Layer.empty
@@ -324,6 +322,7 @@ export const layer = <E = never, R = never>(
         Artifacts.Default,
         ConnectorSettings.Default,
         InboundEvents.Default,
+        OtherModelCalls.Default,
         SourceScopes.Default,
         ToolTokens.Default
       )

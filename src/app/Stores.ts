@@ -6,6 +6,7 @@ import { ApiKeyStore } from "../store/accounts/ApiKeys.ts"
 import { EmailDeliveryStore } from "../store/accounts/EmailDeliveries.ts"
 import { ManageAnswerStore } from "../store/accounts/ManageAnswers.ts"
 import { OutgoingMailStore } from "../store/accounts/OutgoingMails.ts"
+import { OtherModelCallStore } from "../store/billing/OtherModelCalls.ts"
 import { BudgetStore } from "../store/billing/Budgets.ts"
 import { ReportedGapStore } from "../store/conversations/ReportedGaps.ts"
 import { PasskeyStore } from "../store/accounts/Passkeys.ts"
@@ -114,6 +115,7 @@ export const stores = Layer.mergeAll(
   OutboxStore.Default,
   OutgoingMailStore.Default,
   BudgetStore.Default,
+  OtherModelCallStore.Default,
   ReportedGapStore.Default,
   RetentionStore.Default,
   RecordedRunStore.Default,

@@ -11,7 +11,7 @@ import { unreadable } from "./Page.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 /** Time-out of the description. Without it, only the text is used. */
-const describeTimeout = "60 seconds"
+export const describeTimeout = "60 seconds"
 const maxDescription = 4_000
 /** Providers refuse larger images, in bytes. */
 const maxDescribed = 10 * 1024 * 1024

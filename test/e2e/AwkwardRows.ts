@@ -60,6 +60,8 @@ export const awkward = `
   insert into reported_gaps (tenant_id, id, threshold, run_ids) select id, 'grp_1', 5, array['run_1', E'\\u2028 é 漢 😀'] from tenants;
   insert into model_usage (tenant_id, agent_id, period_start, model, calls, cost_nano)
     select tenant_id, id, 'infinity', 'é/漢 😀', 9007199254740993, 9007199254740993 from agents limit 1;
+  insert into other_model_usage (tenant_id, agent_id, period_start, day, kind, calls, cost_nano)
+    select tenant_id, id, 'infinity', 'infinity', 'judge', 9007199254740993, 9007199254740993 from agents limit 1;
   insert into user_invitations (tenant_id, token_hash, user_id, invited_by, role, expires_at)
     select tenant_id, '\\x00ff5c6e', id, id, 'agent', '2199-01-01' from users limit 1;
   insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, group_roles, creates_people)

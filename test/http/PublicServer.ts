@@ -390,7 +390,8 @@ const useCases = Layer.unwrapEffect(
           budgets: [],
           models: [],
           agents: [],
-          days: []
+          days: [],
+          otherCalls: []
         })
     })
     return Layer.mergeAll(

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
 import { Budget } from "../../src/domain/billing/Budget.ts"
+import { ModelCallKind } from "../../src/domain/billing/ModelCall.ts"
 import { CorrectionOrigin } from "../../src/domain/agents/Correction.ts"
 import { Experiment } from "../../src/domain/agents/Experiment.ts"
 import { TestCaseOrigin } from "../../src/domain/agents/TestCase.ts"
@@ -31,6 +32,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "channel_outbox.delivery": Delivery.literals,
   "channel_outbox.state": ["pending", "sending", "sent", "failed", "cancelled"],
   "conversations.state": ConversationState.literals,
+  "other_model_usage.kind": ModelCallKind.literals,
   "corrections.origin": CorrectionOrigin.literals,
   "crawl_entries.outcome": CrawlOutcome.literals,
   "experiments.status": Experiment.fields.status.literals,

@@ -82,6 +82,7 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   budget_holds: tenant,
   budget_periods: tenant,
   model_usage: tenant,
+  other_model_usage: tenant,
   conversation_entries: tenant,
   conversation_labels: tenant,
   conversation_reads: tenant,

@@ -4,6 +4,7 @@ import { Period } from "../agents/Agent.ts"
 import { AgentId } from "../Ids.ts"
 import { Budget } from "./Budget.ts"
 import { Cost } from "./Cost.ts"
+import { ModelCallKind } from "./ModelCall.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
@@ -20,6 +21,20 @@ export const Usage = Schema.Struct({
 }).annotations({ identifier: "Usage" })
 export type Usage = typeof Usage.Type
 
+const calls = { calls: Count, tokens: TokenCount, cost: Cost }
+
+/** Calls of models that belong to no turn: one kind in the period. */
+const OtherCalls = Schema.Struct({ kind: ModelCallKind, ...calls })
+
+/** The same with the days (UTC) that had calls, in order. */
+export const OtherCallsByDay = Schema.Struct({
+  ...OtherCalls.fields,
+  days: Schema.Array(
+    Schema.Struct({ date: Schema.String.annotations({ description: "YYYY-MM-DD, UTC" }), ...calls })
+  )
+})
+export type OtherCallsByDay = typeof OtherCallsByDay.Type
+
 /** Usage of one agent in the period. */
 export const AgentUsage = Schema.Struct({
   agentId: AgentId,
@@ -28,7 +43,10 @@ export const AgentUsage = Schema.Struct({
   ingestionJobs: Count,
   sources: Count,
   tokens: TokenCount,
-  cost: Cost
+  /** Of all calls of models. */
+  cost: Cost,
+  /** Kinds of calls that belong to no turn. */
+  otherCalls: Schema.Array(OtherCalls)
 })
 export type AgentUsage = typeof AgentUsage.Type
 
@@ -42,7 +60,7 @@ export const DayUsage = Schema.Struct({
 })
 export type DayUsage = typeof DayUsage.Type
 
-/** Calls of one model in the period, including those of failed turns. */
+/** Calls of one model in the period, including those of failed turns and those that belong to no turn. */
 export const ModelUsage = Schema.Struct({
   model: Schema.String.annotations({ description: "provider/model" }),
   calls: Count,
@@ -63,6 +81,8 @@ export const TenantUsage = Schema.Struct({
   budgets: Schema.Array(Budget),
   models: Schema.Array(ModelUsage),
   agents: Schema.Array(AgentUsage),
-  days: Schema.Array(DayUsage)
+  days: Schema.Array(DayUsage),
+  /** Kinds of calls that belong to no turn. */
+  otherCalls: Schema.Array(OtherCallsByDay)
 })
 export type TenantUsage = typeof TenantUsage.Type

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type PatchRetention, Retention } from "../../domain/accounts/Retention.ts"
+import { forgetAnswers } from "../events/ReportedEvents.ts"
 import { TenantId } from "../../domain/Ids.ts"
 
 /** Maximum number of rows of one kind that a batch examines and removes. */
@@ -130,6 +131,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
             // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
             // before.
             const over = (yield* locked({ tenantId, ids, days })).map(({ id }) => id)
+            yield* forgetAnswers(sql, tenantId, sql`select unnest(${over}::text[])`)
             yield* sql`
               delete from conversations c
               where c.tenant_id = ${tenantId} and id = any(${over}::text[]) and ${isOver(days)}`

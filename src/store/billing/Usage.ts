@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Cost } from "../../domain/billing/Cost.ts"
+import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import { AgentId, minIdAt } from "../../domain/Ids.ts"
 import type { AgentUsage, DayUsage, ModelUsage, Usage } from "../../domain/billing/Usage.ts"
 
@@ -53,6 +54,9 @@ const DayRow = Schema.Struct({
   output: Schema.Number,
   cost: Cost
 })
+
+const figures = { calls: Schema.Number, input: Schema.Number, output: Schema.Number, cost: Cost }
+const KindRow = Schema.Struct({ ...figures, kind: ModelCallKind })
 
 const toUsage = ({ start, end, ...row }: typeof Row.Type): Usage => ({
   period: { start, end },
@@ -170,6 +174,27 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         where a.tenant_id = ${tenantId} group by 1 order by 1`
     })
 
+    const selectOther = <A, I>(group: Fragment, Result: Schema.Schema<A, I>) =>
+      SqlSchema.findAll({
+        Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
+        Result,
+        execute: ({ tenantId, start }) => sql`
+          select ${group}, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
+            sum(output_tokens)::float8 as output,
+            ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
+          from other_model_usage where tenant_id = ${tenantId} and period_start = ${start}::timestamptz
+          group by 1, 2 order by 1, 2`
+      })
+
+    const selectKinds = selectOther(
+      sql`kind, to_char(day, 'YYYY-MM-DD') as date`,
+      Schema.Struct({ ...KindRow.fields, date: Schema.String })
+    )
+    const selectAgentKinds = selectOther(
+      sql`agent_id as "agentId", kind`,
+      Schema.Struct({ ...KindRow.fields, agentId: AgentId })
+    )
+
     /** The agent's usage; none when the tenant has no such agent. */
     const ofAgent = (scope: AgentScope) =>
       selectOfAgent(scope).pipe(
@@ -190,7 +215,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
     const byAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
       selectAgents({ tenantId, start }).pipe(
         Effect.orDie,
-        Effect.map((rows): ReadonlyArray<AgentUsage> => rows.map(withTokens)),
+        Effect.map((rows): ReadonlyArray<Omit<AgentUsage, "otherCalls">> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byAgent")
       )
 
@@ -215,6 +240,22 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.byDay")
       )
 
-    return { ofAgent, ofTenant, byAgent, byModel, byDay } as const
+    /** Calls of models that belong to no turn, in the period that begins at `start`, by kind and day. */
+    const otherByDay = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
+      selectKinds({ tenantId, start }).pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(withTokens)),
+        Effect.withSpan("UsageStore.otherByDay")
+      )
+
+    /** The same by agent and kind. */
+    const otherByAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
+      selectAgentKinds({ tenantId, start }).pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(withTokens)),
+        Effect.withSpan("UsageStore.otherByAgent")
+      )
+
+    return { otherByAgent, otherByDay, ofAgent, ofTenant, byAgent, byModel, byDay } as const
   })
 }) {}

@@ -2,7 +2,7 @@
  * Passages that a run's model was shown. Each distinct text of a tenant is stored once, and removed when no run refers
  * to it.
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
@@ -12,9 +12,7 @@ import { toJsonb } from "../Jsonb.ts"
 import { isDeadlock, isSqlError } from "../knowledge/Sources.ts"
 
 const hashOf = ({ heading, sourceName, text, title, url }: RunPassage): string =>
-  createHash("sha256")
-    .update(toJsonb([sourceName, title, heading, url, text]))
-    .digest("hex")
+  hash("sha256", toJsonb([sourceName, title, heading, url, text]), "hex")
 
 /**
  * Parts of the statement that settles the run `settled`, each followed by a comma; empty without passages. Rows are

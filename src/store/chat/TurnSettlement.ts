@@ -8,6 +8,7 @@ import { type Bill, sumOf } from "../../domain/billing/Cost.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { MessageId, RunId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import { countedCalls } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
@@ -248,56 +249,10 @@ export const settleEmptyStatement = (
 /** For a turn without a reply. Usage counts the tokens of stored replies only. */
 const nothingSaid = { inputTokens: 0, outputTokens: 0 } as const
 
-const encodeBills = jsonbOf(
-  Schema.Array(
-    Schema.Struct({
-      model: Schema.String,
-      calls: Schema.Int,
-      unpriced: Schema.Int,
-      input: Schema.Int,
-      cached: Schema.Int,
-      output: Schema.Int,
-      cost: Schema.Int
-    })
-  )
-)
-
-/** Sums by model, sorted by name, so that all turns lock rows in the same order. */
-const byModel = (bills: ReadonlyArray<Bill>) =>
-  [...new Set(bills.map(({ model }) => model))].toSorted().map((model) => {
-    const own = bills.filter((bill) => bill.model === model)
-    const sum = (of: (bill: Bill) => number) => own.reduce((total, bill) => total + of(bill), 0)
-    return {
-      model,
-      calls: own.length,
-      unpriced: sumOf(own).unpricedCalls,
-      input: sum(({ inputTokens }) => inputTokens),
-      cached: sum(({ cachedInputTokens }) => cachedInputTokens),
-      output: sum(({ outputTokens }) => outputTokens),
-      cost: sumOf(own).nanoUsd ?? 0
-    }
-  })
-
-/** Adds usage of models. It comes after the agent's own counters, whose row all turns of the agent lock first. */
-const asked = (sql: SqlClient.SqlClient, bills: ReadonlyArray<Bill>) => sql`
-  , modelled as (
-    insert into model_usage as used (
-      tenant_id, agent_id, period_start, model, calls, unpriced_calls, input_tokens, cached_input_tokens, output_tokens,
-      cost_nano
-    )
-    select settled.tenant_id, settled.agent_id, settled.period_start, b.model, b.calls, b.unpriced, b.input, b.cached, b.output,
-      b.cost
-    from settled, counted, jsonb_to_recordset(${encodeBills(byModel(bills))}::jsonb)
-      as b (model text, calls int, unpriced int, input bigint, cached bigint, output bigint, cost bigint)
-    order by b.model
-    on conflict (tenant_id, agent_id, period_start, model) do update set calls = used.calls + excluded.calls,
-      unpriced_calls = used.unpriced_calls + excluded.unpriced_calls,
-      input_tokens = used.input_tokens + excluded.input_tokens,
-      cached_input_tokens = used.cached_input_tokens + excluded.cached_input_tokens,
-      output_tokens = used.output_tokens + excluded.output_tokens, cost_nano = used.cost_nano + excluded.cost_nano
-  )`
-
-/** CTEs that add the turn, its tokens and its cost to the agent's usage. They read `settled`. */
+/**
+ * CTEs that add the turn, its tokens and its cost to the agent's usage. They read `settled`. The agent's own row, which
+ * all its turns lock first, comes before those of models.
+ */
 const counters = (
   sql: SqlClient.SqlClient,
   tokens: { readonly inputTokens: number; readonly outputTokens: number },
@@ -311,7 +266,7 @@ const counters = (
       output_tokens = used.output_tokens + excluded.output_tokens
     returning agent_id
   )
-  ${bills.length === 0 ? sql`` : asked(sql, bills)}`
+  ${bills.length === 0 ? sql`` : sql`, ${countedCalls(sql, bills, sql`settled, counted`)}`}`
 
 /** A started turn without a run. */
 export interface UnstoredTurn {

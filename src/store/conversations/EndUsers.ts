@@ -11,6 +11,7 @@ import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { forgetAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -225,6 +226,11 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         if (running.length > 0) return "busy" as const
         yield* eraseDeliveries({ tenantId }, id)
         const files = yield* filesOf({ tenantId }, id)
+        yield* forgetAnswers(
+          sql,
+          tenantId,
+          sql`select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id}`
+        )
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const

@@ -53,6 +53,13 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
     ${sql.literal(`'${report.type}'`)}::text as type, ${report.key}::text as key, ${report.ids} as ids
   from ${report.from}`
 
+/**
+ * Removes what receivers answered to events of deleted conversations, because an answer may repeat the event's content.
+ */
+export const forgetAnswers = (sql: SqlClient.SqlClient, tenantId: string, conversations: Fragment) => sql`
+  update webhook_deliveries set answer_text = null
+  where tenant_id = ${tenantId} and answer_text is not null and conversation_id in (${conversations})`
+
 /** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (

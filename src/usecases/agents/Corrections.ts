@@ -29,6 +29,8 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { CorrectionStore } from "../../store/agents/Corrections.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { billed } from "../billing/BilledModel.ts"
+import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import { Insights } from "../conversations/Insights.ts"
 import { Sources } from "../knowledge/Sources.ts"
 import { Experiments } from "./Experiments.ts"
@@ -102,6 +104,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     const sources = yield* Sources
     const runtime = yield* ModelRuntime
     const { search } = yield* VectorSearch
+    const { reserved } = yield* OtherModelCalls
 
     const known = Effect.fn("Corrections.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {
       const agent = yield* agents.find({ tenantId }, agentId)
@@ -135,11 +138,12 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
       const query = { text: question, topK: maxPassages, minScore: 0 }
       const { chunks } = yield* search({ ...scope, sourceScope: null }, query)
       const data = { question, said, passages: chunks.map(({ text, title }) => ({ title, text })) }
-      return yield* ModelAnswer.ask(runtime, model, instructions, data, parameters, Drafted).pipe(
+      const counted = billed(runtime, yield* reserved(scope, "draft", ModelAnswer.timeout))
+      return yield* ModelAnswer.ask(counted, model, instructions, data, parameters, Drafted).pipe(
         Effect.map(({ value }) => cut(value.answer, maxAnswerLength)),
         Effect.catchTag("NoAnswer", () => Effect.succeed(""))
       )
-    })
+    }, Effect.scoped)
 
     const runsOf = (
       tenant: TenantScope,
@@ -162,7 +166,8 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
 
     /**
      * Creates a draft with the given answer, else with the team's answer in one of the turns, else with the model's
-     * answer, else without one. For an agent with masking the model is not called.
+     * answer, else without one. For an agent with masking the model is not called. TURN_LIMIT_EXCEEDED if the model's
+     * answer is needed and a budget is spent.
      */
     const create = Effect.fn("Corrections.create")(function* (
       tenant: TenantScope,

@@ -2,7 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { unjudged, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
+import type { TurnLimitExceeded } from "../../domain/Errors.ts"
+import { billed } from "../billing/BilledModel.ts"
+import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import * as ModelAnswer from "./ModelAnswer.ts"
 
 /** Maximum UTF-16 units of a reply that the model is shown, and of a reason that is kept. */
@@ -25,28 +29,42 @@ const parameters = {
 export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/agents/CriterionJudge", {
   effect: Effect.gen(function* () {
     const runtime = yield* ModelRuntime
+    const { reserved } = yield* OtherModelCalls
 
-    /** Never fails. The verdict of a reply that could not be judged has the reason. */
-    const verdict = Effect.fn("CriterionJudge.verdict")(function* (
+    const asked = Effect.fn("CriterionJudge.verdict")(function* (
+      scope: AgentScope,
       criterion: string,
       question: string,
       reply: string
     ) {
       const data = { question, reply: reply.slice(0, maxReplyLength).toWellFormed(), criterion }
-      const { used, value } = yield* ModelAnswer.ask(runtime, null, instructions, data, parameters, Answer)
+      const { used, value } = yield* ModelAnswer.ask(
+        billed(runtime, yield* reserved(scope, "judge", ModelAnswer.timeout)),
+        null,
+        instructions,
+        data,
+        parameters,
+        Answer
+      )
       const found: Verdict = {
         ...used,
         passed: value.passed,
         reason: value.reason.slice(0, maxReasonLength).toWellFormed()
       }
       return found
-    })
+    }, Effect.scoped)
 
-    return {
-      verdict: (criterion: string, question: string, reply: string): Effect.Effect<Verdict> =>
-        Effect.catchAll(verdict(criterion, question, reply), ({ reason, used }) =>
-          Effect.succeed({ ...unjudged(reason), ...used })
-        )
-    } as const
+    /** The verdict of a reply that could not be judged has the reason. Fails if a budget is spent. */
+    const verdict = (
+      scope: AgentScope,
+      criterion: string,
+      question: string,
+      reply: string
+    ): Effect.Effect<Verdict, TurnLimitExceeded> =>
+      Effect.catchTag(asked(scope, criterion, question, reply), "NoAnswer", ({ reason, used }) =>
+        Effect.succeed({ ...unjudged(reason), ...used })
+      )
+
+    return { verdict } as const
   })
 }) {}

@@ -8,10 +8,12 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import type { QueueJob } from "../../capabilities/JobQueue.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { judge, type NoReply, type Reply, type Verdict } from "../../domain/agents/evaluation/Judge.ts"
 import { ExperimentId, type ExperimentOutcome } from "../../domain/agents/Experiment.ts"
 import type { TestCaseFields } from "../../domain/agents/TestCase.ts"
 import type { ReplayedRun } from "../../domain/chat/ReplayedRun.ts"
+import type { TurnLimitExceeded } from "../../domain/Errors.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { shownSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, type WaitingQuestion } from "../../store/agents/Experiments.ts"
@@ -61,17 +63,28 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
     const replays = yield* Replays
     const { verdict } = yield* CriterionJudge
 
-    const judged = Effect.fn("ExperimentWork.judged")(function* (asked: TestCaseFields, replayed: Replayed) {
+    const judged = Effect.fn("ExperimentWork.judged")(function* (
+      scope: AgentScope,
+      asked: TestCaseFields,
+      replayed: Replayed
+    ) {
       const reply = replyOf(replayed)
       if (asked.criterion === undefined || "error" in reply) return judgedAs(asked, reply)
-      return judgedAs(asked, reply, yield* verdict(asked.criterion, asked.question, reply.text))
+      return judgedAs(asked, reply, yield* verdict(scope, asked.criterion, asked.question, reply.text))
     })
 
     type Asking = Effect.Effect.Success<ReturnType<typeof replays.asking>>
 
-    const outcomeOf = (asking: Asking, kind: "cases" | "turns", { asked, runId }: WaitingQuestion) => {
+    const outcomeOf = (
+      scope: AgentScope,
+      asking: Asking,
+      kind: "cases" | "turns",
+      { asked, runId }: WaitingQuestion
+    ): Effect.Effect<ExperimentOutcome, TurnLimitExceeded> => {
       if (kind === "cases" || runId === null)
-        return Effect.flatMap(asking.question(asked.question, runId), (replayed) => judged(asked, replayed))
+        return Effect.flatMap(asking.question(asked.question, runId), (replayed) =>
+          judged(scope, asked, replayed)
+        )
       return Effect.map(asking.turn(runId), (replayed) =>
         replayed === null ? judgedAs(asked, { error: "The turn is gone." }) : compared(asked, replayed)
       )
@@ -84,8 +97,9 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       const begun = yield* store.begin(scope, id)
       if (Option.isNone(begun)) return
       const { agentId, curated, kind, maxTokens, settings, version } = begun.value
+      const agent = { tenantId, agentId }
       const asking = yield* replays.asking(
-        { tenantId, agentId },
+        agent,
         { version: version ?? 1, settings: shownSettings(settings) },
         curated
       )
@@ -93,11 +107,13 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
       const spent = yield* Ref.make(
         Option.match(before, { onNone: () => 0, onSome: (at) => at.inputTokens + at.outputTokens })
       )
-      const ask = Effect.fn(function* (question: WaitingQuestion) {
-        const outcome = yield* outcomeOf(asking, kind, question)
-        yield* store.record(scope, id, question.position, outcome)
-        yield* Ref.update(spent, (sum) => sum + tokensOf(outcome))
-      })
+      const ask = (question: WaitingQuestion) =>
+        outcomeOf(agent, asking, kind, question).pipe(
+          Effect.tap((outcome) => store.record(scope, id, question.position, outcome)),
+          Effect.tap((outcome) => Ref.update(spent, (sum) => sum + tokensOf(outcome))),
+          // No question waits in an experiment that has ended.
+          Effect.catchTag("TURN_LIMIT_EXCEEDED", ({ message }) => store.end(scope, id, "failed", message))
+        )
       for (;;) {
         const questions = yield* store.waiting(scope, id, together)
         if (questions.length === 0) break

@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import * as StructuredReply from "../chat/StructuredReply.ts"
 
 /** Time-out of the whole answer. */
-const timeout = Duration.seconds(30)
+export const timeout = Duration.seconds(30)
 /** Maximum UTF-16 units of an answer that are read. */
 const maxAnswerLength = 65_536
 

@@ -4,11 +4,27 @@ import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { sumOfAll } from "../../domain/billing/Cost.ts"
+import type { OtherCallsByDay } from "../../domain/billing/Usage.ts"
 import { InternalError } from "../../domain/Errors.ts"
 import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
 
 const lost = () => new InternalError({ message: "Something went wrong on our side." })
+
+/** Sums of each kind, in the order of `rows`. */
+const byKind = (rows: ReadonlyArray<Omit<OtherCallsByDay, "days"> & { readonly date: string }>) =>
+  [...new Set(rows.map(({ kind }) => kind))].map((kind): OtherCallsByDay => {
+    const days = rows.flatMap(({ kind: own, ...day }) => (own === kind ? [day] : []))
+    const sum = (of: (day: (typeof days)[number]) => number) =>
+      days.reduce((total, day) => total + of(day), 0)
+    return {
+      kind,
+      calls: sum(({ calls }) => calls),
+      tokens: { input: sum(({ tokens }) => tokens.input), output: sum(({ tokens }) => tokens.output) },
+      cost: sumOfAll(days.map(({ cost }) => cost)),
+      days
+    }
+  })
 
 export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing/UsageReport", {
   effect: Effect.gen(function* () {
@@ -28,12 +44,17 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       const found = yield* store.ofTenant(scope)
       if (Option.isNone(found)) return yield* lost()
       const totals = found.value
-      const agents = yield* store.byAgent(scope, totals.period.start)
+      const ofAgents = yield* store.otherByAgent(scope, totals.period.start)
+      const agents = (yield* store.byAgent(scope, totals.period.start)).map((agent) => ({
+        ...agent,
+        otherCalls: ofAgents.flatMap(({ agentId, ...calls }) => (agentId === agent.agentId ? [calls] : []))
+      }))
+      const otherCalls = byKind(yield* store.otherByDay(scope, totals.period.start))
       const days = yield* store.byDay(scope, totals.period)
       const models = yield* store.byModel(scope, totals.period.start)
       const cost = sumOfAll(models.map((model) => model.cost))
       const { rows: budgets } = yield* budgetStore.page(scope, { limit: maxBudgets })
-      return { ...totals, cost, budgets, models, agents, days }
+      return { ...totals, cost, budgets, models, agents, days, otherCalls }
     })
 
     return { ofAgent, ofTenant } as const

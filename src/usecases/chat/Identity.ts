@@ -7,9 +7,9 @@ import {
   EndUserNotFound,
   TurnLimitExceeded
 } from "../../domain/Errors.ts"
-import type { SpentBudget } from "../../domain/billing/Budget.ts"
 import type { EndUserId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { budgetSpent } from "../billing/OtherModelCalls.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
 /** At most one identity field is set: the request schema guarantees it. */
@@ -36,17 +36,6 @@ export const ofSamePerson = (
   (asked.externalEndUserId === undefined || asked.externalEndUserId === chat.externalId)
     ? Effect.void
     : Effect.fail(absent())
-
-const owners = { tenant: "the organisation", agent: "this agent", key: "this API key" }
-const periods = { day: "the day", month: "the month" }
-
-const budgetSpent = (budget: SpentBudget) =>
-  new TurnLimitExceeded({
-    message:
-      `The budget of ${owners[budget.of]} for ${periods[budget.period]} is spent. It starts again at ${budget.resetsAt}. ` +
-      "An admin can raise it in the dashboard under Usage.",
-    details: { budget }
-  })
 
 /**
  * Fails when the target is missing (404), the conversation is not active (409), the quota is used up or a budget is

@@ -24,6 +24,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { IngestionJobId, TenantId } from "../../domain/Ids.ts"
 import { StoredSourceConfig } from "../../domain/knowledge/Source.ts"
 import { uploadUri } from "../../readers/File.ts"
+import { describeTimeout } from "../../readers/Picture.ts"
 import { HostLimiter } from "../../readers/HostLimiter.ts"
 import { type OwnType, read } from "../../readers/Readers.ts"
 import { ReaderError } from "../../capabilities/SourceReaders.ts"
@@ -31,6 +32,7 @@ import type { ReaderServices } from "../../readers/Reader.ts"
 import { CrawlEntryStore } from "../../store/knowledge/CrawlEntries.ts"
 import { type IngestionTask, IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
+import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import { ConnectorPass, type Pass } from "./ConnectorPass.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 import { toDocument } from "./NewDocuments.ts"
@@ -118,6 +120,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const queue = yield* JobQueue
     const embedder = yield* Embedder
     const connectors = yield* ConnectorPass
+    const { model } = yield* OtherModelCalls
 
     /** Builds the generation: adds new and changed documents, and returns the unchanged ones and the number of both. */
     const build = (task: IngestionTask) =>
@@ -142,7 +145,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Effect.tapError((error) => ledger.failed(addressOf(source), error)),
           // The entries of an interrupted attempt are stored too, because they help to find the cause.
           Effect.ensuring(ledger.flush),
-          Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context))
+          Effect.mapInputContext((context: Context.Context<ReaderServices>) => needed(context)),
+          Effect.provideService(ModelRuntime, model(task, "image", describeTimeout))
         )
         const kept = ledger.kept()
         const pass: Pass = { kept, documents: added + kept.length, end: Effect.void }

@@ -55,6 +55,8 @@ it("turns are counted by how they ended, with their tokens, from 0 on", async ()
     expect(text).toContain(`spoke_turns_total{outcome="${outcome}"} 0\n`)
   for (const direction of ["input", "output"])
     expect(text).toContain(`spoke_turn_tokens_total{direction="${direction}"} `)
+  for (const kind of ["draft", "experiment", "image", "judge", "replay"])
+    expect(text).toContain(`spoke_other_model_calls_total{kind="${kind}"} 0\n`)
 })
 
 it("the pool of connections tells how much of it is used, and the program which one it is", async () => {

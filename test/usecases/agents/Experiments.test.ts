@@ -114,12 +114,12 @@ const ran = (scope: AgentScope, body: unknown = {}) =>
 const resultsOf = (scope: AgentScope, id: ExperimentId) =>
   Effect.flatMap(Experiments, (experiments) => experiments.results(scope, id, { after: -1, limit: 100 }))
 
-/** Everything that is stored of turns, people, usage and tools. */
+/** Everything that is stored of turns, people, usage and tools, but calls of models, which are counted. */
 const untouched = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ readonly name: string }>`
     select quote_ident(tablename) as name from pg_tables
-    where schemaname = 'public' and tablename not in ('instances', 'queue_jobs')
+    where schemaname = 'public' and tablename not in ('instances', 'queue_jobs', 'model_usage', 'other_model_usage')
       and tablename not like 'experiment%' order by 1`
   return yield* Effect.forEach(tables, ({ name }) =>
     sql.unsafe<{ readonly text: string }>(`select to_jsonb(t)::text as text from ${name} t order by 1`)

@@ -66,12 +66,12 @@ const ask = (scope: Asking, message: string, fields: Readonly<Record<string, unk
     chat.complete(scope, request({ message, includeRealtimeToken: false, ...fields }))
   )
 
-/** Everything that is stored but when processes were last alive. */
+/** Everything that is stored but when processes were last alive, and the calls of models, which are counted. */
 const stored = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const tables = yield* sql<{ readonly name: string }>`
-    select quote_ident(tablename) as name from pg_tables where schemaname = 'public' and tablename <> 'instances'
-    order by 1`
+    select quote_ident(tablename) as name from pg_tables where schemaname = 'public'
+      and tablename not in ('instances', 'model_usage', 'other_model_usage') order by 1`
   return yield* Effect.forEach(tables, ({ name }) =>
     sql.unsafe<{ readonly text: string }>(`select to_jsonb(t)::text as text from ${name} t order by 1`)
   )

@@ -28,6 +28,8 @@ import { CompleteTurnRequest } from "../../../src/domain/chat/ChatTurn.ts"
 import { ChunkId, DocumentId, SourceId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { ConversationFeedStore } from "../../../src/store/conversations/ConversationFeed.ts"
+import { OtherModelCallStore } from "../../../src/store/billing/OtherModelCalls.ts"
+import { OtherModelCalls } from "../../../src/usecases/billing/OtherModelCalls.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { PassageStore } from "../../../src/store/knowledge/Passages.ts"
 import type { OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
@@ -158,7 +160,7 @@ export const turnLayer = (
   knowledge: Knowledge = Layer.merge(search, embedder),
   tools: Layer.Layer<never, never, OutboundHttp> = BuiltInTools.layer
 ) =>
-  ChatTurn.Default.pipe(
+  Layer.merge(ChatTurn.Default, OtherModelCalls.Default).pipe(
     Layer.provideMerge(RunningTurns.Default),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -183,6 +185,7 @@ export const turnLayer = (
       Layer.mergeAll(
         script,
         AgentRunStore.Default,
+        OtherModelCallStore.Default,
         ConversationFeedStore.Default,
         ToolStore.Default,
         TurnClaimStore.Default,

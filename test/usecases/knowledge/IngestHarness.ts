@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
+import { layerExtractive } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
 import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import type { CrawlEntry } from "../../../src/domain/knowledge/Crawl.ts"
@@ -11,7 +12,10 @@ import type { SourceType } from "../../../src/domain/knowledge/Source.ts"
 import { CrawlEntryStore } from "../../../src/store/knowledge/CrawlEntries.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
+import { OtherModelCallStore } from "../../../src/store/billing/OtherModelCalls.ts"
+import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
+import { OtherModelCalls } from "../../../src/usecases/billing/OtherModelCalls.ts"
 import { ConnectorPass } from "../../../src/usecases/knowledge/ConnectorPass.ts"
 import { Ingest } from "../../../src/usecases/knowledge/Ingest.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
@@ -20,7 +24,11 @@ import { layerSettings } from "./ConnectorLayers.ts"
 /** What ingestion stands on, but for the way out, the parser and the originals. */
 export const layerIngestOf = (settings: ReturnType<typeof layerSettings>) =>
   Ingest.Default.pipe(
-    Layer.provide(ConnectorPass.Default),
+    Layer.provide([
+      ConnectorPass.Default,
+      // As the readers of the tests: no language model.
+      OtherModelCalls.Default.pipe(Layer.provide(layerExtractive))
+    ]),
     Layer.provideMerge(settings),
     Layer.provideMerge(
       Layer.mergeAll(
@@ -29,6 +37,8 @@ export const layerIngestOf = (settings: ReturnType<typeof layerSettings>) =>
         KnowledgeStore.Default,
         CrawlEntryStore.Default,
         QueueTable.layerTable,
+        OtherModelCallStore.Default,
+        ProcessLeases.Default,
         Layer.succeed(Embedder, makeHashing())
       )
     )

@@ -14,6 +14,7 @@ import {
   LimitExceeded,
   NotFound,
   ServiceUnavailable,
+  TurnLimitExceeded,
   ValidationError
 } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
@@ -42,7 +43,7 @@ const create = HttpApiEndpoint.post("create", "/agents/:id/corrections")
   .setPath(agentPath)
   .setPayload(CreateCorrection)
   .addSuccess(success(One), { status: 201 })
-  .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))
+  .addError(failure(ValidationError, NotFound, Conflict, TurnLimitExceeded, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
 const get = HttpApiEndpoint.get("get", "/corrections/:id")

@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import type { ToolDeclaration } from "../../../capabilities/ModelRuntime.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type { Agent } from "../../../domain/agents/Agent.ts"
+import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { ChatTurnRequest, Citation } from "../../../domain/chat/ChatTurn.ts"
 import type { ReplayedRun, TurnOutcome } from "../../../domain/chat/ReplayedRun.ts"
 import { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
@@ -64,7 +65,13 @@ const requestOf = (run: RecordedRun): ChatTurnRequest => {
 }
 
 /** The turn in its state right after it began. Its parts are not read, and nothing is settled. */
-const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
+const turnOf = (
+  scope: AgentScope,
+  run: RecordedRun,
+  agent: ReplayAgent,
+  timeout: Duration.Duration,
+  bills: Array<Bill>
+) =>
   Effect.gen(function* () {
     const { grounding, instructions, masking, model, retrieval } = agent.settings
     const parts = yield* TurnParts.make
@@ -124,6 +131,7 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
       cancellation: yield* TurnCancellation.make,
       ended: yield* Deferred.make<void>(),
       ...newTurnState(masking),
+      bills,
       post: null
     }
     return turn
@@ -159,17 +167,18 @@ const diverged = (run: RecordedRun, reason: string): ReplayedRun => ({
   after: null
 })
 
-/** Runs `run` again, for at most `timeout`. */
+/** Runs `run` again, for at most `timeout`. The usage of models is added to `bills`. */
 export const replay = Effect.fn("ReplayTurn.replay")(function* (
   environment: ReplayEnvironment,
   scope: AgentScope,
   run: RecordedRun,
   agent: ReplayAgent,
-  timeout: Duration.Duration
+  timeout: Duration.Duration,
+  bills: Array<Bill>
 ) {
   if (run.status === "running") return diverged(run, "The run has not ended yet.")
   if (run.hasFiles) return diverged(run, "Files came with the message, and a replay has none.")
-  const turn = yield* turnOf(scope, run, agent, timeout)
+  const turn = yield* turnOf(scope, run, agent, timeout, bills)
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
   const tools = RecordedTools.make(run.events, agent.declarations, divergence)
   const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }

@@ -1,4 +1,7 @@
-/** Runs stored turns again, to show the effect of a change. Nothing is written, counted or sent. */
+/**
+ * Runs stored turns again, to show the effect of a change. Nothing is stored or sent. The usage of models is counted, and
+ * taken from budgets.
+ */
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -18,6 +21,7 @@ import { shownSettings } from "../../../store/agents/AgentSettings.ts"
 import { ToolStore } from "../../../store/agents/Tools.ts"
 import { type RecordedRun, RecordedRunStore } from "../../../store/chat/RecordedRuns.ts"
 import { PassageStore } from "../../../store/knowledge/Passages.ts"
+import { OtherModelCalls } from "../../billing/OtherModelCalls.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as DraftAnswer from "./DraftAnswer.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
@@ -36,7 +40,7 @@ export const replayAccess = (
   }
   const { agentId: own, keyId, sourceScope, tenantId } = caller.key
   return own === agentId
-    ? Effect.succeed({ scope: { tenantId, agentId, sourceScope }, actor: { type: "key", id: keyId } })
+    ? Effect.succeed({ scope: { tenantId, agentId, sourceScope, keyId }, actor: { type: "key", id: keyId } })
     : Effect.fail(absentAgent())
 }
 
@@ -58,6 +62,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       runtime: yield* ModelRuntime,
       checker: yield* GroundingChecker
     }
+    const { reserved } = yield* OtherModelCalls
     const inTurn = Effect.unsafeMakeSemaphore(maxReplays).withPermits(1)
 
     /** The settings of `version`; of the published version when undefined. */
@@ -105,9 +110,22 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
         })
       )
 
+    const replay = (
+      kind: "experiment" | "replay",
+      given: ReplayTurn.ReplayEnvironment,
+      scope: ReadScope,
+      asked: RecordedRun,
+      agent: ReplayTurn.ReplayAgent
+    ) =>
+      Effect.scoped(
+        Effect.flatMap(reserved(scope, kind, timeout), (bills) =>
+          ReplayTurn.replay(given, scope, asked, agent, timeout, bills)
+        )
+      )
+
     /**
      * Runs each of `runIds` again, in order, after `told` has recorded all of them. Fails with NOT_FOUND before the
-     * first one when a run belongs to another agent.
+     * first one when a run belongs to another agent, and with TURN_LIMIT_EXCEEDED when a budget is spent.
      */
     const run = Effect.fn("Replays.run")(function* <E>(
       scope: ReadScope,
@@ -118,7 +136,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const found = yield* Effect.forEach([...new Set(runIds)], (id) => recorded(scope, id))
       yield* Effect.forEach(found, ({ id }) => told(id), { discard: true })
       const replayed: ReadonlyArray<ReplayedRun> = yield* Effect.forEach(found, (one) =>
-        inTurn(ReplayTurn.replay(environment, scope, one, agent, timeout))
+        inTurn(replay("replay", environment, scope, one, agent))
       )
       return replayed
     })
@@ -130,15 +148,15 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       asked: RecordedRun,
       agent: ReplayTurn.ReplayAgent
     ) =>
-      Effect.map(
-        Effect.timed(ReplayTurn.replay(given, scope, asked, agent, timeout)),
-        ([took, replayed]) => ({ ...replayed, latency: Duration.toMillis(took) })
-      )
+      Effect.map(Effect.timed(replay("experiment", given, scope, asked, agent)), ([took, replayed]) => ({
+        ...replayed,
+        latency: Duration.toMillis(took)
+      }))
 
     /**
      * Runs questions with the settings `chosen` and read access to all sources of the agent. `question` runs a first
      * message of a new conversation, with the recorded tool answers of the turn `runId`. `turn` runs that turn again.
-     * Neither is stored. `draft` is a curated answer that is found in addition to the live ones.
+     * Neither is stored. Both fail with TURN_LIMIT_EXCEEDED when a budget is spent. `draft` is a curated answer that is found in addition to the live ones.
      */
     const asking = Effect.fn("Replays.asking")(function* (
       of: AgentScope,

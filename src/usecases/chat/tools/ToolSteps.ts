@@ -9,6 +9,7 @@ import type { Bill } from "../../../domain/billing/Cost.ts"
 import type { ProviderProblem } from "../../../domain/chat/AgentRun.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
+import { nameOf, unbilled, unpricedBill } from "../../billing/BilledModel.ts"
 import * as MaskedTurn from "../masking/MaskedTurn.ts"
 import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
 import { toText } from "../../../domain/Json.ts"
@@ -125,16 +126,6 @@ const reminded = (
   ])
 }
 
-/** Problems for which providers bill nothing, because they did not begin to answer. */
-const unbilled: ReadonlySet<ProviderProblem> = new Set([
-  "key_refused",
-  "quota_spent",
-  "rate_limited",
-  "model_unknown",
-  "request_refused",
-  "unreachable"
-])
-
 /** One model call with its cost. The cost is unknown unless the call is known to be free. */
 const billed = (
   runtime: ModelRuntimeService,
@@ -145,11 +136,9 @@ const billed = (
   if (runtime.readsPassages) return calling
   const { bills } = turn
   const billOf = (inputTokens: number, outputTokens: number): Bill => ({
-    model: turn.answeringModel ?? runtime.billedAs?.(model) ?? model ?? runtime.defaultModel,
+    ...unpricedBill(turn.answeringModel ?? nameOf(runtime, model)),
     inputTokens,
-    cachedInputTokens: 0,
-    outputTokens,
-    cost: null
+    outputTokens
   })
   return Effect.suspend(() => {
     turn.providerProblem = null

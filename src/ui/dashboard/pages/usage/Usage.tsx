@@ -126,6 +126,23 @@ const Usage = ({ user }: { readonly user: User }) => {
                 ]}
               />
             )}
+            {report.otherCalls.length === 0 ? null : (
+              <Table
+                label={t.otherCalls}
+                rows={report.otherCalls}
+                keyOf={({ kind }) => kind}
+                columns={[
+                  { title: t.otherCalls, cell: ({ kind }) => t[kind] },
+                  { title: t.calls, end: true, cell: ({ calls }) => number(calls) },
+                  {
+                    title: t.tokens,
+                    end: true,
+                    cell: ({ tokens }) => number(tokens.input + tokens.output)
+                  },
+                  { title: t.cost, end: true, cell: ({ cost }) => <CostText cost={cost} /> }
+                ]}
+              />
+            )}
           </>
         )}
       </Loaded>

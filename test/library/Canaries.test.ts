@@ -1,0 +1,159 @@
+/** What somebody said is found nowhere once it is erased, too old, or was never to be kept: in all tables, over all routes. */
+import { createServer } from "node:http"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type ModelPart, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
+import { RetentionStore } from "../../src/store/accounts/Retention.ts"
+import { RetentionLimits } from "../../src/usecases/accounts/Retention.ts"
+import { type Hosted, makeHosted } from "../../bench/company/Hosted.ts"
+import { layerHashing } from "../HashingEmbedder.ts"
+
+/** Repeats the question, as bad models do. */
+const parrot = Layer.succeed(ModelRuntime, {
+  defaultModel: "scripted",
+  contextWindow: 32_000,
+  readsPassages: false,
+  acceptsImages: false,
+  readable: () => [],
+  reply: ({ prompt, question, responseSchema }) => {
+    const [asked] = /canary\w+/u.exec(JSON.stringify(prompt)) ?? [question]
+    const delta = responseSchema === undefined ? `You ask about ${asked}.` : JSON.stringify({ answer: asked })
+    const parts: ReadonlyArray<ModelPart> = [
+      { _tag: "TextDelta", delta },
+      { _tag: "Finish", reason: "stop", inputTokens: 7, outputTokens: 2 }
+    ]
+    return Stream.fromIterable(parts)
+  }
+})
+
+describe("A canary", () => {
+  let hosted: Hosted
+  let run: <A, E>(effect: Effect.Effect<A, E, SqlClient.SqlClient>) => Promise<A>
+  let received = 0
+  /** Sends back what it gets, as some receivers do. */
+  const receiver = createServer((request, response) => {
+    received += 1
+    request.pipe(response.writeHead(200))
+  })
+
+  const capture = Layer.effectDiscard(
+    Effect.map(Effect.context<SqlClient.SqlClient>(), (context) => {
+      run = (effect) => Effect.runPromise(Effect.provide(effect, context))
+    })
+  )
+
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
+    hosted = await makeHosted(Layer.merge(layerHashing(), capture), parrot, { fetchAllow: ["127.0.0.1"] })
+  })
+  afterAll(async () => {
+    await hosted.close()
+    receiver.close()
+  })
+
+  const sql = <A extends object>(text: string) =>
+    run(Effect.flatMap(SqlClient.SqlClient, (client) => client.unsafe<A>(text)))
+
+  /** The tables with a row that contains `text`, of all tables that there are. Bytes count as text in UTF-8. */
+  const tablesWith = async (text: string) => {
+    const tables = await sql<{ readonly name: string }>(
+      "select quote_ident(tablename) as name from pg_tables where schemaname = 'public' order by 1"
+    )
+    const hex = Buffer.from(text).toString("hex")
+    const found: Array<string> = []
+    for (const { name } of tables) {
+      const rows = await sql(
+        `select 1 from ${name} t where to_jsonb(t)::text ilike '%${text}%' or to_jsonb(t)::text like '%${hex}%' limit 1`
+      )
+      if (rows.length > 0) found.push(name)
+    }
+    return found
+  }
+
+  /** A person whose canary gets into everything that is made from turns. */
+  const prepared = async (canary: string) => {
+    const made = await hosted.agent()
+    const address = receiver.address()
+    const url = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}/`
+    const events = ["turn.settled", "conversation.started", "feedback.given", "message.sent"]
+    await hosted.good("POST", "/api/webhook-endpoints", { url, events, payload: "full" })
+    const before = received
+    await made.source("TEXT", "Hours", { text: "# Hours\n\nThe shop opens at nine o'clock in the morning." })
+    const { conversationId, endUserId, runId } = await made.chat(
+      `When does the shop open in the morning, near the ${canary}?`,
+      `${canary}@example.com`
+    )
+    await hosted.good("POST", `/api/conversations/${conversationId}/notes`, { content: `Note on ${canary}` })
+    const one = { runIds: [runId] }
+    await hosted.good("POST", `${made.path}/cases/from-run`, { runId })
+    const { correction } = await hosted.good("POST", `${made.path}/corrections`, one)
+    expect(correction.question).toContain(canary)
+    await hosted.good("POST", `${made.path}/replays`, one)
+    for (const body of [one, {}]) {
+      const { experiment } = await hosted.good("POST", `${made.path}/experiments`, body)
+      await made.ended(experiment.id)
+    }
+    await hosted.good("GET", `/api/insights?agentId=${made.id}`)
+    await hosted.good("GET", `${made.path}/impact`)
+    await expect.poll(() => received, { timeout: 20_000 }).toBeGreaterThanOrEqual(before + 2)
+    await expect
+      .poll(() => tablesWith(canary), { timeout: 20_000 })
+      .toEqual(
+        expect.arrayContaining([
+          "agent_runs",
+          "conversation_entries",
+          "corrections",
+          "end_users",
+          "experiment_results",
+          "messages",
+          "test_cases",
+          "webhook_deliveries"
+        ])
+      )
+    return { ...made, conversationId, endUserId, runId }
+  }
+
+  it("of an erased person is in no table", async () => {
+    const { endUserId } = await prepared("canaryerased")
+    await hosted.good("DELETE", `/api/end-users/${endUserId}`)
+    expect(await tablesWith("canaryerased")).toEqual([])
+  })
+
+  it("of a conversation that has become too old is in no table but that of the person's own id", async () => {
+    const { conversationId } = await prepared("canaryaged")
+    await sql(`update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days'
+      where id = '${conversationId}'`)
+    await sql(
+      `update messages set created_at = now() - interval '9 days' where conversation_id = '${conversationId}'`
+    )
+    await hosted.good("PATCH", "/api/retention", { conversations: 7 })
+    await sql("update tenant_retention set due_at = now()")
+    await run(
+      Effect.flatMap(RetentionLimits, ({ sweep }) => sweep).pipe(
+        Effect.provide(RetentionLimits.Default.pipe(Layer.provide(RetentionStore.Default)))
+      )
+    )
+    expect(await tablesWith("canaryaged")).toEqual(["end_users"])
+  })
+
+  it("of a turn that is not to be kept is in no table, while it is answered and afterwards", async () => {
+    const { ask } = await hosted.agent()
+    const { reply } = await ask({ message: "Where is the canaryunkept?", persist: false })
+    expect(reply).toContain("canaryunkept")
+    expect(await tablesWith("canaryunkept")).toEqual([])
+  })
+
+  it("of a deleted tenant is in no table, and nothing else of the tenant", async () => {
+    const { id } = await prepared("canarytenant")
+    const [owner] = await sql<{ readonly tenant: string }>(
+      `select tenant_id as tenant from agents where id = '${id}'`
+    )
+    expect(await sql("select 1 from run_passages")).not.toEqual([])
+    await sql(`delete from tenants where id = '${owner?.tenant}'`)
+    expect(await tablesWith("canarytenant")).toEqual([])
+    expect(await sql("select 1 from passages")).toEqual([])
+  })
+})
