@@ -1,10 +1,11 @@
 /** The tenant's agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
-import type { AgentPage, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
+import type { AgentPage, AgentProblems, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
 import type { AgentVersionPage, OneAgentVersion } from "../../../http/hosted/agents/AgentVersionsApi.ts"
 import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import { call, firstPage } from "./Client.ts"
+import { atLeast, type User } from "./Session.ts"
 
 export type Agent = typeof Declared.Encoded
 
@@ -76,6 +77,23 @@ export const lastRun = (id: string) =>
     queryFn: ({ signal }) =>
       call<typeof LatestRun.Encoded>("GET", `/api/agents/${id}/last-run`, { signal }).then(({ run }) => run),
     refetchInterval: lookEvery
+  })
+
+export type AgentProblem = (typeof AgentProblems.Encoded)["problems"][number]
+
+/** Polling interval of what fails, in milliseconds. */
+const problemsIntervalMs = 60_000
+
+/** What fails of the tenant's agents now. Not for viewers. */
+export const agentProblems = (user: User) =>
+  queryOptions({
+    queryKey: ["agent-problems"],
+    queryFn: ({ signal }) =>
+      call<typeof AgentProblems.Encoded>("GET", "/api/agent-problems", { signal }).then(
+        ({ problems }) => problems
+      ),
+    enabled: atLeast(user.role, "agent"),
+    refetchInterval: problemsIntervalMs
   })
 
 export const deleteAgent = (id: string) => call("DELETE", `/api/agents/${id}`)

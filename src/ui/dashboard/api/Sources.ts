@@ -74,8 +74,11 @@ export const sources = (agentId: string, filter: SourceFilter = {}) =>
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     enabled: agentId !== "",
-    refetchInterval: ({ state }) =>
-      state.data?.pages.some((page) => page.sources.some(isMoving)) === true ? refetchIntervalMs : false
+    // All pages are read again, so a long list less often.
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some((page) => page.sources.some(isMoving)) === true
+        ? refetchIntervalMs * data.pages.length
+        : false
   })
 
 export const source = (id: string) =>

@@ -32,7 +32,7 @@ export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 /** The agent that answers the replay. */
 export interface ReplayAgent {
   readonly version: number
-  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "masking">
+  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "style" | "masking">
   readonly hasSources: boolean
   readonly hasCurated: boolean
   /** The agent's tools as the model sees them, as far as they are known without a request to a server. */
@@ -66,7 +66,7 @@ const requestOf = (run: RecordedRun): ChatTurnRequest => {
 /** The turn in its state right after it began. Its parts are not read, and nothing is settled. */
 const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout: Duration.Duration) =>
   Effect.gen(function* () {
-    const { grounding, instructions, masking, model, retrieval } = agent.settings
+    const { grounding, instructions, masking, model, retrieval, style } = agent.settings
     const parts = yield* TurnParts.make
     yield* parts.shutdown
     const turn: Turn = {
@@ -97,6 +97,8 @@ const turnOf = (scope: AgentScope, run: RecordedRun, agent: ReplayAgent, timeout
         unsupported: grounding.unsupported,
         contextTokens: grounding.contextTokens,
         maxSearches: grounding.maxSearches,
+        length: style.length,
+        tone: style.tone,
         masking,
         streamReasoning: false,
         hasSources: agent.hasSources,

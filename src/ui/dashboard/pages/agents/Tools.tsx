@@ -1,6 +1,7 @@
 /** Tools: what an agent may call during a turn. */
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { atLeast, type User } from "../../api/Session.ts"
 import { deleteTool, type Tool, tools } from "../../api/Tools.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
@@ -9,6 +10,7 @@ import { Empty } from "../../components/Page.tsx"
 import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { TargetProblem } from "./problems/Problems.tsx"
 import { ToolForm } from "./ToolForm.tsx"
 import css from "./Keys.module.css"
 
@@ -49,7 +51,7 @@ const words = texts(
 
 interface Props {
   readonly agentId: string
-  readonly mayChange: boolean
+  readonly user: User
 }
 
 const Actions = ({ agentId, tool }: { readonly agentId: string; readonly tool: Tool }) => {
@@ -77,7 +79,8 @@ const Actions = ({ agentId, tool }: { readonly agentId: string; readonly tool: T
   )
 }
 
-const Tools = ({ agentId, mayChange }: Props) => {
+const Tools = ({ agentId, user }: Props) => {
+  const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const common = useText(everywhere)
   const query = useInfiniteQuery(tools(agentId))
@@ -112,6 +115,7 @@ const Tools = ({ agentId, mayChange }: Props) => {
               <span className={css["name"]}>
                 <strong>{name}</strong>
                 <span className={css["soft"]}>{description}</span>
+                <TargetProblem agentId={agentId} kind="tool" target={name} user={user} />
               </span>
             )
           },
