@@ -6,7 +6,7 @@ import { AgentId } from "../Ids.ts"
  * `channel`: the provider of an account fails calls. `model`: the last turn had no reply. `tool`: the last call of a
  * tool failed.
  */
-export const AgentProblemKind = Schema.Literal("channel", "model", "tool")
+const AgentProblemKind = Schema.Literal("channel", "model", "tool")
 
 export const AgentProblem = Schema.Struct({
   agentId: AgentId,

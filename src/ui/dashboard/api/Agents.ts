@@ -3,6 +3,7 @@ import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
 import type { AgentPage, AgentProblems, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
 import type { AgentVersionPage, OneAgentVersion } from "../../../http/hosted/agents/AgentVersionsApi.ts"
+import type { Models } from "../../../http/hosted/agents/ModelsApi.ts"
 import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import { call, firstPage } from "./Client.ts"
 import { atLeast, type User } from "./Session.ts"
@@ -95,5 +96,15 @@ export const agentProblems = (user: User) =>
     enabled: atLeast(user.role, "agent"),
     refetchInterval: problemsIntervalMs
   })
+
+/** Models change with the server's settings only. */
+const modelsStaleMs = 600_000
+
+/** The models that agents may use. */
+export const models = queryOptions({
+  queryKey: ["models"],
+  queryFn: ({ signal }) => call<typeof Models.Encoded>("GET", "/api/models", { signal }),
+  staleTime: modelsStaleMs
+})
 
 export const deleteAgent = (id: string) => call("DELETE", `/api/agents/${id}`)

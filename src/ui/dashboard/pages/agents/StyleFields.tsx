@@ -1,7 +1,7 @@
 /** The fields for how an agent answers: its model, and the length and tone of its replies. */
 import { useQuery } from "@tanstack/react-query"
 import { useState } from "react"
-import { models } from "../../api/Models.ts"
+import { models } from "../../api/Agents.ts"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Theirs } from "../../forms/DraftNotes.tsx"
 import { texts, useText } from "../../text/Language.tsx"

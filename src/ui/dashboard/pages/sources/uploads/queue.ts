@@ -12,7 +12,7 @@ const maxSending = 3
 /** Time between two looks at the sources that are read. */
 const readingIntervalMs = 1_500
 
-export type State =
+type State =
   | { readonly tag: "waiting" }
   | { readonly tag: "sending"; readonly sent: number; readonly total: number }
   | { readonly tag: "reading"; readonly progress: number }

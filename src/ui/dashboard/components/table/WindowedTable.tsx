@@ -1,7 +1,7 @@
 /** A table for a thousand rows and more: those in sight are rendered, and further pages are read on the way to the end. */
 import { useWindowVirtualizer } from "@tanstack/react-virtual"
 import { useEffect, useLayoutEffect, useRef, useState } from "react"
-import { Cells, Table, TableFrame, type TableProps } from "./Table.tsx"
+import { Cells, Table, TableFrame, type TableProps } from "../Table.tsx"
 
 /** Up to this number all rows are rendered. */
 const maxRendered = 100
