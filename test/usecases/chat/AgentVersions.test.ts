@@ -262,8 +262,8 @@ eachEngineLive("Publishing a version", (it) => {
               if (step.publish) published = recorded.length
             }
             const settings = recorded[published - 1] ?? first
-            const { grounding, retrieval, ...agent } = yield* stored(world, world.id)
-            expect({ ...agent, ...retrieval, ...grounding }).toMatchObject({
+            const { grounding, retrieval, style, ...agent } = yield* stored(world, world.id)
+            expect({ ...agent, ...retrieval, ...grounding, ...style }).toMatchObject({
               ...settings,
               version: recorded.length,
               publishedVersion: published
