@@ -17,7 +17,7 @@ import { Choice } from "../../components/Choices.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { WindowedTable } from "../../components/table/WindowedTable.tsx"
+import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
@@ -157,7 +157,6 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
           const choice = {
             title: t.choose,
             silent: true,
-            width: "4rem",
             head: (
               <Choice
                 label={t.chooseAll}
@@ -185,11 +184,8 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
               {rows.length === 0 ? (
                 <p className={css["none"]}>{t.noneFound}</p>
               ) : (
-                <WindowedTable
+                <Table
                   label={t.title}
-                  more={
-                    query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : null
-                  }
                   rows={rows}
                   keyOf={({ id }) => id}
                   columns={[
@@ -207,10 +203,9 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
                         </span>
                       )
                     },
-                    { title: t.type, width: "12rem", cell: ({ type }) => t[type] },
+                    { title: t.type, cell: ({ type }) => t[type] },
                     {
                       title: t.status,
-                      width: "14rem",
                       cell: (row) => (
                         <span className={css["state"]}>
                           <State source={row} />
@@ -220,7 +215,6 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
                     },
                     {
                       title: t.synced,
-                      width: "11rem",
                       end: true,
                       whole: true,
                       cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
