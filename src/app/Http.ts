@@ -48,6 +48,7 @@ import {
 import { SourcesHandlers, ManagedSourcesHandlers } from "../http/hosted/knowledge/SourcesHandlers.ts"
 import { ContentsHandlers, ManagedContentsHandlers } from "../http/hosted/knowledge/ContentsHandlers.ts"
 import { FindingsHandlers, ManagedFindingsHandlers } from "../http/hosted/knowledge/FindingsHandlers.ts"
+import { ManagedModelsHandlers, ModelsHandlers } from "../http/hosted/agents/ModelsHandlers.ts"
 import { ImpactHandlers, ManagedImpactHandlers } from "../http/hosted/knowledge/ImpactHandlers.ts"
 import { CorrectionsHandlers, ManagedCorrectionsHandlers } from "../http/hosted/agents/CorrectionsHandlers.ts"
 import { InsightsHandlers } from "../http/hosted/conversations/InsightsHandlers.ts"
@@ -144,6 +145,7 @@ const hosted = Layer.mergeAll(
   ContentsHandlers,
   FindingsHandlers,
   ImpactHandlers,
+  ModelsHandlers,
   CorrectionsHandlers,
   TakeoverHandlers,
   StartHandlers,
@@ -172,6 +174,7 @@ const managed = Layer.mergeAll(
   ManagedContentsHandlers,
   ManagedFindingsHandlers,
   ManagedImpactHandlers,
+  ManagedModelsHandlers,
   ManagedCorrectionsHandlers,
   ManagedChannelsHandlers,
   ManagedSourcesHandlers,

@@ -106,6 +106,8 @@ export class ModelRuntime extends Context.Tag("capabilities/ModelRuntime")<
   {
     /** The model of agents that name none. */
     readonly defaultModel: string
+    /** Names of models that agents may use, as far as they are known. Default: only the default model. */
+    readonly models?: ReadonlyArray<string>
     /** Maximum number of tokens of prompt and reply together. */
     readonly contextWindow: number
     /** True if its replies quote only `passages`, verbatim, and nothing else in the prompt. */

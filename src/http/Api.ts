@@ -22,6 +22,7 @@ import { InsightsApi } from "./hosted/conversations/InsightsApi.ts"
 import { InboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
 import { InboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
 import { InboxViewApi } from "./hosted/conversations/InboxViewApi.ts"
+import { ModelsApi } from "./hosted/agents/ModelsApi.ts"
 import { KeysApi } from "./hosted/accounts/KeysApi.ts"
 import { MemberSessionsApi, OpenSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ReplaysApi } from "./hosted/chat/ReplaysApi.ts"
@@ -78,6 +79,7 @@ export const Api = HttpApi.make("spoke")
   .add(CorrectionsApi)
   .add(KeysApi)
   .add(StartApi)
+  .add(ModelsApi)
   .add(WidgetsApi)
   .add(TokensApi)
   .add(ChannelsApi)

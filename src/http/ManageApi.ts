@@ -14,6 +14,7 @@ import { ManagedImpactApi } from "./hosted/knowledge/ImpactApi.ts"
 import { ManagedCorrectionsApi } from "./hosted/agents/CorrectionsApi.ts"
 import { ManagedInboxItemsApi } from "./hosted/conversations/InboxItemsApi.ts"
 import { ManagedInboxWorkApi } from "./hosted/conversations/InboxWorkApi.ts"
+import { ManagedModelsApi } from "./hosted/agents/ModelsApi.ts"
 import { ManagedKeysApi } from "./hosted/accounts/KeysApi.ts"
 import { ManagedMemberSessionsApi } from "./hosted/accounts/OpenSessionsApi.ts"
 import { ManagedRetentionApi } from "./hosted/accounts/RetentionApi.ts"
@@ -37,6 +38,7 @@ export const ManageApi = HttpApi.make("manage")
   .add(ConfigurationApi)
   .add(ManagedKeysApi)
   .add(ManagedStartApi)
+  .add(ManagedModelsApi)
   .add(ManagedWidgetsApi)
   .add(ManagedToolsApi)
   .add(ManagedTestCasesApi)

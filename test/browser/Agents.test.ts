@@ -146,6 +146,59 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("cell", { name: "Off" }).waitFor()
   })
 
+  it("say where one looks that a channel, a tool or the model fails, since when, why, and what to do", async () => {
+    const agentId = /agents\/([^/]+)/.exec(page.url())?.[1]
+    const target = await page.evaluate(
+      `fetch("/api/agents/${agentId}/channels").then((one) => one.json()).then(({ data }) => data.channels[0].id)`
+    )
+    const agent = { agentId, agentName: "Support", since: new Date(Date.now() - 7_200_000).toISOString() }
+    const reason = "The provider refused the channel's access (code 190)."
+    const channel = { ...agent, kind: "channel", target, name: "whatsapp:1234567890", reason }
+    const tool = { ...agent, kind: "tool", target: "order_status", name: "order_status" }
+    const problems = [
+      channel,
+      { ...tool, reason: "TOOL_FAILED: the address answered with status 401" },
+      { ...agent, kind: "model", target: null, name: null, reason: "key_refused" }
+    ]
+    // What the service knows is tested over its route: here only what becomes of it.
+    await page.route("**/api/agent-problems", (route) => route.fulfill({ json: { data: { problems } } }))
+    await page.reload()
+    const link = page.getByRole("navigation").getByRole("link", { name: /Agents/ })
+    await link.getByText("3 problems").waitFor()
+    const row = page.getByRole("row", { name: /1234567890/ })
+    await row.getByText("Failing").waitFor()
+    await row.getByText(reason).waitFor()
+    const notices = page.getByRole("status").filter({ hasText: "The channel whatsapp:1234567890 fails." })
+    await notices.getByText(reason).waitFor()
+    await notices.getByText("If it refused the token, enter a new one under “Channels”.").waitFor()
+    await look(page, "agent-channels-failing")
+    await notices.getByRole("link", { name: "To the tools" }).click()
+    const tools = page.getByRole("table", { name: "Tools" })
+    await tools.getByText("the address answered with status 401").waitFor()
+    await link.click()
+    const support = page.getByRole("row", { name: /^Support/ })
+    await support.getByText("The tool order_status fails.").waitFor()
+    await support.getByText("The model gives no answer.").waitFor()
+    await page
+      .getByRole("row", { name: /Spoke guide/ })
+      .getByText("Works")
+      .waitFor()
+    await look(page, "agents-failing")
+    await page.unroute("**/api/agent-problems")
+    await page.reload()
+    await support.getByText("Works").waitFor()
+    await link.getByText(/problem/).waitFor({ state: "detached" })
+
+    await page.getByRole("link", { name: "Support", exact: true }).click()
+    await page.getByRole("tab", { name: "Channels" }).click()
+    await page.getByRole("button", { name: "New token: 1234567890" }).click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("Access token").fill("a-new-token-of-the-provider")
+    await look(page, "channel-token")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "hidden" })
+  })
+
   it("are told what a mailbox needs, and where it may not send", async () => {
     await page.getByRole("button", { name: "New channel" }).click()
     const dialog = page.getByRole("dialog")
@@ -234,10 +287,23 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("link", { name: "Agents" }).click()
     await page.getByRole("link", { name: "Support", exact: true }).click()
     await page.getByRole("navigation").waitFor({ state: "detached" })
-    await page.getByRole("tab", { name: "Tools" }).click()
+    // All parts of the agent are one control, and what it shows begins in the upper half.
+    const parts = page.getByRole("button", { name: /Parts of the agent/ })
+    const choose = async (part: string) => {
+      await parts.click()
+      await page.getByRole("option", { name: part, exact: true }).click()
+    }
+    expect(await page.getByRole("tab").count()).toBe(0)
+    const edge = await page.getByRole("tabpanel").boundingBox()
+    expect(edge?.y).toBeLessThan(300)
+    await choose("Tools")
+    await page.getByRole("table", { name: "Tools" }).waitFor()
     await look(page, "agent-tools-phone")
-    await page.getByRole("tab", { name: "Settings" }).click()
+    await choose("Settings")
     await look(page, "agent-settings-phone")
+    await choose("Improve")
+    await page.getByRole("button", { name: /What went wrong/ }).waitFor()
+    await look(page, "agent-improve-phone")
     await page.getByRole("button", { name: "More actions" }).click()
     await page.getByRole("menuitem", { name: "Delete agent" }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()

@@ -11,8 +11,10 @@ import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
 const pages: Readonly<Record<string, string>> = {
-  "/": '<title>Workshop</title><main><h1>Workshop</h1><p>We repair bicycles.</p><a href="/hours">Hours</a> <a href="/jobs">Jobs</a></main>',
-  "/hours": "<title>Hours</title><main><h1>Hours</h1><p>The workshop opens at half past nine.</p></main>",
+  "/": '<title>Workshop</title><main><h1>Workshop</h1><p>We repair bicycles.</p><a href="/hours">Hours</a> <a href="/jobs">Jobs</a> <a href="/staff">Staff</a> <a href="https://elsewhere.example/">Friends</a></main>',
+  "/robots.txt": "User-agent: *\nDisallow: /staff\n",
+  "/hours":
+    '<title>Hours</title><main><h1>Hours</h1><p>The workshop opens at half past nine.</p><a href="/deep">Holidays</a></main>',
   "/jobs": "<title>Jobs</title><main><h1>Jobs</h1><p>We are looking for a mechanic.</p></main>"
 }
 
@@ -20,8 +22,10 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
   const dataDir = temporaryFolder()
   const site = Http.createServer((request, response) => {
     const page = pages[request.url ?? ""]
-    response.writeHead(page === undefined ? 404 : 200, { "content-type": "text/html; charset=utf-8" })
-    response.end(page === undefined ? "" : `<!doctype html>${page}`)
+    const isText = request.url === "/robots.txt"
+    const type = `text/${isText ? "plain" : "html"}; charset=utf-8`
+    response.writeHead(page === undefined ? 404 : 200, { "content-type": type })
+    response.end(page === undefined || isText ? page : `<!doctype html>${page}`)
   })
   let address = ""
   let spoke: Spoke
@@ -51,7 +55,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     removeFolder(dataDir)
   })
 
-  it("take a website whose patterns were tried before, and show it getting ready", async () => {
+  it("preview which pages of a website would be read and why not the others, and show it getting ready", async () => {
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Address", { exact: true }).fill(`${address}/`)
@@ -59,8 +63,25 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("option", { name: "1 link away" }).click()
     await dialog.getByLabel("Never addresses like").fill(`${address}/jobs`)
     await dialog.getByRole("button", { name: "Preview" }).click()
-    await dialog.getByText("Left out").waitFor()
+    const lines = async (title: string) =>
+      (await dialog.getByRole("list", { name: title }).getByRole("listitem").allTextContents()).toSorted()
+    await dialog.getByRole("list", { name: "2 pages would be read" }).waitFor()
+    expect(await lines("2 pages would be read")).toEqual([
+      `${address}/The address itself`,
+      `${address}/hours1 link away`
+    ])
+    // Each with its reason: a pattern, the site's own rules, another site, and too far away.
+    expect(await lines("4 pages would not be read")).toEqual([
+      `${address}/deepMore links away than are followed.`,
+      `${address}/jobsIt matches a pattern of “Never addresses like”. ${address}/jobs`,
+      `${address}/staffThe website's robots.txt does not allow reading it.`,
+      "https://elsewhere.example/It belongs to another website."
+    ])
     await look(page, "source-add")
+    await dialog.getByLabel("Only addresses like").fill(`${address}/nothing/**`)
+    await dialog.getByText("The settings have changed since.").waitFor()
+    await dialog.getByLabel("Only addresses like").fill("")
+    await dialog.getByText("The settings have changed since.").waitFor({ state: "detached" })
     await dialog.getByLabel("Name").fill("Workshop site")
     await dialog.getByRole("button", { name: "Add source" }).click()
     await dialog.waitFor({ state: "hidden" })

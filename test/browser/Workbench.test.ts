@@ -147,6 +147,41 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
     expect(await evidence().getByText("with unsaved changes").count()).toBe(0)
   })
 
+  it("offers the models that are known and plain choices of length and tone, tried before they are saved", async () => {
+    const choose = async (label: RegExp, option: string | RegExp) => {
+      await page.getByRole("button", { name: label }).click()
+      await page.getByRole("option", { name: option, exact: true }).click()
+    }
+    const known = await api("/api/models")
+    expect(known.models).toContain(known.default)
+    await choose(/Model$/u, "Another model …")
+    await page.getByLabel("Name of the model").fill("a-model-of-the-stub")
+    await choose(/Length of replies$/u, "Short: up to three sentences")
+    await choose(/Tone$/u, "Friendly")
+    stub.script.push({ text: "Sure." })
+    await ask("May I bring a dog?")
+    await replies().getByText("Sure.").waitFor()
+    expect(prompted()).toContain("at most three sentences")
+    expect(prompted()).toContain("warm and friendly tone")
+    expect(stub.requests.at(-1)?.body).toMatchObject({ model: "a-model-of-the-stub" })
+    expect((await api(`/api/agents/${agentId}`)).agent.style).toEqual({ length: "default", tone: "default" })
+    await look(page, "workbench-style")
+    await choose(/Model$/u, `Default: ${known.default}`)
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await until(
+      async () => (await api(`/api/agents/${agentId}`)).agent,
+      ({ model, style }) => model === null && style.length === "short" && style.tone === "friendly"
+    )
+    await choose(/Length of replies$/u, "No preference")
+    await choose(/Tone$/u, "No preference")
+    await page.getByRole("button", { name: "Save", exact: true }).click()
+    await until(
+      async () => (await api(`/api/agents/${agentId}`)).agent.style,
+      ({ length, tone }) => length === "default" && tone === "default"
+    )
+    await settled()
+  })
+
   it("shows the passages of a reply with why they were found, and leads from a citation to its passage", async () => {
     await page.getByRole("button", { name: "New conversation" }).click()
     stub.script.push({ text: "Start it with npm start [1]. More is in the docs [2]." })

@@ -181,6 +181,7 @@ export const requestKinds: ReadonlyArray<Kind> = [
     ({ Prompt }, { context, message }) =>
       Prompt.render({
         instructions: "Be brief.",
+        style: { length: "default" as const, tone: "default" as const },
         grounding: "strict" as const,
         passages: [{ index: 1, chunk: found(message), text: message, readAt: null, curated: false }],
         context: context as never,

@@ -356,6 +356,7 @@ const useCases = Layer.unwrapEffect(
         retrieval: { topK: 6, minScore: null },
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
+        style: { length: "default", tone: "default" },
         masking: null,
         streamReasoning: false,
         version: 1,
@@ -366,6 +367,7 @@ const useCases = Layer.unwrapEffect(
       })
     const agents = Agents.make({
       create: () => Effect.succeed(agent(AgentId.make("agt_1"))),
+      problems: () => Effect.succeed([]),
       list: () => Effect.succeed({ rows: [], next: null }),
       get: (_, id) => Effect.succeed(agent(id)),
       patch: (_, id) => Effect.succeed(agent(id)),

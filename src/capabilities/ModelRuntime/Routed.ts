@@ -94,8 +94,21 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
     )
   }
 
+  const qualified = (name: string): string => {
+    const { model, provider } = targetOf(name)
+    return `${provider}/${model}`
+  }
+
   return {
     defaultModel,
+    models: [
+      ...new Set([
+        ...fallbacks.map(qualified),
+        ...[...providers].flatMap(([provider, { models = [] }]) =>
+          models.map((model) => `${provider}/${model}`)
+        )
+      ])
+    ],
     // The smallest window, because the prompt is made before it is known which provider answers.
     contextWindow: Math.min(...[...providers.values()].map(({ contextWindow }) => contextWindow)),
     readsPassages: false,

@@ -44,6 +44,14 @@ const GroundingSettings = Schema.Struct({
 })
 type GroundingSettings = typeof GroundingSettings.Type
 
+/** How long replies are. `default` leaves it to the instructions. */
+export const ReplyLength = Schema.Literal("default", "short", "detailed")
+/** The tone of replies. `default` leaves it to the instructions. */
+export const ReplyTone = Schema.Literal("default", "friendly", "formal", "casual")
+
+/** How the agent writes. */
+const StyleSettings = Schema.Struct({ length: ReplyLength, tone: ReplyTone })
+
 /**
  * A share of the conversations is answered by `version`. Each conversation stays with the version that answered it
  * first.
@@ -64,6 +72,7 @@ export class Agent extends Schema.Class<Agent>("Agent")({
   /** Names of tools of the process. Tools with an address are listed separately. */
   tools: Schema.Array(Schema.String),
   grounding: GroundingSettings,
+  style: StyleSettings,
   /** Null masks nothing. */
   masking: Schema.NullOr(Masking),
   /** Whether streams of `/v1` contain the model's reasoning. It may repeat instructions and sources. */
@@ -90,6 +99,8 @@ const GroundingInput = Schema.Struct({
   maxSearches: optional(GroundingSettings.fields.maxSearches)
 })
 
+const StyleInput = Schema.Struct({ length: optional(ReplyLength), tone: optional(ReplyTone) })
+
 const AgentName = trimmed(200)
 const Instructions = Text.pipe(Schema.maxLength(32_000))
 const Model = trimmed(200)
@@ -105,6 +116,7 @@ export const CreateAgent = Schema.Struct({
   retrieval: optional(RetrievalInput),
   tools: optional(ToolNames),
   grounding: optional(GroundingInput),
+  style: optional(StyleInput),
   masking: optional(Schema.NullOr(MaskingInput)),
   streamReasoning: optional(Schema.Boolean)
 })
@@ -116,7 +128,8 @@ export const TrialSettings = Schema.Struct({
   model: optional(Schema.NullOr(Model)),
   retrieval: optional(RetrievalInput),
   tools: optional(ToolNames),
-  grounding: optional(GroundingInput)
+  grounding: optional(GroundingInput),
+  style: optional(StyleInput)
 })
 export type TrialSettings = typeof TrialSettings.Type
 
@@ -132,6 +145,7 @@ export const PatchAgent = Schema.Struct({
   retrieval: optional(Schema.NullOr(RetrievalInput)),
   tools: optional(Schema.NullOr(ToolNames)),
   grounding: optional(Schema.NullOr(GroundingInput)),
+  style: optional(Schema.NullOr(StyleInput)),
   /** Replaces the whole setting. */
   masking: optional(Schema.NullOr(MaskingInput)),
   streamReasoning: optional(Schema.Boolean),

@@ -27,6 +27,7 @@ export const AgentVersionSettings = Schema.Struct(Agent.fields).pick(
   "retrieval",
   "tools",
   "grounding",
+  "style",
   "masking",
   "streamReasoning"
 )
@@ -44,11 +45,12 @@ const Value = Schema.Union(
 export const SettingChange = Schema.Struct({ field: Schema.String, before: Value, after: Value })
 export type SettingChange = typeof SettingChange.Type
 
-const valuesOf = ({ grounding, masking, retrieval, ...settings }: AgentVersionSettings) =>
+const valuesOf = ({ grounding, masking, retrieval, style, ...settings }: AgentVersionSettings) =>
   new Map<string, typeof Value.Type>([
     ...Object.entries(settings),
     ...Object.entries(retrieval).map(([name, value]) => [`retrieval.${name}`, value] as const),
     ...Object.entries(grounding).map(([name, value]) => [`grounding.${name}`, value] as const),
+    ...Object.entries(style).map(([name, value]) => [`style.${name}`, value] as const),
     ["masking.kinds", masking?.kinds ?? null],
     ["masking.patterns", masking?.patterns.map(({ name, pattern }) => `${name}: ${pattern}`) ?? null],
     ["masking.sources", masking?.sources ?? null],

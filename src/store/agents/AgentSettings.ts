@@ -1,7 +1,7 @@
 /** The settings of an agent. The published ones are columns of `agents`; versions record them as JSON. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
-import { Agent, GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
+import { Agent, GroundingMode, ReplyLength, ReplyTone, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import type { AgentVersionSettings } from "../../domain/agents/AgentVersion.ts"
 import { Masking } from "../../domain/agents/Masking.ts"
 import { AgentId } from "../../domain/Ids.ts"
@@ -19,6 +19,8 @@ export const AgentSettings = Schema.Struct({
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
   maxSearches: Schema.Int,
+  length: ReplyLength,
+  tone: ReplyTone,
   masking: Schema.NullOr(Masking),
   streamReasoning: Schema.Boolean
 })
@@ -40,11 +42,14 @@ export const shownSettings = ({
   unsupported,
   contextTokens,
   maxSearches,
+  length,
+  tone,
   ...settings
 }: AgentSettings): AgentVersionSettings => ({
   ...settings,
   retrieval: { topK, minScore },
-  grounding: { mode, unsupported, contextTokens, maxSearches }
+  grounding: { mode, unsupported, contextTokens, maxSearches },
+  style: { length, tone }
 })
 
 export const AgentRow = Schema.Struct({
@@ -77,7 +82,8 @@ export const toAgent = (row: AgentRow) => {
 
 export const columnsOf = (sql: SqlClient.SqlClient) => sql`
   id, name, instructions, model, greeting, top_k as "topK", min_score as "minScore",
-  grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", tools,
+  grounding_mode as mode, unsupported, context_tokens as "contextTokens", max_searches as "maxSearches", reply_length as length,
+  reply_tone as tone, tools,
   masking, stream_reasoning as "streamReasoning",
   version, published_version as "publishedVersion", split_version as "splitVersion", split_share as "splitShare",
   created_at as "createdAt", updated_at as "updatedAt"`
@@ -88,4 +94,5 @@ export const assignments = (sql: SqlClient.SqlClient, settings: AgentSettings) =
   greeting = ${settings.greeting}, top_k = ${settings.topK}, min_score = ${settings.minScore},
   tools = ${[...settings.tools]}::text[], grounding_mode = ${settings.mode}, unsupported = ${settings.unsupported},
   context_tokens = ${settings.contextTokens}, max_searches = ${settings.maxSearches},
+  reply_length = ${settings.length}, reply_tone = ${settings.tone},
   masking = ${maskingColumn(sql, settings)}, stream_reasoning = ${settings.streamReasoning}`

@@ -68,10 +68,10 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         execute: () => sql`
           with changed as (
             insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-              unsupported, context_tokens, max_searches, tools, masking, stream_reasoning)
+              unsupported, context_tokens, max_searches, reply_length, reply_tone, tools, masking, stream_reasoning)
             values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
               ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
-              ${agent.contextTokens}, ${agent.maxSearches}, ${[...agent.tools]}::text[],
+              ${agent.contextTokens}, ${agent.maxSearches}, ${agent.length}, ${agent.tone}, ${[...agent.tools]}::text[],
               ${maskingColumn(sql, agent)}, ${agent.streamReasoning})
             returning *
           ), ${recording(agent, { author, note: null })}

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Schema from "effect/Schema"
-import { GroundingMode, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
+import { GroundingMode, ReplyLength, ReplyTone, UnsupportedPolicy } from "../../domain/agents/Agent.ts"
 import { Masking } from "../../domain/agents/Masking.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { AgentSettings } from "../agents/AgentSettings.ts"
@@ -21,6 +21,8 @@ export const TurnAgent = Schema.Struct({
   unsupported: UnsupportedPolicy,
   contextTokens: Schema.Int,
   maxSearches: Schema.Int,
+  length: ReplyLength,
+  tone: ReplyTone,
   masking: Schema.NullOr(Masking),
   streamReasoning: Schema.Boolean,
   hasSources: Schema.Boolean,
@@ -61,7 +63,7 @@ export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
       where v.tenant_id = a.tenant_id and v.agent_id = a.id and v.version = ${chosen}) end as recorded,
     a.instructions, a.model, a.top_k as "topK", a.min_score as "minScore",
     a.grounding_mode as "groundingMode", a.unsupported, a.context_tokens as "contextTokens",
-    a.max_searches as "maxSearches", a.masking, a.stream_reasoning as "streamReasoning",
+    a.max_searches as "maxSearches", a.reply_length as length, a.reply_tone as tone, a.masking, a.stream_reasoning as "streamReasoning",
     exists (select 1 from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id) as "hasSources",
     exists (select 1 from tools t where t.tenant_id = a.tenant_id and t.agent_id = a.id) as "hasTools",
     a.tools as "sourceTools",
@@ -74,12 +76,14 @@ export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => 
   const {
     contextTokens,
     instructions,
+    length,
     masking,
     maxSearches,
     minScore,
     mode,
     model,
     streamReasoning,
+    tone,
     tools,
     topK,
     unsupported
@@ -94,6 +98,8 @@ export const withRecorded = <A extends typeof TurnAgent.Type>(started: A): A => 
     unsupported,
     contextTokens,
     maxSearches,
+    length,
+    tone,
     masking,
     streamReasoning,
     sourceTools: tools

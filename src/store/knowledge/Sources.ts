@@ -12,6 +12,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, SourceId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import {
+  type ArtifactRef,
   builtInEmbeddingProfile,
   contentFields,
   LatestJob,
@@ -30,6 +31,8 @@ export interface SourceFilter {
   readonly type?: SourceType | undefined
   /** Part of the name. */
   readonly text?: string | undefined
+  /** The uploaded original. */
+  readonly artifact?: ArtifactRef | undefined
 }
 
 const Row = Schema.Struct({
@@ -95,7 +98,8 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         ...(filter.after === undefined ? [] : [sql`s.id < ${filter.after}`]),
         ...(filter.status === undefined ? [] : [sql`s.status = ${filter.status}`]),
         ...(filter.type === undefined ? [] : [sql`s.type = ${filter.type}`]),
-        ...(filter.text === undefined ? [] : [sql`s.name ilike ${containing(filter.text)}`])
+        ...(filter.text === undefined ? [] : [sql`s.name ilike ${containing(filter.text)}`]),
+        ...(filter.artifact === undefined ? [] : [sql`s.config ->> 'artifact' = ${filter.artifact}`])
       ]
       const found = yield* SqlSchema.findAll({
         Request: Schema.Void,

@@ -20,6 +20,7 @@ import {
 } from "lucide-react"
 import { type ReactNode, useEffect, useState } from "react"
 import { Link, useLocation } from "wouter"
+import { agentProblems } from "./api/Agents.ts"
 import { unreadCount } from "./api/Inbox.ts"
 import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Avatar } from "./components/Avatar.tsx"
@@ -40,6 +41,7 @@ const words = texts(
     skip: "Skip to content",
     navigation: "Main navigation",
     unread: (count: string) => `${count} unread`,
+    problems: (count: string) => (count === "1" ? "1 problem" : `${count} problems`),
     waiting: (count: number) =>
       count === 1 ? "A conversation waits for you." : `${count} conversations wait for you.`,
     start: "Start",
@@ -70,6 +72,7 @@ const words = texts(
     skip: "Zum Inhalt springen",
     navigation: "Hauptnavigation",
     unread: (count: string) => `${count} ungelesen`,
+    problems: (count: string) => (count === "1" ? "1 Problem" : `${count} Probleme`),
     waiting: (count: number) =>
       count === 1 ? "Ein Gespräch wartet auf Sie." : `${count} Gespräche warten auf Sie.`,
     start: "Erste Schritte",
@@ -106,13 +109,18 @@ const languageOptions = Object.entries(languages).flatMap(([key, name]) =>
 /** Maximum displayed count. */
 const maxShown = 99
 
-const Unread = ({ count }: { readonly count: number }) => {
-  const t = useText(words)
+interface CountProps {
+  readonly count: number
+  readonly meaning: (shown: string) => string
+  readonly isBad?: boolean
+}
+
+const Count = ({ count, isBad = false, meaning }: CountProps) => {
   const shown = count > maxShown ? `${maxShown}+` : String(count)
   return (
-    <span className={css["count"]}>
-      <span aria-hidden>{shown}</span>
-      <span className="visually-hidden">{t.unread(shown)}</span>
+    <span className={`${css["count"]} ${isBad ? css["bad"] : ""}`}>
+      <span aria-hidden>{isBad ? `! ${shown}` : shown}</span>
+      <span className="visually-hidden">{meaning(shown)}</span>
     </span>
   )
 }
@@ -126,6 +134,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
   useShortcuts({ "g i": () => navigate("/conversations") })
   const { data: counted } = useQuery(unreadCount)
   const unread = counted ?? 0
+  const { data: problems = [] } = useQuery(agentProblems(user))
   useNotifications(counted, t.waiting)
   useEffect(() => countInWindow(unread), [unread])
   const kept = useKeptDrafts(user.id)
@@ -195,7 +204,12 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
                   >
                     <Icon aria-hidden size={17} strokeWidth={1.75} />
                     {name}
-                    {path === "/conversations" && unread > 0 ? <Unread count={unread} /> : null}
+                    {path === "/conversations" && unread > 0 ? (
+                      <Count count={unread} meaning={t.unread} />
+                    ) : null}
+                    {path === "/agents" && problems.length > 0 ? (
+                      <Count count={problems.length} meaning={t.problems} isBad />
+                    ) : null}
                   </Link>
                 </li>
               ))}

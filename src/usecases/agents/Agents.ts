@@ -11,6 +11,7 @@ import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Erro
 import { type AgentId, newId } from "../../domain/Ids.ts"
 import { hint } from "../../domain/UnknownField.ts"
 import { outdated } from "../../domain/Version.ts"
+import { makeAgentProblems } from "../../store/agents/AgentProblems.ts"
 import { type AgentSettings, AgentStore } from "../../store/agents/Agents.ts"
 import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
 import { isDeadlock } from "../../store/knowledge/Sources.ts"
@@ -26,12 +27,14 @@ const groundingDefaults = {
   contextTokens: 6_000,
   maxSearches: 0
 } as const
+const styleDefaults = { length: "default", tone: "default" } as const
 const defaults = {
   instructions: "",
   model: null,
   greeting: null,
   ...retrievalDefaults,
   ...groundingDefaults,
+  ...styleDefaults,
   masking: null,
   streamReasoning: false,
   tools: []
@@ -49,17 +52,19 @@ const unavailable = () =>
   })
 
 /** Settings of a new agent: defaults, overridden by the given ones. */
-export const defaultSettings = ({ grounding, retrieval, ...given }: CreateAgent): AgentSettings => ({
+export const defaultSettings = ({ grounding, retrieval, style, ...given }: CreateAgent): AgentSettings => ({
   ...defaults,
   ...given,
   ...retrieval,
-  ...grounding
+  ...grounding,
+  ...style
 })
 
-/** Changes in `retrieval` and `grounding` are merged field by field; null resets the whole object. */
+/** Changes in `retrieval`, `grounding` and `style` are merged field by field; null resets the whole object. */
 const changesOf = ({
   grounding,
   retrieval,
+  style,
   instructions,
   tools,
   note: _,
@@ -71,7 +76,8 @@ const changesOf = ({
   ...(instructions === undefined ? {} : { instructions: instructions ?? defaults.instructions }),
   ...(tools === undefined ? {} : { tools: tools ?? defaults.tools }),
   ...(retrieval === null ? retrievalDefaults : retrieval),
-  ...(grounding === null ? groundingDefaults : grounding)
+  ...(grounding === null ? groundingDefaults : grounding),
+  ...(style === null ? styleDefaults : style)
 })
 
 /**
@@ -106,6 +112,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const files = yield* ArtifactRows
     const artifacts = yield* Artifacts
 
+    const agentProblems = yield* makeAgentProblems
     const sources = yield* ToolSources
     const checkTools = (names: ReadonlyArray<string>) => checkToolNames(sources, names, ["tools"])
 
@@ -118,6 +125,9 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       yield* checkTools(agent.tools ?? [])
       return yield* store.insert(scope, { id: yield* newId.agent, ...defaultSettings(agent) }, author)
     })
+
+    /** What fails of the tenant's agents now, longest first. */
+    const problems = agentProblems.list
 
     /** Newest first. */
     const list = (scope: TenantScope, page: PageRequest) => store.list(scope, page)
@@ -199,6 +209,6 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
         Effect.withSpan("Agents.remove", { attributes: { agentId: id } })
       )
 
-    return { create, list, get, patch, remove } as const
+    return { create, problems, list, get, patch, remove } as const
   })
 }) {}

@@ -22,12 +22,14 @@ const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
     contextTokens,
     greeting,
     instructions,
+    length,
     masking,
     maxSearches,
     minScore,
     mode,
     model,
     streamReasoning,
+    tone,
     tools,
     topK,
     unsupported
@@ -43,18 +45,21 @@ const fieldsOf = (said: ConfiguredAgent): Readonly<Record<string, unknown>> => {
     "grounding.unsupported": unsupported,
     "grounding.contextTokens": contextTokens,
     "grounding.maxSearches": maxSearches,
+    "style.length": length,
+    "style.tone": tone,
     masking,
     streamReasoning
   }
 }
 
 export const ofAgent = ({ greeting, model, ...agent }: Agent): ConfiguredAgent => {
-  const { grounding, instructions, masking, retrieval, streamReasoning, tools } = agent
+  const { grounding, instructions, masking, retrieval, streamReasoning, style, tools } = agent
   return {
     instructions,
     retrieval,
     tools,
     grounding,
+    style,
     masking,
     streamReasoning,
     ...(model === null ? {} : { model }),
@@ -83,11 +88,14 @@ export const written = (agent: Agent): AgentConfiguration => {
     tools,
     topK,
     minScore,
+    length,
+    tone,
     ...grounding
   } = defaultSettings({ name: "" })
   const { name: __, ...usual } = { ...grounding }
   const retrieval = differing(agent.retrieval, { topK, minScore })
   const kept = differing(agent.grounding, usual)
+  const style = differing(agent.style, { length, tone })
   return {
     ...(agent.instructions === instructions ? {} : { instructions: agent.instructions }),
     ...(agent.model === null || agent.model === model ? {} : { model: agent.model }),
@@ -95,6 +103,7 @@ export const written = (agent: Agent): AgentConfiguration => {
     ...(Object.keys(retrieval).length === 0 ? {} : { retrieval }),
     ...(canonical(agent.tools) === canonical(tools) ? {} : { tools: agent.tools }),
     ...(Object.keys(kept).length === 0 ? {} : { grounding: kept }),
+    ...(Object.keys(style).length === 0 ? {} : { style }),
     ...(agent.masking === null ? {} : { masking: agent.masking }),
     ...(agent.streamReasoning ? { streamReasoning: true } : {})
   }

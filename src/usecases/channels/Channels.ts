@@ -22,6 +22,7 @@ import { type AgentId, type ChannelId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
+import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import type { By } from "../accounts/AuditTrail.ts"
 import { accessOf, sealed } from "./ChannelAccess.ts"
@@ -84,6 +85,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const adapters = yield* ChannelAdapters
     const proof = yield* ChannelProof
     const audit = yield* AuditLog
+    const health = yield* makeChannelHealth
     const { appUrl } = yield* ChannelSettings
 
     const shown = ({ tenantId: _, accessToken: _a, secrets: _s, profile, ...row }: StoredChannel) => {
@@ -253,7 +255,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         patch.settings !== undefined
       if (!speaks && (!active || row.active)) {
         const changes: ChannelChanges = patch.active === undefined ? {} : { active }
-        return { changes, rival: Option.none<StoredChannel>() }
+        return { changes, rival: Option.none<StoredChannel>(), isProven: false }
       }
       const adapter = yield* adapterOf(row.channel)
       const access = yield* changedAccess(row, patch)
@@ -268,7 +270,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
           }
       const stored = yield* sealed(box, spoken(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
-      return { changes, rival }
+      return { changes, rival, isProven: active }
     })
 
     /**
@@ -293,6 +295,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
           return yield* isOld ? outdated(newest.value.version) : taken()
         }
+        // The provider has just answered with these credentials.
+        if (plan.isProven) yield* health.worked(by, id)
         return shown(updated.value)
       })
     })

@@ -166,6 +166,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
       model: admission.model,
       prompt: Prompt.render({
         instructions: admission.instructions,
+        style: admission,
         grounding: groundingOf(turn, passages),
         passages,
         context: request.context,

@@ -47,12 +47,13 @@ export const noTurnOptions: TurnOptions = { files: noFiles }
 /** `admission` with the settings of `draft` in place of those of the agent's version. */
 export const withDraft = <A extends StartedTurn>(admission: A, draft: TrialSettings | undefined): A => {
   if (draft === undefined) return admission
-  const { grounding: { mode, ...grounding } = {}, retrieval, tools, ...given } = draft
+  const { grounding: { mode, ...grounding } = {}, retrieval, style, tools, ...given } = draft
   return {
     ...admission,
     ...given,
     ...retrieval,
     ...grounding,
+    ...style,
     ...(mode === undefined ? {} : { groundingMode: mode }),
     ...(tools === undefined ? {} : { sourceTools: tools })
   }

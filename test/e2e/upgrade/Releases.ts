@@ -114,8 +114,8 @@ export interface Contents {
 }
 
 /** Members that migrations after a release have added to documents of JSON, by table and column: they are not compared. */
-const addedMembers: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  agent_versions: { settings: "streamReasoning" }
+const addedMembers: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<string>>>>> = {
+  agent_versions: { settings: ["streamReasoning", "length", "tone"] }
 }
 
 /** Every row of every table, as text; of the tables and columns of `before` where that is given. */
@@ -132,8 +132,10 @@ export const contents = (before?: Contents) =>
     for (const [table, names] of Object.entries(columns)) {
       const values = sql.csv(
         names.map((name) => {
-          const member = addedMembers[table]?.[name]
-          return member === undefined ? sql`${sql(name)}::text` : sql`(${sql(name)} - ${member}::text)::text`
+          const members = addedMembers[table]?.[name]
+          return members === undefined
+            ? sql`${sql(name)}::text`
+            : sql`(${sql(name)} - ${[...members]}::text[])::text`
         })
       )
       const read = yield* sql<{

@@ -45,6 +45,7 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
         retrieval: { topK: 6, minScore: null },
         tools: [],
         grounding: { mode: "strict", unsupported: "annotate", contextTokens: 6_000, maxSearches: 0 },
+        style: { length: "default", tone: "default" },
         masking: null,
         streamReasoning: false,
         version: 1,

@@ -132,6 +132,8 @@ eachEngineLive("The hosted stream", (it, engine) => {
               unsupported: "annotate",
               contextTokens: 6_000,
               maxSearches: 0,
+              length: "default",
+              tone: "default",
               masking: null,
               streamReasoning: false
             }

@@ -156,6 +156,15 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
         "BULK_UPLOAD",
         "QUEUED"
       ])
+      const withContent = (artifact: string) =>
+        Effect.map(
+          call("GET", `/api/sources?agentId=agt_mine&artifact=${encodeURIComponent(artifact)}`, { cookie }),
+          ({ data, status }) => [status, data?.sources?.map(({ id }: { readonly id: string }) => id)]
+        )
+      const { artifact } = one.data.source.config
+      expect(yield* withContent(artifact)).toEqual([200, [many.data.source.id, one.data.source.id]])
+      expect(yield* withContent(`sha256:${"0".repeat(64)}`)).toEqual([200, []])
+      expect((yield* withContent("hello"))[0]).toBe(400)
       expect((yield* upload("/api/sources/upload", cookie, {})).status).toBe(400)
       expect((yield* upload("/api/sources/upload", cookie, { agentId: "agt_none" })).status).toBe(404)
     })

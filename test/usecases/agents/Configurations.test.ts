@@ -36,6 +36,13 @@ const agent = FastCheck.record(
       },
       { requiredKeys: [] }
     ).filter((given) => Object.keys(given).length > 0),
+    style: FastCheck.record(
+      {
+        length: FastCheck.constantFrom("short" as const, "detailed" as const),
+        tone: FastCheck.constantFrom("friendly" as const, "formal" as const, "casual" as const)
+      },
+      { requiredKeys: [] }
+    ).filter((given) => Object.keys(given).length > 0),
     masking: FastCheck.record({
       kinds: FastCheck.subarray(["email" as const, "phone" as const, "card" as const]),
       patterns: FastCheck.constantFrom([], [{ name: "customer", pattern: "KD-\\d{6,8}" }]),

@@ -34,6 +34,8 @@ const first: AgentSettings = {
   unsupported: "annotate",
   contextTokens: 6_000,
   maxSearches: 0,
+  length: "default",
+  tone: "default",
   masking: null,
   streamReasoning: false
 }
@@ -217,6 +219,8 @@ const changes = FastCheck.record(
     unsupported: FastCheck.constantFrom("annotate" as const, "withhold" as const, "handoff" as const),
     contextTokens: FastCheck.integer({ min: 500, max: 32_000 }),
     maxSearches: FastCheck.integer({ min: 0, max: 8 }),
+    length: FastCheck.constantFrom("default" as const, "short" as const, "detailed" as const),
+    tone: FastCheck.constantFrom("default" as const, "friendly" as const, "formal" as const),
     masking: FastCheck.option(
       FastCheck.record({
         kinds: FastCheck.subarray(["email" as const, "phone" as const, "card" as const]),
@@ -258,8 +262,8 @@ eachEngineLive("Publishing a version", (it) => {
               if (step.publish) published = recorded.length
             }
             const settings = recorded[published - 1] ?? first
-            const { grounding, retrieval, ...agent } = yield* stored(world, world.id)
-            expect({ ...agent, ...retrieval, ...grounding }).toMatchObject({
+            const { grounding, retrieval, style, ...agent } = yield* stored(world, world.id)
+            expect({ ...agent, ...retrieval, ...grounding, ...style }).toMatchObject({
               ...settings,
               version: recorded.length,
               publishedVersion: published

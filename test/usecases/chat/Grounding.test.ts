@@ -129,6 +129,33 @@ eachEngineLive("A turn of an agent with sources", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("says how long and in which tone to reply, and nothing of it where the agent does not", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const usual = systemOf(yield* ask(scope, [], ["Fine."]))
+      const rules = [
+        "You are a helpful assistant.",
+        "Answer in the language of the user's message, unless the instructions above name another one.",
+        "A user's message may begin with data that was looked up for it"
+      ]
+      expect(usual.split("\n\n").slice(0, 3)).toEqual([
+        rules[0],
+        rules[1],
+        expect.stringContaining(rules[2] ?? "")
+      ])
+      yield* set(scope, "reply_length", "short")
+      yield* set(scope, "reply_tone", "formal")
+      const styled = systemOf(yield* ask(scope, [], ["Fine."]))
+      const added = styled.split("\n\n").filter((rule) => !usual.split("\n\n").includes(rule))
+      expect(added).toEqual([
+        "Keep replies short: at most three sentences, unless the user asks for more.",
+        "Write in a formal and polite tone, and address the user formally where the language has such a form."
+      ])
+      // The same for every turn, so that providers can cache it.
+      expect(systemOf(yield* ask(scope, [], ["Fine."]))).toBe(styled)
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("has a system message that does not change, then history, then sources with the message", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

@@ -49,7 +49,7 @@ const costOf = (price: ListedPrice, used: Used): number => {
 const hostOf = (address: string): string => urlOf(address)?.hostname ?? ""
 
 /**
- * Adds the cost to the answers of `inner`. `own` are prices for configured models, `provider/model`; they take
+ * Adds the cost to the answers of `inner`, and the names of priced models. `own` are prices for configured models, `provider/model`; they take
  * precedence over the list of the provider at `baseUrl`.
  */
 export const priced = (
@@ -74,8 +74,15 @@ export const priced = (
       return { ...part, bill: { model: name, ...used, cost } }
     }
 
+  const configured = own.flatMap(({ model }) =>
+    model.startsWith(prefix) ? [model.slice(prefix.length)] : []
+  )
+  const listed = list?.prices.map(({ model }) => model) ?? []
+
   return {
     ...inner,
+    // A pattern of a list is no name.
+    models: [...new Set([...configured, ...listed])].filter((model) => !model.endsWith("*")),
     billedAs,
     reply: (request) => Stream.mapChunks(inner.reply(request), Chunk.map(withBill(billedAs(request.model))))
   }

@@ -3,6 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Agent, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
+import { AgentProblem } from "../../../domain/agents/AgentProblem.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
@@ -15,6 +16,7 @@ export const AgentPage = Schema.Struct({
   agents: Schema.Array(Agent),
   nextCursor: Schema.NullOr(Schema.String)
 })
+export const AgentProblems = Schema.Struct({ problems: Schema.Array(AgentProblem) })
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })
 /** Publishes also settings that fail the agent's thresholds. */
@@ -25,6 +27,11 @@ const list = HttpApiEndpoint.get("list", "/agents")
   .addSuccess(success(AgentPage))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
+
+/** What fails of the tenant's agents now: accounts at channels, models and tools. Longest first. */
+const problems = HttpApiEndpoint.get("problems", "/agent-problems")
+  .addSuccess(success(AgentProblems))
+  .annotate(RequiredRole, "agent")
 
 const create = HttpApiEndpoint.post("create", "/agents")
   .setPayload(CreateAgent)
@@ -56,7 +63,7 @@ const remove = HttpApiEndpoint.del("remove", "/agents/:id")
   .annotate(RequiredRole, "admin")
 
 const agents = <const Id extends string>(id: Id) =>
-  HttpApiGroup.make(id).add(list).add(create).add(get).add(patch).add(remove)
+  HttpApiGroup.make(id).add(list).add(problems).add(create).add(get).add(patch).add(remove)
 
 export class AgentsApi extends agents("agents").prefix("/api").middleware(SessionAuth) {}
 

@@ -33,6 +33,11 @@ const agents = (handlers: GroupHandlers<"agents">) =>
           return { agents: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
         })
       )
+      .handle("problems", () =>
+        Effect.gen(function* () {
+          return { problems: yield* agents.problems(yield* CurrentUser) }
+        })
+      )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const by = yield* actor

@@ -20,6 +20,7 @@ import {
 import { AgentId, IngestionJobId, SourceId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import {
+  ArtifactRef,
   CreateSource,
   IngestionJob,
   PatchSource,
@@ -56,7 +57,9 @@ const list = HttpApiEndpoint.get("list", "/sources")
       status: lenient(SourceStatus),
       type: lenient(SourceType),
       /** Part of the name. */
-      q: optional(trimmed(200))
+      q: optional(trimmed(200)),
+      /** The uploaded original: finds sources with the same content. */
+      artifact: optional(ArtifactRef)
     })
   )
   .addSuccess(success(SourcePage))

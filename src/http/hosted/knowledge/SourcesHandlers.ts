@@ -48,12 +48,12 @@ const group = (handlers: GroupHandlers<"hostedSources">) =>
       }).pipe(Effect.scoped)
 
     return handlers
-      .handle("list", ({ urlParams: { agentId, limit = 20, cursor, q, status, type } }) =>
+      .handle("list", ({ urlParams: { agentId, artifact, limit = 20, cursor, q, status, type } }) =>
         Effect.gen(function* () {
           const scope = yield* scopes.ofAgent(yield* CurrentUser, agentId)
-          const of = { scope: agentId, route: "/api/sources", filter: { q, status, type } }
+          const of = { scope: agentId, route: "/api/sources", filter: { artifact, q, status, type } }
           const after = yield* Cursor.open(of, cursor)
-          const { rows, next } = yield* sources.list(scope, { limit, after, status, type, text: q })
+          const { rows, next } = yield* sources.list(scope, { limit, after, status, type, text: q, artifact })
           return { sources: rows, nextCursor: yield* Cursor.seal(of, next) }
         })
       )

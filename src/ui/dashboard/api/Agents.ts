@@ -1,10 +1,12 @@
 /** The tenant's agents. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
-import type { AgentPage, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
+import type { AgentPage, AgentProblems, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
 import type { AgentVersionPage, OneAgentVersion } from "../../../http/hosted/agents/AgentVersionsApi.ts"
+import type { Models } from "../../../http/hosted/agents/ModelsApi.ts"
 import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import { call, firstPage } from "./Client.ts"
+import { atLeast, type User } from "./Session.ts"
 
 export type Agent = typeof Declared.Encoded
 
@@ -77,5 +79,32 @@ export const lastRun = (id: string) =>
       call<typeof LatestRun.Encoded>("GET", `/api/agents/${id}/last-run`, { signal }).then(({ run }) => run),
     refetchInterval: lookEvery
   })
+
+export type AgentProblem = (typeof AgentProblems.Encoded)["problems"][number]
+
+/** Polling interval of what fails, in milliseconds. */
+const problemsIntervalMs = 60_000
+
+/** What fails of the tenant's agents now. Not for viewers. */
+export const agentProblems = (user: User) =>
+  queryOptions({
+    queryKey: ["agent-problems"],
+    queryFn: ({ signal }) =>
+      call<typeof AgentProblems.Encoded>("GET", "/api/agent-problems", { signal }).then(
+        ({ problems }) => problems
+      ),
+    enabled: atLeast(user.role, "agent"),
+    refetchInterval: problemsIntervalMs
+  })
+
+/** Models change with the server's settings only. */
+const modelsStaleMs = 600_000
+
+/** The models that agents may use. */
+export const models = queryOptions({
+  queryKey: ["models"],
+  queryFn: ({ signal }) => call<typeof Models.Encoded>("GET", "/api/models", { signal }),
+  staleTime: modelsStaleMs
+})
 
 export const deleteAgent = (id: string) => call("DELETE", `/api/agents/${id}`)

@@ -39,4 +39,11 @@ export const createChannel = (agentId: string, body: typeof CreateChannel.Encode
 export const setChannelActive = ({ id, version }: Channel, active: boolean) =>
   call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, { body: { active }, version })
 
+/** Proves the new token at the provider before it is stored. */
+export const replaceToken = ({ id, version }: Channel, accessToken: string) =>
+  call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, {
+    body: { accessToken },
+    version
+  })
+
 export const deleteChannel = (id: string) => call("DELETE", `/api/channels/${id}`)

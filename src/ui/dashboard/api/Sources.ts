@@ -74,8 +74,11 @@ export const sources = (agentId: string, filter: SourceFilter = {}) =>
     initialPageParam: firstPage(),
     getNextPageParam: ({ nextCursor }) => nextCursor,
     enabled: agentId !== "",
-    refetchInterval: ({ state }) =>
-      state.data?.pages.some((page) => page.sources.some(isMoving)) === true ? refetchIntervalMs : false
+    // All pages are read again, so a long list less often.
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some((page) => page.sources.some(isMoving)) === true
+        ? refetchIntervalMs * data.pages.length
+        : false
   })
 
 export const source = (id: string) =>
@@ -88,23 +91,6 @@ export const source = (id: string) =>
 
 export const createSource = (body: typeof CreateAgentSource.Encoded) =>
   call<typeof SourceCreation.Encoded, typeof CreateAgentSource.Encoded>("POST", "/api/sources", { body })
-
-interface NewUpload {
-  readonly agentId: string
-  readonly name: string
-  readonly labels: ReadonlyArray<string>
-  readonly file: File
-}
-
-/** One document, or one ZIP of documents. */
-export const uploadSource = (kind: "upload" | "bulk-upload", { agentId, file, labels, name }: NewUpload) => {
-  const body = new FormData()
-  body.set("agentId", agentId)
-  if (labels.length > 0) body.set("labels", JSON.stringify(labels))
-  if (name !== "") body.set("name", name)
-  body.set("file", file)
-  return call<typeof SourceCreation.Encoded>("POST", `/api/sources/${kind}`, { body })
-}
 
 export const patchSource = (id: string, body: typeof PatchSource.Encoded) =>
   call<unknown, typeof PatchSource.Encoded>("PATCH", `/api/sources/${id}`, { body })

@@ -33,7 +33,7 @@ export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
 /** The agent that answers the replay. */
 export interface ReplayAgent {
   readonly version: number
-  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "masking">
+  readonly settings: Pick<Agent, "instructions" | "model" | "retrieval" | "grounding" | "style" | "masking">
   readonly hasSources: boolean
   readonly hasCurated: boolean
   /** The agent's tools as the model sees them, as far as they are known without a request to a server. */
@@ -73,7 +73,7 @@ const turnOf = (
   bills: Array<Bill>
 ) =>
   Effect.gen(function* () {
-    const { grounding, instructions, masking, model, retrieval } = agent.settings
+    const { grounding, instructions, masking, model, retrieval, style } = agent.settings
     const parts = yield* TurnParts.make
     yield* parts.shutdown
     const turn: Turn = {
@@ -104,6 +104,8 @@ const turnOf = (
         unsupported: grounding.unsupported,
         contextTokens: grounding.contextTokens,
         maxSearches: grounding.maxSearches,
+        length: style.length,
+        tone: style.tone,
         masking,
         streamReasoning: false,
         hasSources: agent.hasSources,

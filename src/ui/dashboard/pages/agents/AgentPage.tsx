@@ -9,6 +9,7 @@ import { Page } from "../../components/Page.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { LastFailure } from "./LastFailure.tsx"
+import { ProblemNotices } from "./problems/Problems.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
 
 const Channels = lazy(() => import("./Channels.tsx"))
@@ -98,6 +99,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
           actions={mayChange ? <Removal agent={agent} /> : undefined}
         >
           <LastFailure agentId={id} />
+          <ProblemNotices agentId={id} user={user} />
           <Tabs
             label={t.parts}
             current={tab}
@@ -117,8 +119,8 @@ const AgentPage = ({ id, tab, user }: Props) => {
                   ] as const)
                 : []),
               ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
-              ["tools", t.tools, shown(<Tools agentId={id} mayChange={mayChange} />)],
-              ["channels", t.channels, shown(<Channels agentId={id} mayChange={mayChange} />)],
+              ["tools", t.tools, shown(<Tools agentId={id} user={user} />)],
+              ["channels", t.channels, shown(<Channels agentId={id} user={user} />)],
               ...(mayChange ? ([["widget", t.widget, shown(<Designer agent={agent} />)]] as const) : [])
             ]}
           />

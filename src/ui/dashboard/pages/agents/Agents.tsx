@@ -1,7 +1,7 @@
 /** The list of agents, with a form for a new one. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
-import { agents, createAgent } from "../../api/Agents.ts"
+import { type Agent, agents, createAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { Listing, useAdding } from "../../components/Listing.tsx"
@@ -13,6 +13,7 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentState } from "./problems/Problems.tsx"
 
 const words = texts(
   {
@@ -25,6 +26,7 @@ const words = texts(
     instructionsHelp: "How it should speak and what it should do. It can be changed at any time.",
     model: "Model",
     standard: "Default",
+    state: "State",
     updated: "Changed"
   },
   {
@@ -37,6 +39,7 @@ const words = texts(
     instructionsHelp: "Wie er spricht und was er tun soll. Das lässt sich jederzeit ändern.",
     model: "Modell",
     standard: "Standard",
+    state: "Stand",
     updated: "Geändert"
   }
 )
@@ -111,6 +114,14 @@ const Agents = ({ user }: { readonly user: User }) => {
             cell: ({ id, name }) => <Link href={`/agents/${id}`}>{name}</Link>
           },
           { title: t.model, cell: ({ model }) => model ?? t.standard },
+          ...(atLeast(user.role, "agent")
+            ? [
+                {
+                  title: t.state,
+                  cell: ({ id }: Agent) => <AgentState agentId={id} user={user} />
+                }
+              ]
+            : []),
           { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
         ]}
       />

@@ -13,6 +13,7 @@ import {
   senderRules,
   setChannelActive
 } from "../../api/Channels.ts"
+import { atLeast, type User } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
@@ -27,6 +28,8 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { TokenAction } from "./ChannelToken.tsx"
+import { TargetProblem } from "./problems/Problems.tsx"
 import css from "./Keys.module.css"
 
 const words = texts(
@@ -278,6 +281,7 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   return (
     <span className={css["actions"]}>
       {toggle.error === null ? null : <Problem problem={toggle.error} />}
+      <TokenAction agentId={agentId} found={found} />
       <RowButton label={verb} of={found.externalId} busy={toggle.isPending} onPress={() => toggle.mutate()} />
       <RowConfirm
         of={found.externalId}
@@ -295,10 +299,11 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
 
 interface Props {
   readonly agentId: string
-  readonly mayChange: boolean
+  readonly user: User
 }
 
-const Channels = ({ agentId, mayChange }: Props) => {
+const Channels = ({ agentId, user }: Props) => {
+  const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const { ago } = useFormat()
   const query = useInfiniteQuery(channels(agentId))
@@ -329,7 +334,14 @@ const Channels = ({ agentId, mayChange }: Props) => {
           },
           {
             title: t.state,
-            cell: ({ active }) => <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
+            cell: ({ active, id }) => (
+              <span className={css["name"]}>
+                <span>
+                  <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
+                </span>
+                <TargetProblem agentId={agentId} kind="channel" target={id} user={user} />
+              </span>
+            )
           },
           { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
           ...(mayChange

@@ -10,6 +10,7 @@ import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { ModelField, StyleFields } from "./StyleFields.tsx"
 import { MaskingFields } from "./MaskingFields.tsx"
 import { useSettingsWords } from "./settingsWords.ts"
 import { useAgentForm } from "./useAgentForm.ts"
@@ -64,7 +65,8 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
   const t = useText(words)
   const s = useSettingsWords()
   const common = useText(everywhere)
-  const { draft, errorOf, general, note, save, setNote } = useAgentForm(agent)
+  const form = useAgentForm(agent)
+  const { draft, errorOf, general, note, save, setNote } = form
   const { change, value } = draft
   const done = save.variables === false ? t.drafted(save.data?.agent.version ?? agent.version) : common.saved
   return (
@@ -100,15 +102,8 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
           error={errorOf("greeting")}
         />
         <Theirs draft={draft} name="greeting" />
-        <TextField
-          label={s.model}
-          help={t.modelHelp}
-          isReadOnly={!mayChange}
-          value={value.model}
-          onChange={(model) => change({ model })}
-          error={errorOf("model")}
-        />
-        <Theirs draft={draft} name="model" />
+        <ModelField form={form} help={t.modelHelp} isReadOnly={!mayChange} />
+        <StyleFields form={form} isReadOnly={!mayChange} />
         <Switch
           label={t.streamReasoning}
           isDisabled={!mayChange}

@@ -1,6 +1,7 @@
 /** Tools: what an agent may call during a turn. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
+import { atLeast, type User } from "../../api/Session.ts"
 import {
   connectTool,
   deleteTool,
@@ -17,6 +18,7 @@ import { Problem } from "../../components/Problem.tsx"
 import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { TargetProblem } from "./problems/Problems.tsx"
 import { ToolForm } from "./ToolForm.tsx"
 import css from "./Keys.module.css"
 
@@ -87,7 +89,7 @@ const words = texts(
 
 interface Props {
   readonly agentId: string
-  readonly mayChange: boolean
+  readonly user: User
 }
 
 const outcomes = ["made", "retry", "denied", "provider", "signed-out"] as const satisfies ReadonlyArray<
@@ -153,7 +155,8 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   )
 }
 
-const Tools = ({ agentId, mayChange }: Props) => {
+const Tools = ({ agentId, user }: Props) => {
+  const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const common = useText(everywhere)
   const query = useInfiniteQuery(tools(agentId))
@@ -211,6 +214,7 @@ const Tools = ({ agentId, mayChange }: Props) => {
               <span className={css["name"]}>
                 <strong>{name}</strong>
                 <span className={css["soft"]}>{description}</span>
+                <TargetProblem agentId={agentId} kind="tool" target={name} user={user} />
               </span>
             )
           },

@@ -24,7 +24,8 @@ const settingsOf = ({
   model,
   name,
   retrieval: { minScore, topK },
-  streamReasoning
+  streamReasoning,
+  style: { length, tone }
 }: Agent) => ({
   name,
   instructions,
@@ -36,6 +37,8 @@ const settingsOf = ({
   maxSearches: String(maxSearches),
   mode,
   unsupported,
+  length,
+  tone,
   streamReasoning
 })
 
@@ -74,6 +77,8 @@ const retrievalOf = ({ minScore, topK }: Settings) => ({
   minScore: numberOrNull(minScore)
 })
 
+const styleOf = ({ length, tone }: Settings) => ({ length, tone })
+
 const modelOf = ({ model }: Settings) => (model.trim() === "" ? null : model)
 
 /** The differences between `typed` and the answering `agent`, for a turn; undefined if there are none. */
@@ -87,7 +92,8 @@ const triedOf = (agent: Agent, typed: Settings): typeof TrialSettings.Encoded | 
     ...(differs("topK", "minScore") ? { retrieval: retrievalOf(typed) } : {}),
     ...(differs("mode", "unsupported", "contextTokens", "maxSearches")
       ? { grounding: groundingOf(typed) }
-      : {})
+      : {}),
+    ...(differs("length", "tone") ? { style: styleOf(typed) } : {})
   }
   return Object.keys(tried).length === 0 ? undefined : tried
 }
@@ -114,6 +120,7 @@ export const useAgentForm = (agent: Agent) => {
         model: modelOf(value),
         retrieval: retrievalOf(value),
         grounding: groundingOf(value),
+        style: styleOf(value),
         masking: maskingOf(value),
         streamReasoning: value.streamReasoning
       }),

@@ -1,17 +1,12 @@
-/** Fields of a crawl, and the trial run that shows the pages they select. */
-import { useMutation } from "@tanstack/react-query"
+/** Fields of a crawl, with the preview of the pages they select. */
 import type { ReactNode } from "react"
 import type { DryRunRequest } from "../../../../domain/knowledge/Crawl.ts"
-import { dryRun, type SourceConfig } from "../../api/Sources.ts"
-import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
+import type { SourceConfig } from "../../api/Sources.ts"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
-import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { addressOf } from "./addressOf.ts"
-import css from "./Crawling.module.css"
+import { Preview } from "./Preview.tsx"
 import { Refresh, type Refreshing } from "./Refresh.tsx"
-import { Reason, Why } from "./Why.tsx"
 
 const words = texts(
   {
@@ -21,12 +16,7 @@ const words = texts(
     depthN: (links: number) => (links === 1 ? "1 link away" : `${links} links away`),
     include: "Only addresses like",
     exclude: "Never addresses like",
-    patterns: "One pattern a line, on the whole address: https://example.com/docs/**. Exclusion wins.",
-    trial: "Preview",
-    trialHelp: "Fetches some pages and keeps nothing.",
-    taken: "Taken",
-    left: "Left out",
-    partial: "More addresses exist than were tried."
+    patterns: "One pattern a line, on the whole address: https://example.com/docs/**. Exclusion wins."
   },
   {
     url: "Adresse",
@@ -35,12 +25,7 @@ const words = texts(
     depthN: (links: number) => (links === 1 ? "1 Link weit" : `${links} Links weit`),
     include: "Nur Adressen wie",
     exclude: "Nie Adressen wie",
-    patterns: "Je Zeile ein Muster für die ganze Adresse: https://example.com/docs/**. Ausschluss gewinnt.",
-    trial: "Vorschau",
-    trialHelp: "Ruft einige Seiten ab und behält nichts.",
-    taken: "Dabei",
-    left: "Ausgelassen",
-    partial: "Es gibt mehr Adressen, als ausprobiert wurden."
+    patterns: "Je Zeile ein Muster für die ganze Adresse: https://example.com/docs/**. Ausschluss gewinnt."
   }
 )
 
@@ -101,48 +86,6 @@ interface Props {
   readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
 }
 
-const Trial = ({ type, form }: Pick<Props, "type" | "form">) => {
-  const t = useText(words)
-  const trial = useMutation({ mutationFn: () => dryRun(crawlOf(type, form)) })
-  return (
-    <div className={css["trial"]}>
-      <Button busy={trial.isPending} isDisabled={form.url === ""} onPress={() => trial.mutate()}>
-        {t.trial}
-      </Button>
-      <span className={css["help"]}>{t.trialHelp}</span>
-      {trial.error === null ? null : <Problem problem={trial.error} />}
-      <div role="status" className={css["result"]}>
-        {trial.data === undefined ? null : (
-          <>
-            {trial.data.error === null ? null : (
-              <p className={css["error"]}>
-                <Why error={trial.data.error} />
-              </p>
-            )}
-            <ul className={css["lines"]}>
-              {trial.data.urls.map(({ url, included, message, reason }) => (
-                <li key={url}>
-                  <Badge tone={included ? "good" : "warn"}>{included ? t.taken : t.left}</Badge>
-                  <span className={css["url"]}>
-                    {url}
-                    {message === null ? null : (
-                      <span className={css["help"]}>
-                        {" "}
-                        <Reason code={reason} message={message} />
-                      </span>
-                    )}
-                  </span>
-                </li>
-              ))}
-            </ul>
-            {trial.data.complete ? null : <p className={css["help"]}>{t.partial}</p>}
-          </>
-        )}
-      </div>
-    </div>
-  )
-}
-
 export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type }: Props) => {
   const t = useText(words)
   return (
@@ -190,7 +133,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
       {below("exclude")}
       <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
       {below("refresh")}
-      <Trial type={type} form={form} />
+      <Preview request={crawlOf(type, form)} isDisabled={form.url === ""} />
     </>
   )
 }

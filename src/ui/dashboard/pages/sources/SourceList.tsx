@@ -25,6 +25,7 @@ import { AddSource } from "./AddSource.tsx"
 import { Bulk } from "./Bulk.tsx"
 import { TestSearch } from "./contents/TestSearch.tsx"
 import { State } from "./State.tsx"
+import { UploadButtons, Uploads } from "./uploads/Uploads.tsx"
 import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
 import { words } from "./words.ts"
@@ -121,9 +122,12 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
   const [adding, setAdding] = useState(false)
   const mayChange = atLeast(user.role, "admin")
   const add = mayChange ? (
-    <Button kind="primary" onPress={() => setAdding(true)}>
-      {t.add}
-    </Button>
+    <span className={css["adding"]}>
+      <UploadButtons agentId={agentId} user={user} />
+      <Button kind="primary" onPress={() => setAdding(true)}>
+        {t.add}
+      </Button>
+    </span>
   ) : null
   const choose = (ids: ReadonlyArray<string>, isChosen: boolean) =>
     setChosen((now) => {
@@ -137,6 +141,7 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
   return (
     <>
       <AddSource agentId={agentId} isOpen={adding} onClose={() => setAdding(false)} />
+      {mayChange ? <Uploads agentId={agentId} user={user} /> : null}
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.sources)

@@ -50,11 +50,15 @@ const german: Readonly<Record<string, string>> = {
   unsupported_type: "Dateien dieser Art werden nicht gelesen."
 }
 
-/** Service messages about fields that have other names in the dashboard. */
+/** Where the service's messages name fields that have other names in the dashboard, or speak of its inner working. */
 const english: Readonly<Record<string, string>> = {
+  asset: "The address ends like a picture, a script or another file without text.",
   beyond_max_depth: "More links away than are followed.",
   excluded: "It matches a pattern of “Never addresses like”.",
-  not_included: "It matches no pattern of “Only addresses like”."
+  not_included: "It matches no pattern of “Only addresses like”.",
+  other_origin: "It belongs to another website.",
+  page_limit: "More pages than one sync reads.",
+  robots_disallowed: "The website's robots.txt does not allow reading it."
 }
 
 const germanStatus: Readonly<Record<string, string>> = {

@@ -11,7 +11,7 @@ export const words = texts(
     add: "Add source",
     empty: "Nothing to know yet",
     emptyLead:
-      "Add a website, a sitemap, a document or a ZIP of documents. It answers as soon as it is ready.",
+      "Add a website or a sitemap, or drop documents and folders here. It answers as soon as it is ready.",
     noAgents: "No agent yet",
     noAgentsLead: "Sources belong to an agent. Create one first.",
     toAgents: "To the agents",
@@ -51,7 +51,7 @@ export const words = texts(
     add: "Quelle hinzufügen",
     empty: "Noch kein Wissen",
     emptyLead:
-      "Eine Website, eine Sitemap, ein Dokument oder ein ZIP von Dokumenten hinzufügen. Sobald sie fertig ist, antwortet sie mit.",
+      "Eine Website oder eine Sitemap hinzufügen, oder Dokumente und Ordner hier loslassen. Was gelesen ist, antwortet mit.",
     noAgents: "Noch kein Agent",
     noAgentsLead: "Quellen gehören zu einem Agenten. Bitte zuerst einen anlegen.",
     toAgents: "Zu den Agenten",

@@ -12,6 +12,7 @@ import { Form } from "../../forms/Form.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useSettingsWords } from "../agents/settingsWords.ts"
+import { ModelField, StyleFields } from "../agents/StyleFields.tsx"
 import type { AgentForm } from "../agents/useAgentForm.ts"
 import css from "./SettingsPane.module.css"
 
@@ -88,15 +89,8 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             error={errorOf("instructions")}
           />
           <Theirs draft={draft} name="instructions" />
-          <TextField
-            label={s.model}
-            placeholder={t.standard}
-            isReadOnly={isReadOnly}
-            value={value.model}
-            onChange={(model) => change({ model })}
-            error={errorOf("model")}
-          />
-          <Theirs draft={draft} name="model" />
+          <ModelField form={form} isReadOnly={isReadOnly} />
+          <StyleFields form={form} isReadOnly={isReadOnly} />
           <div className={css["pair"]}>
             <TextField
               label={s.topK}

@@ -1,0 +1,85 @@
+/** A new token for a channel's account, in place of one that has expired or was revoked. */
+import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useState } from "react"
+import { type Channel, channels, replaceToken } from "../../api/Channels.ts"
+import { Button } from "../../components/Button.tsx"
+import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { RowButton } from "../../components/RowActions.tsx"
+import { Form } from "../../forms/Form.tsx"
+import { useIssues } from "../../forms/useIssues.ts"
+import { everywhere } from "../../text/everywhere.ts"
+import { texts, useText } from "../../text/Language.tsx"
+
+const words = texts(
+  {
+    token: "Access token",
+    password: "Password",
+    newToken: "New token",
+    newPassword: "New password",
+    help: "The provider is asked before it is stored. It is encrypted and never shown again."
+  },
+  {
+    token: "Zugriffstoken",
+    password: "Passwort",
+    newToken: "Neuer Token",
+    newPassword: "Neues Passwort",
+    help: "Der Anbieter wird gefragt, bevor er gespeichert wird. Er wird verschlüsselt und nie wieder gezeigt."
+  }
+)
+
+interface Props {
+  readonly agentId: string
+  readonly found: Channel
+}
+
+const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () => void }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const queries = useQueryClient()
+  const [token, setToken] = useState("")
+  const replace = useMutation({
+    mutationFn: () => replaceToken(found, token),
+    onSuccess: async () => {
+      await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
+      await queries.invalidateQueries({ queryKey: ["agent-problems"] })
+      onClose()
+    }
+  })
+  const { errorOf, general } = useIssues(replace.error, ["accessToken"])
+  return (
+    <Form onSubmit={() => replace.mutate()} problem={general}>
+      <TextField
+        label={found.channel === "email" ? t.password : t.token}
+        help={t.help}
+        type="password"
+        autoComplete="off"
+        isRequired
+        autoFocus
+        value={token}
+        onChange={setToken}
+        error={errorOf("accessToken")}
+      />
+      <Actions>
+        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={replace.isPending}>
+          {common.save}
+        </Button>
+      </Actions>
+    </Form>
+  )
+}
+
+export const TokenAction = ({ agentId, found }: Props) => {
+  const t = useText(words)
+  const [isOpen, setOpen] = useState(false)
+  const title = found.channel === "email" ? t.newPassword : t.newToken
+  return (
+    <>
+      <RowButton label={title} of={found.externalId} onPress={() => setOpen(true)} />
+      <Dialog title={title} isOpen={isOpen} onClose={() => setOpen(false)}>
+        <TokenForm agentId={agentId} found={found} onClose={() => setOpen(false)} />
+      </Dialog>
+    </>
+  )
+}

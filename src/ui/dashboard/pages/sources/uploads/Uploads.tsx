@@ -1,0 +1,329 @@
+/** Upload of many files: buttons that open a picker, a drop anywhere on the page, and the list of uploads. */
+import { useQueryClient } from "@tanstack/react-query"
+import { memo, type ReactNode, useEffect, useMemo, useState } from "react"
+import { FileTrigger } from "react-aria-components"
+import { Link } from "wouter"
+import type { User } from "../../../api/Session.ts"
+import { sources } from "../../../api/Sources.ts"
+import { Badge } from "../../../components/Badge.tsx"
+import { Button } from "../../../components/Button.tsx"
+import { Card } from "../../../components/Page.tsx"
+import { Progress } from "../../../components/Progress.tsx"
+import { everywhere } from "../../../text/everywhere.ts"
+import { useFormat } from "../../../text/Format.ts"
+import { texts, useText } from "../../../text/Language.tsx"
+import { useReason } from "../../../text/useReason.ts"
+import { Why } from "../Why.tsx"
+import { words as shared } from "../words.ts"
+import { dropped, maxFiles, maxUploadBytes, picked, type Selection } from "./files.ts"
+import { add, cancel, force, type Place, retry, type Upload, useUploads } from "./queue.ts"
+import css from "./Uploads.module.css"
+
+const words = texts(
+  {
+    title: "Uploads",
+    files: "Upload files",
+    folder: "Upload folder",
+    drop: "Drop files or folders to add them",
+    waiting: "Waiting",
+    sending: "Sending",
+    sent: (sent: string, total: string) => `${sent} of ${total}`,
+    reading: "Reading",
+    duplicate: "Already there",
+    duplicateOf: (name: string) => `Not sent: “${name}” has the same content.`,
+    force: "Add anyway",
+    forceOne: (name: string) => `Add anyway: ${name}`,
+    failed: "Failed",
+    refused: "Not sent",
+    too_large: (limit: string) => `Larger than ${limit}.`,
+    unsupported_type: "Neither a document nor a picture nor text, so it cannot be read.",
+    empty: "The file is empty.",
+    unreadable: "The browser cannot read the file. It may have been moved or deleted.",
+    gone: "The source was deleted.",
+    cancelOne: (name: string) => `Cancel: ${name}`,
+    retryOne: (name: string) => `Try again: ${name}`,
+    dismiss: "Remove from the list",
+    dismissOne: (name: string) => `Remove from the list: ${name}`,
+    cancelAll: "Cancel all",
+    retryAll: "Try all failed again",
+    clear: "Clear finished",
+    running: (all: string) => (all === "1" ? "1 file is being added." : `${all} files are being added.`),
+    done: (done: string, all: string) => `${done} of ${all} added.`,
+    bad: (count: string) => `${count} not added.`,
+    cut: (limit: string) => `Only the first ${limit} files were taken.`
+  },
+  {
+    title: "Uploads",
+    files: "Dateien hochladen",
+    folder: "Ordner hochladen",
+    drop: "Dateien oder Ordner hier loslassen",
+    waiting: "Wartet",
+    sending: "Wird gesendet",
+    sent: (sent: string, total: string) => `${sent} von ${total}`,
+    reading: "Wird gelesen",
+    duplicate: "Schon da",
+    duplicateOf: (name: string) => `Nicht gesendet: „${name}“ hat denselben Inhalt.`,
+    force: "Trotzdem hinzufügen",
+    forceOne: (name: string) => `Trotzdem hinzufügen: ${name}`,
+    failed: "Fehlgeschlagen",
+    refused: "Nicht gesendet",
+    too_large: (limit: string) => `Größer als ${limit}.`,
+    unsupported_type: "Weder Dokument noch Bild noch Text, daher nicht lesbar.",
+    empty: "Die Datei ist leer.",
+    unreadable: "Der Browser kann die Datei nicht lesen. Vielleicht wurde sie verschoben oder gelöscht.",
+    gone: "Die Quelle wurde gelöscht.",
+    cancelOne: (name: string) => `Abbrechen: ${name}`,
+    retryOne: (name: string) => `Erneut versuchen: ${name}`,
+    dismiss: "Aus der Liste nehmen",
+    dismissOne: (name: string) => `Aus der Liste nehmen: ${name}`,
+    cancelAll: "Alle abbrechen",
+    retryAll: "Alle fehlgeschlagenen erneut versuchen",
+    clear: "Erledigte ausblenden",
+    running: (all: string) =>
+      all === "1" ? "1 Datei wird hinzugefügt." : `${all} Dateien werden hinzugefügt.`,
+    done: (done: string, all: string) => `${done} von ${all} hinzugefügt.`,
+    bad: (count: string) => `${count} nicht hinzugefügt.`,
+    cut: (limit: string) => `Nur die ersten ${limit} Dateien wurden übernommen.`
+  }
+)
+
+const isUnsent = ({ state: { tag } }: Upload) => tag === "waiting" || tag === "sending"
+const isUnfinished = (upload: Upload) => isUnsent(upload) || upload.state.tag === "reading"
+const isFailed = ({ state: { tag } }: Upload) => tag === "failed" || tag === "unread"
+
+const StateOf = ({ upload: { state } }: { readonly upload: Upload }) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const { bytes } = useFormat()
+  const reason = useReason()
+  const bad = (badge: string, why: ReactNode) => (
+    <>
+      <Badge tone="bad">{badge}</Badge>
+      <span className={css["error"]}>{why}</span>
+    </>
+  )
+  switch (state.tag) {
+    case "waiting":
+      return <Badge tone="neutral">{t.waiting}</Badge>
+    case "sending": {
+      const label = `${t.sending}: ${t.sent(bytes(state.sent), bytes(state.total))}`
+      return <Progress label={label} value={state.total === 0 ? 0 : (100 * state.sent) / state.total} />
+    }
+    case "reading":
+      return <Progress label={t.reading} value={state.progress} />
+    case "ready":
+      return (
+        <>
+          <Badge tone="good">{names.READY}</Badge>
+          <span className={css["soft"]}>{names.passages(state.passages)}</span>
+        </>
+      )
+    case "duplicate":
+      return (
+        <>
+          <Badge tone="warn">{t.duplicate}</Badge>
+          <span>{t.duplicateOf(state.of)}</span>
+        </>
+      )
+    case "refused":
+      return bad(t.refused, state.why === "too_large" ? t.too_large(bytes(maxUploadBytes)) : t[state.why])
+    case "failed":
+      return bad(t.failed, reason(state.problem).sentence)
+    case "unread":
+      return bad(t.failed, state.error === null ? t.gone : <Why error={state.error} />)
+  }
+}
+
+/** Changes when its upload does: there may be a thousand of them. */
+const Row = memo(({ upload }: { readonly upload: Upload }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
+  const { bytes } = useFormat()
+  const { file, key, path, sourceId, state } = upload
+  const dismiss = () => cancel([key])
+  return (
+    <li className={css["row"]}>
+      <span className={css["name"]} lang="">
+        {sourceId === null ? path : <Link href={`/sources/${sourceId}`}>{path}</Link>}
+      </span>
+      <span className={css["size"]}>{bytes(file.size)}</span>
+      <span className={css["state"]}>
+        <StateOf upload={upload} />
+      </span>
+      <span className={css["actions"]}>
+        {state.tag === "duplicate" ? (
+          <Button kind="quiet" aria-label={t.forceOne(path)} onPress={() => force(key)}>
+            {t.force}
+          </Button>
+        ) : null}
+        {isFailed(upload) ? (
+          <Button kind="quiet" aria-label={t.retryOne(path)} onPress={() => retry(upload)}>
+            {common.retry}
+          </Button>
+        ) : null}
+        {isUnsent(upload) ? (
+          <Button kind="quiet" aria-label={t.cancelOne(path)} onPress={dismiss}>
+            {common.cancel}
+          </Button>
+        ) : state.tag === "reading" ? null : (
+          <Button kind="quiet" icon aria-label={t.dismissOne(path)} onPress={dismiss}>
+            ×
+          </Button>
+        )}
+      </span>
+    </li>
+  )
+})
+
+/** True while files are dragged over the window. A drop outside the page would open the file instead. */
+const useDrop = (onDrop: (selection: Selection) => void): boolean => {
+  const [isOver, setOver] = useState(false)
+  useEffect(() => {
+    const isFiles = ({ dataTransfer, target }: DragEvent) =>
+      dataTransfer?.types.includes("Files") === true && !(target instanceof HTMLInputElement)
+    const over = (event: DragEvent) => {
+      if (!isFiles(event)) return
+      event.preventDefault()
+      setOver(true)
+    }
+    const leave = ({ relatedTarget }: DragEvent) => {
+      if (relatedTarget === null) setOver(false)
+    }
+    const drop = (event: DragEvent) => {
+      setOver(false)
+      if (!isFiles(event) || event.dataTransfer === null) return
+      event.preventDefault()
+      // A folder that cannot be read gives nothing.
+      dropped(event.dataTransfer).then(onDrop, () => onDrop({ files: [], isCut: false }))
+    }
+    window.addEventListener("dragover", over)
+    window.addEventListener("dragleave", leave)
+    window.addEventListener("drop", drop)
+    return () => {
+      window.removeEventListener("dragover", over)
+      window.removeEventListener("dragleave", leave)
+      window.removeEventListener("drop", drop)
+    }
+  }, [onDrop])
+  return isOver
+}
+
+const Summary = ({
+  isCut,
+  uploads
+}: {
+  readonly isCut: boolean
+  readonly uploads: ReadonlyArray<Upload>
+}) => {
+  const t = useText(words)
+  const { number } = useFormat()
+  const all = uploads.length
+  const unfinished = uploads.filter(isUnfinished).length
+  const ready = uploads.filter(({ state }) => state.tag === "ready").length
+  const bad = all - unfinished - ready
+  const parts = [
+    unfinished > 0 ? t.running(number(unfinished)) : null,
+    ready > 0 || unfinished === 0 ? t.done(number(ready), number(all)) : null,
+    bad > 0 ? t.bad(number(bad)) : null,
+    isCut ? t.cut(number(maxFiles)) : null
+  ]
+  const said = parts.filter((part) => part !== null).join(" ")
+  // Read aloud at the start, at each failure and at the end, not at each file.
+  const announced = useMemo(() => said, [unfinished === 0, bad, isCut, all])
+  return (
+    <>
+      <p className={css["soft"]}>{said}</p>
+      <div role="status" className="visually-hidden">
+        {announced}
+      </div>
+    </>
+  )
+}
+
+interface Props {
+  readonly agentId: string
+  readonly user: User
+}
+
+/** The buttons, wherever the page has room for them. */
+export const UploadButtons = ({ agentId, user }: Props) => {
+  const t = useText(words)
+  const place = { agentId, userId: user.id }
+  const take = (files: FileList | null) => {
+    if (files !== null && files.length > 0) add(place, picked(files))
+  }
+  return (
+    <>
+      <FileTrigger allowsMultiple onSelect={take}>
+        <Button>{t.files}</Button>
+      </FileTrigger>
+      <FileTrigger acceptDirectory onSelect={take}>
+        <Button>{t.folder}</Button>
+      </FileTrigger>
+    </>
+  )
+}
+
+export const Uploads = ({ agentId, user }: Props) => {
+  const t = useText(words)
+  const queries = useQueryClient()
+  const place: Place = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
+  const uploads = useUploads(place)
+  const [isCut, setCut] = useState(false)
+  const take = useMemo(
+    () => (selection: Selection) => {
+      setCut(selection.isCut)
+      add(place, selection)
+    },
+    [place]
+  )
+  const isOver = useDrop(take)
+  const created = uploads.filter(({ sourceId }) => sourceId !== null).length
+  useEffect(() => {
+    if (created > 0) void queries.invalidateQueries({ queryKey: sources(agentId).queryKey.slice(0, 3) })
+  }, [created, agentId, queries])
+  const failed = uploads.filter(isFailed)
+  const unsent = uploads.filter(isUnsent)
+  const finished = uploads.filter((upload) => !isUnfinished(upload))
+  const keysOf = (some: ReadonlyArray<Upload>) => some.map(({ key }) => key)
+  return (
+    <>
+      {isOver ? (
+        <div className={css["over"]}>
+          <p>{t.drop}</p>
+        </div>
+      ) : null}
+      {uploads.length === 0 ? null : (
+        <Card
+          title={t.title}
+          actions={
+            <span className={css["actions"]}>
+              {failed.length > 1 ? (
+                <Button kind="quiet" onPress={() => failed.forEach(retry)}>
+                  {t.retryAll}
+                </Button>
+              ) : null}
+              {unsent.length > 1 ? (
+                <Button kind="quiet" onPress={() => cancel(keysOf(unsent))}>
+                  {t.cancelAll}
+                </Button>
+              ) : null}
+              {finished.length > 1 ? (
+                <Button kind="quiet" onPress={() => cancel(keysOf(finished))}>
+                  {t.clear}
+                </Button>
+              ) : null}
+            </span>
+          }
+        >
+          <Summary uploads={uploads} isCut={isCut} />
+          <ul className={css["list"]} aria-label={t.title}>
+            {uploads.map((upload) => (
+              <Row key={upload.key} upload={upload} />
+            ))}
+          </ul>
+        </Card>
+      )}
+    </>
+  )
+}

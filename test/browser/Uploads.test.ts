@@ -1,0 +1,202 @@
+import * as Fs from "node:fs"
+import * as Path from "node:path"
+import type { Browser, Dialog, Page } from "playwright-core"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { uploadLimit } from "../../src/http/public/knowledge/SourcesApi.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+
+const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+
+/** As many as are sent at a time. */
+const maxSending = 3
+
+describe.skipIf(!hasBrowser)("Uploads of many files", () => {
+  const dataDir = temporaryFolder()
+  const folder = Path.join(dataDir, "files")
+  let spoke: Spoke
+  let browser: Browser
+  let page: Page
+  let wrong: ReadonlyArray<string>
+
+  const file = (name: string, content: string | Uint8Array): string => {
+    const path = Path.join(folder, name)
+    Fs.mkdirSync(Path.dirname(path), { recursive: true })
+    Fs.writeFileSync(path, content)
+    return path
+  }
+  const choose = async (button: string, files: string | ReadonlyArray<string>) => {
+    const opened = page.waitForEvent("filechooser")
+    await page.getByRole("button", { name: button }).first().click()
+    await (await opened).setFiles(typeof files === "string" ? files : [...files])
+  }
+  const list = () => page.getByRole("list", { name: "Uploads" })
+  const row = (name: string) =>
+    list()
+      .getByRole("listitem")
+      .filter({ hasText: new RegExp(`^${name}`, "u") })
+  const announced = (text: RegExp) =>
+    until(
+      () => page.getByRole("status").allTextContents(),
+      (said) => said.some((one) => text.test(one)),
+      30_000
+    )
+
+  beforeAll(async () => {
+    spoke = await start(dataDir, owner)
+    browser = await launch()
+    page = await (await browser.newContext(desktop)).newPage()
+    wrong = complaints(page)
+    await page.goto(`${spoke.url}/`)
+    await page.getByLabel("E-mail").fill(owner.SPOKE_ADMIN_EMAIL)
+    await page.getByLabel("Password").fill(owner.SPOKE_ADMIN_PASSWORD)
+    await page.keyboard.press("Enter")
+    await page.getByRole("link", { name: "Sources" }).click()
+    await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
+  })
+
+  afterAll(async () => {
+    await browser.close()
+    await spoke.kill()
+    removeFolder(dataDir)
+  })
+
+  it("say of each file what became of it, and of those that cannot be read before they are sent", async () => {
+    const sent: Array<string> = []
+    page.on("request", (request) => {
+      if (request.method() === "POST" && request.url().endsWith("/upload")) sent.push(request.url())
+    })
+    const large = file("film.txt", "")
+    Fs.truncateSync(large, uploadLimit + 1)
+    await choose("Upload files", [
+      file("prices.md", "# Prices\n\nA bell costs twelve euros."),
+      file("hours.txt", "The workshop opens at half past nine."),
+      file("hours-again.txt", "The workshop opens at half past nine."),
+      file("settings.conf", "lamp = on\nbell = off\n"),
+      file(
+        "engine.bin",
+        Uint8Array.from({ length: 256 }, (_, at) => at % 9)
+      ),
+      file("nothing.md", ""),
+      large
+    ])
+    for (const name of ["prices.md", "hours.txt", "settings.conf"]) {
+      await row(name).getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    }
+    await row("hours-again.txt").getByText("Not sent: “hours.txt” has the same content.").waitFor()
+    await row("engine.bin").getByText("Neither a document nor a picture nor text").waitFor()
+    await row("nothing.md").getByText("The file is empty.").waitFor()
+    await row("film.txt").getByText("Larger than 52.4 MB.").waitFor()
+    await announced(/3 of 7 added\. 4 not added\./)
+    expect(sent.length).toBe(3)
+    await look(page, "uploads")
+    const table = page.getByRole("table", { name: "Sources" })
+    await table.getByRole("link", { name: "prices.md" }).waitFor()
+    await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
+    await look(page, "uploads-phone")
+    await page.setViewportSize(desktop.viewport ?? { width: 1280, height: 860 })
+  })
+
+  it("name the source that has the same content, which is added again on request", async () => {
+    await page.getByRole("button", { name: "Clear finished" }).click()
+    await list().waitFor({ state: "detached" })
+    await choose("Upload files", file("copy-of-prices.md", "# Prices\n\nA bell costs twelve euros."))
+    await row("copy-of-prices.md").getByText("Not sent: “prices.md” has the same content.").waitFor()
+    await page.getByRole("button", { name: "Add anyway: copy-of-prices.md" }).click()
+    await row("copy-of-prices.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    await page.getByRole("button", { name: "Remove from the list: copy-of-prices.md" }).click()
+    await list().waitFor({ state: "detached" })
+  })
+
+  it("take folders with the files in them by their paths, without hidden ones", async () => {
+    file("manuals/pump/use.md", "# Pump\n\nPress the lever twice.")
+    file("manuals/lamp/use.md", "# Lamp\n\nTurn the ring.")
+    file("manuals/.cache/use.md", "# Nothing\n\nA copy.")
+    await choose("Upload folder", Path.join(folder, "manuals"))
+    await row("manuals/pump/use.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    await row("manuals/lamp/use.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    expect(await list().getByRole("listitem").count()).toBe(2)
+    await page.getByRole("button", { name: "Clear finished" }).click()
+  })
+
+  it("begin with a drop anywhere on the page, a few at a time, and are stopped and tried again", async () => {
+    const waiting: Array<() => void> = []
+    const hold = new Set(["drop-4.md"])
+    await page.route("**/api/sources/upload", async (route) => {
+      const body = route.request().postData() ?? ""
+      await new Promise<void>((resolve) => waiting.push(resolve))
+      // The connection is lost once.
+      const name = [...hold].find((one) => body.includes(`filename="${one}"`))
+      if (name !== undefined) {
+        hold.delete(name)
+        return route.abort()
+      }
+      return route.continue()
+    })
+    await page.evaluate(`(() => {
+      const transfer = new DataTransfer()
+      for (let n = 1; n <= 8; n++) transfer.items.add(new File(["# Part " + n + "\\n\\nIt is number " + n], "drop-" + n + ".md"))
+      const main = document.querySelector("main")
+      main.dispatchEvent(new DragEvent("dragover", { bubbles: true, cancelable: true, dataTransfer: transfer }))
+      globalThis.dropAll = () =>
+        main.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: transfer }))
+    })()`)
+    await page.getByText("Drop files or folders to add them").waitFor()
+    await look(page, "uploads-drop")
+    await page.evaluate("dropAll()")
+    await page.getByText("Drop files or folders to add them").waitFor({ state: "detached" })
+    await until(
+      () => Promise.resolve(waiting.length),
+      (count) => count === maxSending
+    )
+    await row("drop-8.md").getByText("Waiting").waitFor()
+    await row("drop-1.md").getByText("Sending").waitFor()
+    await look(page, "uploads-sending")
+    expect(waiting.length).toBe(maxSending)
+
+    // What has not been sent is lost with the page, which therefore asks first.
+    const asked = new Promise<Dialog>((resolve) => page.once("dialog", resolve))
+    await page.evaluate("setTimeout(() => location.reload(), 0)")
+    const dialog = await asked
+    expect(dialog.type()).toBe("beforeunload")
+    await dialog.dismiss()
+
+    await page.getByRole("button", { name: "Cancel: drop-8.md" }).click()
+    await row("drop-8.md").waitFor({ state: "detached" })
+    await page.getByRole("button", { name: "Cancel: drop-1.md" }).click()
+    await row("drop-1.md").waitFor({ state: "detached" })
+    // Another page of the dashboard does not stop them.
+    await page.getByRole("link", { name: "Agents" }).click()
+    await page.getByRole("heading", { name: "Agents", level: 1 }).waitFor()
+    const release = setInterval(() => waiting.shift()?.(), 20)
+    await page.getByRole("link", { name: "Sources" }).click()
+    for (const name of [2, 3, 5, 6, 7].map((number) => `drop-${number}.md`)) {
+      await row(name).getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    }
+    await row("drop-4.md").getByText("The server cannot be reached. Check your connection.").waitFor()
+    await announced(/1 not added\./)
+    await page.getByRole("button", { name: "Try again: drop-4.md" }).click()
+    await row("drop-4.md").getByText("Ready", { exact: true }).waitFor({ timeout: 30_000 })
+    clearInterval(release)
+    await page.unroute("**/api/sources/upload")
+    const table = page.getByRole("table", { name: "Sources" })
+    await table.getByRole("link", { name: "drop-7.md" }).waitFor()
+    expect(await table.getByRole("link", { name: "drop-8.md" }).count()).toBe(0)
+    // With nothing left to send the page is left without a question.
+    await page.reload()
+    await table.waitFor()
+    expect(await list().count()).toBe(0)
+  })
+
+  it("are refused by the service with its reason, and read again when asked", async () => {
+    await choose("Upload files", file("broken.pdf", "%PDF-1.7\nnothing of a document"))
+    await row("broken.pdf").getByText("Failed").waitFor({ timeout: 30_000 })
+    await row("broken.pdf")
+      .getByText(/damaged|PDF/)
+      .last()
+      .waitFor()
+    await page.getByRole("button", { name: "Try again: broken.pdf" }).click()
+    await row("broken.pdf").getByText("Failed").waitFor({ timeout: 30_000 })
+    expect(wrong).toEqual([])
+  })
+})
