@@ -1,27 +1,11 @@
 /** Dialogs, and confirmations of destructive actions. */
-import { cloneElement, lazy, type ReactElement, type ReactNode, Suspense, useEffect, useState } from "react"
+import { cloneElement, lazy, type ReactElement, Suspense, useEffect, useState } from "react"
 import { whenIdle } from "../window/whenIdle.ts"
-import css from "./Dialog.module.css"
+import type { DialogProps, QuestionProps } from "./feedback/DialogParts.tsx"
 
-export interface DialogProps {
-  readonly title: string
-  readonly isOpen: boolean
-  readonly onClose: () => void
-  readonly children: ReactNode
-  /** For forms with many fields. */
-  readonly wide?: boolean
-}
+export { Actions, type QuestionProps } from "./feedback/DialogParts.tsx"
 
-export interface QuestionProps {
-  readonly title: string
-  readonly question: string
-  readonly action: string
-  readonly onConfirm: () => Promise<unknown>
-  readonly isOpen: boolean
-  readonly onOpenChange: (open: boolean) => void
-}
-
-const windows = () => import("./DialogWindow.tsx")
+const windows = () => import("./feedback/DialogWindow.tsx")
 const Window = lazy(() => windows().then((module) => ({ default: module.Window })))
 const QuestionWindow = lazy(() => windows().then((module) => ({ default: module.QuestionWindow })))
 
@@ -64,8 +48,3 @@ export const Confirm = ({ trigger, ...question }: ConfirmProps) => {
     </>
   )
 }
-
-/** The row of buttons that ends a form or a dialog. */
-export const Actions = ({ children }: { readonly children: ReactNode }) => (
-  <div className={css["actions"]}>{children}</div>
-)

@@ -11,7 +11,7 @@ import {
 } from "react-aria-components"
 import css from "./Field.module.css"
 
-export { Select } from "./Select.tsx"
+export { Select } from "./select/Select.tsx"
 
 interface Labelled {
   readonly label: string

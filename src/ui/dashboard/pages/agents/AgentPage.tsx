@@ -7,7 +7,6 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { MoreMenu } from "../../components/MoreMenu.tsx"
 import { Page } from "../../components/Page.tsx"
 import { Tabs } from "../../components/Tabs.tsx"
-import { pages } from "../../pages.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { LastFailure } from "./LastFailure.tsx"
 import { LoadedPage } from "../LoadedPage.tsx"
@@ -22,7 +21,7 @@ const Settings = lazy(() => import("./Settings.tsx"))
 const TestCases = lazy(() => import("./TestCases.tsx"))
 const Tools = lazy(() => import("./Tools.tsx"))
 const Versions = lazy(() => import("./Versions.tsx"))
-const Workbench = lazy(pages.workbench)
+const Workbench = lazy(() => import("../workbench/Workbench.tsx"))
 
 const words = texts(
   {

@@ -1,12 +1,12 @@
-/** The windows of dialogs and confirmations: loaded when the first one opens, by Dialog.tsx. */
+/** The windows of dialogs and confirmations: loaded when the first one opens, by ../Dialog.tsx. */
 import { useState } from "react"
 import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from "react-aria-components"
-import { everywhere } from "../text/everywhere.ts"
-import { useText } from "../text/Language.tsx"
-import { Button } from "./Button.tsx"
-import { Actions, type DialogProps, type QuestionProps } from "./Dialog.tsx"
-import { Problem } from "./Problem.tsx"
-import css from "./Dialog.module.css"
+import { everywhere } from "../../text/everywhere.ts"
+import { useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
+import { Problem } from "../Problem.tsx"
+import css from "../Dialog.module.css"
+import { Actions, type DialogProps, type QuestionProps } from "./DialogParts.tsx"
 
 /** A click outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
 export const Window = ({ title, isOpen, onClose, children, wide = false }: DialogProps) => (

@@ -9,7 +9,7 @@ import {
   SelectValue,
   Text
 } from "react-aria-components"
-import css from "./Field.module.css"
+import css from "../Field.module.css"
 
 interface SelectProps<K extends string> {
   readonly label: string

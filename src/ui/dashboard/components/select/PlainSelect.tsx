@@ -3,7 +3,7 @@
  * a first page loads.
  */
 import { useId } from "react"
-import css from "./Field.module.css"
+import css from "../Field.module.css"
 
 interface Props<K extends string> {
   /** Only for screen readers. */
