@@ -41,8 +41,7 @@ describe.skipIf(!hasBrowser)("The dashboard, signed out", () => {
     await look(page, "start")
     expect(await page.title()).toBe("Start · Spoke")
 
-    await page.getByRole("button", { name: /Appearance/ }).click()
-    await page.getByRole("option", { name: "Dark" }).click()
+    await page.getByLabel("Appearance").selectOption({ label: "Dark" })
     const ground = () => page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor")
     const dark = await ground()
     await page.emulateMedia({ colorScheme: "light" })

@@ -1,6 +1,6 @@
 /** The dashboard: the session decides what is shown, the address decides which page. */
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
-import { lazy, Suspense } from "react"
+import { lazy, Suspense, useEffect } from "react"
 import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { Toasts } from "./components/feedback/Toast.tsx"
@@ -8,12 +8,12 @@ import { ApiError } from "./api/Client.ts"
 import { start } from "./api/Widgets.ts"
 import { atLeast, session, type User } from "./api/Session.ts"
 import { Boundary } from "./components/Boundary.tsx"
-import { Loaded } from "./components/Page.tsx"
+import { Loaded, PageSkeleton } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
-import { SignIn } from "./pages/SignIn.tsx"
-import { Welcome } from "./pages/team/Welcome.tsx"
+import { pages, preload } from "./pages.ts"
 import { Shell } from "./Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
+import { whenIdle } from "./window/whenIdle.ts"
 
 /** If the session has ended, the sign-in page says so once, instead of each part of this page. */
 const onError = (problem: unknown) => {
@@ -34,23 +34,25 @@ const queries: QueryClient = new QueryClient({
   }
 })
 
-const AgentPage = lazy(() => import("./pages/agents/AgentPage.tsx"))
-const Agents = lazy(() => import("./pages/agents/Agents.tsx"))
-const Tokens = lazy(() => import("./pages/tokens/Tokens.tsx"))
-const Audit = lazy(() => import("./pages/audit/Audit.tsx"))
-const Inbox = lazy(() => import("./pages/conversations/Inbox.tsx"))
-const Insights = lazy(() => import("./pages/insights/Insights.tsx"))
-const People = lazy(() => import("./pages/people/People.tsx"))
-const Retention = lazy(() => import("./pages/retention/Retention.tsx"))
-const Sessions = lazy(() => import("./pages/team/Sessions.tsx"))
-const SingleSignOn = lazy(() => import("./pages/sign-on/SingleSignOn.tsx"))
-const Document = lazy(() => import("./pages/sources/contents/Document.tsx"))
-const Source = lazy(() => import("./pages/sources/Source.tsx"))
-const Sources = lazy(() => import("./pages/sources/Sources.tsx"))
-const Start = lazy(() => import("./pages/start/Start.tsx"))
-const Team = lazy(() => import("./pages/team/Team.tsx"))
-const Webhooks = lazy(() => import("./pages/webhooks/Webhooks.tsx"))
-const Usage = lazy(() => import("./pages/usage/Usage.tsx"))
+const AgentPage = lazy(pages.agentPage)
+const Agents = lazy(pages.agents)
+const Tokens = lazy(pages.tokens)
+const Audit = lazy(pages.audit)
+const Inbox = lazy(pages.inbox)
+const Insights = lazy(pages.insights)
+const People = lazy(pages.people)
+const Retention = lazy(pages.retention)
+const Sessions = lazy(pages.sessions)
+const SingleSignOn = lazy(pages.singleSignOn)
+const Document = lazy(pages.document)
+const Source = lazy(pages.source)
+const Sources = lazy(pages.sources)
+const Start = lazy(pages.start)
+const Team = lazy(pages.team)
+const Webhooks = lazy(pages.webhooks)
+const Usage = lazy(pages.usage)
+const SignIn = lazy(() => pages.signIn().then((module) => ({ default: module.SignIn })))
+const Welcome = lazy(() => pages.welcome().then((module) => ({ default: module.Welcome })))
 
 /** The guided start until it is finished or dismissed. */
 const Home = () => {
@@ -67,7 +69,7 @@ const Pages = ({ user }: { readonly user: User }) => {
   return (
     <Shell user={user}>
       <Boundary place={location}>
-        <Suspense>
+        <Suspense fallback={<PageSkeleton />}>
           <Switch>
             <Route path="/start">{atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}</Route>
             <Route path="/agents">
@@ -140,6 +142,9 @@ const Pages = ({ user }: { readonly user: User }) => {
 const Gate = () => {
   const [location, navigate] = useLocation()
   const query = useQuery(session)
+  const isOut = query.data === null
+  // The page that follows the sign-in.
+  useEffect(() => (isOut ? whenIdle(() => preload(location)) : undefined), [isOut, location])
   if (location === "/welcome") return <Welcome />
   return (
     <RouterProvider navigate={navigate} useHref={(href) => (href.startsWith("/") ? `/app${href}` : href)}>
@@ -152,7 +157,9 @@ export const App = () => (
   <LanguageProvider>
     <QueryClientProvider client={queries}>
       <Router base="/app">
-        <Gate />
+        <Suspense>
+          <Gate />
+        </Suspense>
       </Router>
     </QueryClientProvider>
   </LanguageProvider>

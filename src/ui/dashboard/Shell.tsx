@@ -26,7 +26,8 @@ import { atLeast, session, signOut, type User } from "./api/Session.ts"
 import { Avatar } from "./components/Avatar.tsx"
 import { Button } from "./components/Button.tsx"
 import { Confirm } from "./components/Dialog.tsx"
-import { Select } from "./components/Field.tsx"
+import { PlainSelect } from "./components/select/PlainSelect.tsx"
+import { preload } from "./pages.ts"
 import { useNotifications } from "./window/notifications.ts"
 import { countInWindow } from "./window/title.ts"
 import { useShortcuts } from "./window/useShortcuts.ts"
@@ -201,6 +202,9 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
                     href={path}
                     className={css["link"] ?? ""}
                     aria-current={location.startsWith(path) ? "page" : undefined}
+                    // The page is there by the time the link is released.
+                    onPointerEnter={() => preload(path)}
+                    onFocus={() => preload(path)}
                   >
                     <Icon aria-hidden size={17} strokeWidth={1.75} />
                     {name}
@@ -221,15 +225,8 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
               {t.reference}
             </a>
             <div className={css["choices"]}>
-              <Select
-                compact
-                label={t.language}
-                options={languageOptions}
-                value={language}
-                onChange={choose}
-              />
-              <Select
-                compact
+              <PlainSelect label={t.language} options={languageOptions} value={language} onChange={choose} />
+              <PlainSelect
                 label={t.scheme}
                 options={[
                   ["system", t.system],

@@ -1,14 +1,8 @@
 /** Labelled inputs: text, long text, choice and switch, each with its help and its error. */
 import {
-  Button as AriaButton,
   FieldError,
   Input,
   Label,
-  ListBox,
-  ListBoxItem,
-  Popover,
-  Select as AriaSelect,
-  SelectValue,
   Switch as AriaSwitch,
   Text,
   TextArea as AriaTextArea,
@@ -16,6 +10,8 @@ import {
   type TextFieldProps
 } from "react-aria-components"
 import css from "./Field.module.css"
+
+export { Select } from "./select/Select.tsx"
 
 interface Labelled {
   readonly label: string
@@ -86,58 +82,6 @@ export const LongText = ({
     )}
     <FieldError className={css["error"] ?? ""}>{error}</FieldError>
   </AriaTextField>
-)
-
-interface SelectProps<K extends string> {
-  readonly label: string
-  readonly help?: string
-  /** Key and label of each choice, in order. */
-  readonly options: ReadonlyArray<readonly [K, string]>
-  readonly value: K
-  readonly onChange: (value: K) => void
-  readonly isDisabled?: boolean
-  /** The label is only for screen readers. */
-  readonly compact?: boolean
-}
-
-export const Select = <K extends string>({
-  label,
-  help,
-  options,
-  value,
-  onChange,
-  isDisabled = false,
-  compact = false
-}: SelectProps<K>) => (
-  <AriaSelect
-    className={css["field"] ?? ""}
-    value={value}
-    isDisabled={isDisabled}
-    onChange={(key) => {
-      const chosen = options.find(([option]) => option === key)
-      if (chosen !== undefined) onChange(chosen[0])
-    }}
-  >
-    <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
-    <AriaButton className={`${css["input"]} ${css["select"]} ${compact ? css["compact"] : ""}`}>
-      <SelectValue />
-      <span aria-hidden className={css["chevron"] ?? ""} />
-    </AriaButton>
-    {help === undefined ? null : (
-      <Text slot="description" className={css["help"] ?? ""}>
-        {help}
-      </Text>
-    )}
-    <Popover className={css["popover"] ?? ""}>
-      <ListBox className={css["options"] ?? ""}>
-        {options.map(([key, words]) => (
-          <ListBoxItem key={key} id={key} className={css["option"] ?? ""}>
-            {words}
-          </ListBoxItem>
-        ))}
-      </ListBox>
-    </Popover>
-  </AriaSelect>
 )
 
 interface SwitchProps {

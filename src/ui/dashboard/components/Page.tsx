@@ -114,16 +114,30 @@ export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["quer
   )
 }
 
+/** Where the rows of a page will be, while they load. */
+const Bars = () => {
+  const t = useText(everywhere)
+  return (
+    <div role="status" className={css["bars"]}>
+      <span className="visually-hidden">{t.loading}</span>
+      <span aria-hidden className={css["bar"]} />
+      <span aria-hidden className={css["bar"]} />
+      <span aria-hidden className={css["bar"]} />
+    </div>
+  )
+}
+
+/** In place of a page whose code is being loaded. */
+export const PageSkeleton = () => (
+  <main className={css["page"]} id="content" tabIndex={-1}>
+    <span aria-hidden className={`${css["bar"]} ${css["barOfTitle"]}`} />
+    <Bars />
+  </main>
+)
+
 /** The data of a query. Until it has loaded, a loading state or the error. */
 export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
-  const t = useText(everywhere)
   if (query.data !== undefined) return children(query.data)
-  if (query.isPending) {
-    return (
-      <p role="status" className={css["loading"]}>
-        {t.loading}
-      </p>
-    )
-  }
+  if (query.isPending) return <Bars />
   return <Unloaded query={query} />
 }

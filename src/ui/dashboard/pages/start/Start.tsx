@@ -164,10 +164,10 @@ const Steps = ({ choose, started, user }: Props) => {
             </div>
           )}
         </Step>
-        <Step {...step(2)} title={t.ask}>
+        <Step {...step(2)} title={t.ask} isLoaded={documents > 0}>
           <Ask agentId={agentId} user={user} isKnown={documents > 0} />
         </Step>
-        <Step {...step(3)} title={t.look}>
+        <Step {...step(3)} title={t.look} isLoaded={agent !== null}>
           {agent === null ? (
             <p className={css["soft"]}>{t.first}</p>
           ) : (

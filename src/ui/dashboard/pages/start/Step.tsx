@@ -13,11 +13,22 @@ interface Props {
   readonly state?: ReactNode
   readonly isDone: boolean
   readonly isOpen: boolean
+  /** Its content is loaded after it has opened, so that room is kept for it. */
+  readonly isLoaded?: boolean
   readonly onToggle: () => void
   readonly children: ReactNode
 }
 
-export const Step = ({ children, isDone, isOpen, number, onToggle, state, title }: Props) => {
+export const Step = ({
+  children,
+  isDone,
+  isLoaded = false,
+  isOpen,
+  number,
+  onToggle,
+  state,
+  title
+}: Props) => {
   const t = useText(words)
   const id = useId()
   return (
@@ -32,7 +43,7 @@ export const Step = ({ children, isDone, isOpen, number, onToggle, state, title 
           {state === undefined ? null : <span className={css["state"]}>{state}</span>}
         </button>
       </h2>
-      <div id={id} className={css["body"]} hidden={!isOpen}>
+      <div id={id} className={css["body"]} data-loaded={isLoaded ? "" : undefined} hidden={!isOpen}>
         {isOpen ? <Suspense>{children}</Suspense> : null}
       </div>
     </li>
