@@ -264,7 +264,7 @@ export const applyCommand = (run: Arguments.Run) =>
     .option("--yes", "do not ask")
     .option("--prune", pruneWords)
     .option("--allow-regression", allowWords)
-    .option("--wait", "wait until the sources are read; the token needs the scope sources:read")
+    .option("--wait", "wait wait until the sources are read; the token needs the scope sources:read")
     .addOption(Arguments.json)
     .addOption(Arguments.url)
     .addOption(Arguments.token)

@@ -34,7 +34,8 @@ const renew = Effect.gen(function* () {
       Effect.as(true),
       Effect.catchTag("MasterSecretError", () => Effect.succeed(false))
     )
-    if (isThere) return yield* Output.line("The master secret is the database's: nothing was changed.")
+    if (isThere)
+      return yield* Output.line("The master secret is the one of the database. Nothing was changed.")
     const { channels, connections, signOns, tools, webhooks } = yield* MasterKeys.sealedCounts
     const { secret, where } = yield* replaced(settings)
     yield* MasterKeys.recordKeyId(keyIdOf(secret))

@@ -67,13 +67,13 @@ const make = Effect.gen(function* () {
   const describe = (issuer: string) =>
     Effect.gen(function* () {
       const url = urlOf(issuer)
-      if (!Requests.isWeb(url)) return yield* invalid("The issuer is no address.")
+      if (!Requests.isWeb(url)) return yield* invalid("The issuer is not a URL.")
       const server = yield* ask(url, async (options) =>
         Oauth.processDiscoveryResponse(url, await Oauth.discoveryRequest(url, options))
       )
       const page = urlOf(server.authorization_endpoint ?? "")
       if (!Requests.isSafe(page)) {
-        return yield* invalid("The provider's page for signing in is not under https.")
+        return yield* invalid("The provider's sign-in page does not use https.")
       }
       if (server.token_endpoint === undefined || server.jwks_uri === undefined) {
         return yield* invalid("The provider has no address for tokens or keys.")
