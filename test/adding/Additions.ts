@@ -80,10 +80,13 @@ import type {}`
 export const incomplete = [
   "src/app/Http.ts",
   "src/app/cli/Ingest.ts",
+  "src/client/Routes.ts",
   "src/readers/Readers.ts",
   "src/ui/dashboard/pages/agents/Keys.tsx",
   "src/ui/dashboard/pages/sources/AddSource.tsx",
-  "src/ui/dashboard/pages/sources/words.ts",
+  // It shows the name of the type, which words.ts lacks.
+  "src/ui/dashboard/pages/sources/Source.tsx",
+  "src/ui/dashboard/pages/sources/SourceList.tsx",
   "src/ui/dashboard/text/codes.ts"
 ]
 
@@ -96,7 +99,7 @@ export const completion: Additions = {
 import type { Reader } from "./Reader.ts"
 
 export const reader: Reader<{ readonly words: string }> = {
-  read: ({ words }) => Stream.make({ uri: "note:", title: "Note", format: "text", content: words })
+  read: ({ words }) => Stream.make({ uri: "note:", title: "Note", format: "text" as const, content: words })
 }
 `
     },
@@ -178,6 +181,16 @@ export const pagerAdapter: ChannelAdapter = {
       text: `\nimport * as Note from "./Note.ts"`
     },
     { file: "src/readers/Readers.ts", after: `SITEMAP: Sitemap.reader,`, text: `\n  NOTE: Note.reader,` },
+    {
+      file: "src/client/Routes.ts",
+      after: `export const routes = {`,
+      text: `\n  agent: { me: get("/v1/agents/me") },`
+    },
+    {
+      file: "src/ui/dashboard/pages/sources/SourceList.tsx",
+      after: `membersOf<SourceType>({`,
+      text: `\n  NOTE: true,`
+    },
     { file: "src/app/cli/Ingest.ts", after: `IMAGE: null,`, text: `\n  NOTE: null,` },
     {
       file: "src/http/server/Server.ts",

@@ -30,7 +30,7 @@ export interface Copy {
   readonly build: () => Promise<string>
 }
 
-const copied = ["migrations", "scripts", "src", "package.json", "package-lock.json"]
+const copied = ["README.md", "docs", "migrations", "scripts", "src", "package.json", "package-lock.json"]
 
 export const makeCopy = (): Copy => {
   const folder = temporaryFolder()

@@ -187,10 +187,7 @@ export const Variables = Schema.Struct({
     hidden,
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
-  CHANNEL_APP_ID: variable(
-    Value,
-    "Id of our app at messaging providers, to recognize our own echoes; none by default."
-  ),
+  CHANNEL_APP_ID: variable(Value, "Id of our app at messaging providers, for its echoes; none by default."),
   GRAPH_API_URL: variable(httpUrl, `Base address of WhatsApp and Messenger; ${graphUrl} by default.`),
   TELEGRAM_API_URL: variable(httpUrl, `Base address of Telegram's bots; ${telegramUrl} by default.`),
   SLACK_API_URL: variable(httpUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
@@ -218,10 +215,7 @@ export const Variables = Schema.Struct({
     count(64, 200_000),
     "Maximum number of client connections to one process; 8192 by default, half of them for one address."
   ),
-  SPOKE_MAX_WAIT: variable(
-    duration,
-    "Longest time a request may wait for admission; 30 seconds by default. Longer waits are answered with 503."
-  ),
+  SPOKE_MAX_WAIT: variable(duration, "Longest time a request may wait; 30 seconds by default."),
   SPOKE_DRAIN_DELAY: variable(duration, "Time from SIGTERM until the listener closes; 1 second by default."),
   ...Telemetry.variables,
   LOG_LEVEL: variable(
