@@ -3,19 +3,23 @@
  * and an endpoint, with a plan from the settings. The compiler names every file that lacks something; once it compiles,
  * a real server does the whole of it.
  */
+import { Stripe } from "stripe"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { ask, csrf, makeTenant } from "../e2e/RouteWorld.ts"
+import { event, subscription } from "../http/billing/BillingEvents.ts"
 import { completion, incomplete, records } from "./Additions.ts"
 import { type Copy, makeCopy } from "./Copy.ts"
 
 const plan = { publicApi: true, turns: 77, ingestionJobs: 9, sources: 5, overageEnabled: false }
-const variables = { SPOKE_PLANS: JSON.stringify({ harbour: plan }), SPOKE_DEFAULT_PLAN: "harbour" }
+const secret = "whsec_of_this_suite"
+const variables = { BILLING_WEBHOOK_SECRET: secret, SPOKE_PLANS: JSON.stringify({ harbour: plan }) }
 const dataDir = temporaryFolder()
 let copy: Copy
 let spoke: Spoke
 let cookie = ""
 let agentId = ""
+let tenantId = ""
 let key = ""
 
 const parsed = async (received: ReturnType<typeof ask>) => {
@@ -53,7 +57,9 @@ it("compiles, builds and starts once each of these files has its part", async ()
   for (const insertion of completion.inserted) copy.insert(insertion)
   expect(await copy.filesWithErrors()).toEqual([])
   spoke = await start(dataDir, variables, [], await copy.build())
-  cookie = (await makeTenant(spoke, "harbour")).cookie
+  const tenant = await makeTenant(spoke, "harbour")
+  cookie = tenant.cookie
+  tenantId = tenant.tenantId
   agentId = (await asOwner("POST", "/api/agents", { name: "Harbour" })).body.data.agent.id
   key = await keyWith("*")
 }, 900_000)
@@ -67,7 +73,7 @@ it("reads a source of the new type, lists it by its type, and finds what it says
   expect([wrong.status, wrong.body.error.code]).toEqual([400, "VALIDATION_ERROR"])
   await until(
     () => withKey("GET", `/v1/sources/${id}`),
-    ({ body }) => body.data.source.status === "READY"
+    ({ body }) => body.data.status === "READY"
   )
   const listed = await withKey("GET", "/v1/sources?type=NOTE")
   expect(listed.body.data.sources.map(({ config: stored }: { config: unknown }) => stored)).toEqual([config])
@@ -92,7 +98,7 @@ it("answers on the new channel, once for each message", async () => {
   const made = await asOwner("POST", `/api/agents/${agentId}/channels`, {
     channel: "pager",
     externalId: "line-1",
-    accessToken: "of the line"
+    accessToken: "line-1-token"
   })
   expect(made.status).toBe(201)
   const deliver = (token: string) =>
@@ -102,9 +108,9 @@ it("answers on the new channel, once for each message", async () => {
         body: { id: "1", from: "555-0100", text: "Where is the key of the lighthouse?" }
       })
     )
-  expect((await deliver("of nobody")).status).toBe(401)
-  expect((await deliver("of the line")).body.data).toMatchObject({ enqueued: 1 })
-  expect((await deliver("of the line")).body.data).toMatchObject({ enqueued: 0, dedupedCount: 1 })
+  expect((await deliver("line-2-token")).status).toBe(401)
+  expect((await deliver("line-1-token")).body.data).toMatchObject({ enqueued: 1 })
+  expect((await deliver("line-1-token")).body.data).toMatchObject({ enqueued: 0, dedupedCount: 1 })
   const conversations = await until(
     () => asOwner("GET", "/api/conversations?channel=pager"),
     ({ body }) => body.data.conversations.length === 1
@@ -112,13 +118,30 @@ it("answers on the new channel, once for each message", async () => {
   const [{ id }] = conversations.body.data.conversations
   const read = await until(
     () => asOwner("GET", `/api/conversations/${id}/messages`),
-    ({ body }) => JSON.stringify(body).includes('"delivery":"sent"')
+    ({ body }) => JSON.stringify(body).includes('"status":"sent"')
   )
   const roles = read.body.data.messages.map(({ role }: { role: string }) => role)
   expect(roles.toSorted()).toEqual(["assistant", "user"])
 })
 
-it("gives a new tenant the new plan", async () => {
+it("applies the new plan to a tenant that subscribes to it", async () => {
+  const told = event(
+    "customer.subscription.created",
+    10,
+    subscription({ tenantId, plan: "harbour" }),
+    "evt_1"
+  )
+  const payload = JSON.stringify(told)
+  const answer = await fetch(`${spoke.url}/api/webhooks/billing`, {
+    method: "POST",
+    headers: { "billing-signature": Stripe.webhooks.generateTestHeaderString({ payload, secret }) },
+    body: payload
+  })
+  expect(answer.status).toBe(200)
   const { body } = await withKey("GET", "/v1/usage")
-  expect(JSON.stringify(body.data)).toContain('"limit":77')
+  expect(body.data).toMatchObject({
+    turns: { limit: 77 },
+    ingestionJobs: { limit: 9 },
+    sources: { limit: 5 }
+  })
 })
