@@ -98,7 +98,7 @@ describe("spoke doctor", () => {
         AWS_ACCESS_KEY_ID: "S3RVER",
         AWS_SECRET_ACCESS_KEY: "S3RVER"
       }
-      expect((yield* findings(place)).of("originals")).toMatch(/^ok: kept in bucket artifacts/u)
+      expect((yield* findings(place)).of("originals")).toMatch(/^ok: stored in bucket artifacts/u)
       const left = Fs.readdirSync(store.directory, { recursive: true, encoding: "utf8" })
       expect(left.filter((name) => name.includes("sha256"))).toEqual([])
       const wrong = yield* findings({

@@ -123,11 +123,16 @@ const excused = [
   "POST /v1/sources .config.settings{}(any)",
   "POST /api/sources .config.settings{name}",
   "POST /api/sources .config.settings{}(any)",
+  // The kind "oauth" is for MCP tools, and these are HTTP tools.
+  "PATCH /api/tools/:id .auth.kind",
+  "POST /api/agents/:id/tools .auth.kind",
   // What is tried before it is saved is tried by people, and these are asked with a key.
   "POST /api/v1/chat/stream .draft.grounding.mode",
   "POST /api/v1/chat/stream .draft.grounding.unsupported",
   "POST /api/v1/chat/stream .draft.instructions",
   "POST /api/v1/chat/stream .draft.model",
+  "POST /api/v1/chat/stream .draft.style.length",
+  "POST /api/v1/chat/stream .draft.style.tone",
   "POST /api/v1/chat/stream .draft.tools[]",
   "POST /api/v1/chat/stream .replaces",
   // Members may be assigned from the role agent on, and this one is a viewer.
