@@ -181,7 +181,7 @@ describe("spoke eval at a running server", () => {
     },
     {
       args: () => [file("ok.jsonl", '{"question": "a"}'), "--baseline", file("no.json", "{}")],
-      says: ["no.json is no result of spoke eval", "--record"]
+      says: ["no.json is not a result of spoke eval", "--record"]
     },
     {
       args: () => [
