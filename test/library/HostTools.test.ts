@@ -217,7 +217,7 @@ describe("tool()", () => {
   it("refuses a schema that cannot be written as JSON Schema, and takes one beside it", () => {
     const options = { description: "Plain.", input: plain, execute: () => null }
     expect(refusal(() => tool(options))).toBe(
-      "The input schema of a tool cannot be written as JSON Schema (plain does not say how): " +
+      "The input schema of a tool cannot be written as JSON Schema (plain does not support it): " +
         "pass its JSON Schema as jsonSchema."
     )
     expect(tool({ ...options, jsonSchema: { type: "object" } }).parameters).toEqual({ type: "object" })
