@@ -138,7 +138,7 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
       .getByRole("button", { name: /^Right|^The page|Language/ })
       .last()
       .click()
-    await page.getByRole("option", { name: "Deutsch" }).click()
+    await page.getByRole("listbox").getByRole("option", { name: "Deutsch" }).click()
     await page.getByLabel("Consent line").fill("We keep what you write for a month.")
     await page.getByLabel("Link text").fill("Privacy")
     await page.getByLabel("Link address").fill("http://shop.example/privacy")
