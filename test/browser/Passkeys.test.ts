@@ -86,6 +86,7 @@ describe.skipIf(!hasBrowser)("Passkeys in a browser", () => {
 
     await context.clearCookies()
     await page.goto(`${site}/`)
+    await page.getByRole("button", { name: "Continue with a passkey" }).waitFor()
     await look(page, "passkeys-sign-in")
     await page.getByRole("button", { name: "Continue with a passkey" }).click()
     await page.getByRole("heading", { level: 1, name: "Start" }).waitFor()
