@@ -75,7 +75,8 @@ const ended = (worker: State, held: RunningJob) =>
 const run = <R>(worker: Worker<R>, held: RunningJob): Effect.Effect<void, never, R> => {
   const about = { queue: worker.queue, job: held.id, attempt: held.job.attempt }
   return (held.dead ? worker.onDead(held.job) : worker.handler(held.job)).pipe(
-    withOwner(held.owner),
+    // Limits are shared by tenant, and row level security shows the tenant's rows.
+    withOwner(groupOf(held.owner)),
     Effect.interruptible,
     Effect.exit,
     Effect.flatMap((exit) => settle(worker.rows, worker.policy, held, exit)),
