@@ -16,7 +16,10 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 /** Variables of the environment that would affect the measurement. */
 const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
-/** Starts a program that prints `listening on URL`; `{url, pid, stop, output}`, the last of it what it printed lately. */
+/**
+ * Starts a program that prints `listening on URL`, or a worker, which has no URL. Returns `{url, pid, stop, output}`;
+ * `output` is the end of what it printed.
+ */
 export const start = async (command, args, variables = {}, { within = 60_000 } = {}) => {
   const child = spawn(command, args, {
     cwd: root,
@@ -36,7 +39,7 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
     const read = (chunk) => {
       // Only the beginning of the output, and its end after a failure, are needed.
       output = (output + chunk).slice(-20_000)
-      const found = /listening on (\S+)/.exec(output)
+      const found = /listening on (\S+)|Spoke is working/.exec(output)
       if (found === null) return
       clearTimeout(timer)
       resolve(found[1])

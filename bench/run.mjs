@@ -8,7 +8,7 @@
  *   npm run bench -- --quick                 small, short and not recorded: whether everything runs
  *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
  *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
- *   npm run bench -- --only isolation        what row level security costs a turn (bench/isolation.mjs)
+ *   npm run bench -- --only features         what row level security and a webhook cost a turn (bench/features.mjs)
  */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -31,7 +31,7 @@ import { embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 /** In this order; the last one stops what the others share. */
 const figures = { chat, retrieve, ingestion, webhooks, pages, start }
 /** Whole programs with records of their own; they run when they are named. */
-const apart = ["hostile", "retrieval", "isolation"]
+const apart = ["hostile", "retrieval", "features"]
 
 const { values } = parseArgs({
   options: {

@@ -31,7 +31,8 @@ export interface QueuePolicy {
   /** Maximum share of a worker's slots for one owner, at least one slot. Default: all. */
   readonly ownerShare?: number
   /**
-   * Largest share of the places for one group of owners: owners with the same name up to the first slash. Default: all.
+   * Maximum share of a worker's slots for one group of owners: owners with the same name up to the first slash.
+   * Default: all.
    */
   readonly groupShare?: number
 }

@@ -22,12 +22,12 @@ export const fieldsOf = (value: unknown): Fields => (Predicate.isRecord(value) ?
 /** The items of an array; none for any other value. */
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** An id or a name: trimmed, not empty, at most `longest` characters. Some providers send ids as numbers. */
-export const identifierOf = (value: unknown, longest = maxIdCharacters): string | undefined => {
+/** An id or a name: trimmed, not empty, at most `maxCharacters` characters. Some providers send ids as numbers. */
+export const identifierOf = (value: unknown, maxCharacters = maxIdCharacters): string | undefined => {
   const text = Number.isSafeInteger(value) ? String(value) : value
   if (typeof text !== "string") return undefined
   const word = sanitize(text).trim()
-  return word === "" || word.length > longest ? undefined : word
+  return word === "" || word.length > maxCharacters ? undefined : word
 }
 
 /** The text of a message; empty if there is none. */

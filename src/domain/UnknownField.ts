@@ -31,11 +31,11 @@ const closest = (name: string, known: Iterable<string>): string | undefined => {
   const asked = plain(name.slice(0, maxNameLength))
   if (asked === "") return undefined
   let found: string | undefined
-  let least = Math.min(3, Math.floor(asked.length / 3)) + 1
+  let fewestSteps = Math.min(3, Math.floor(asked.length / 3)) + 1
   for (const candidate of known) {
     const steps = distance(asked, plain(candidate.slice(0, maxNameLength)))
-    if (steps >= least) continue
-    least = steps
+    if (steps >= fewestSteps) continue
+    fewestSteps = steps
     found = candidate
   }
   return found

@@ -122,10 +122,10 @@ class Parser {
       return [0, 1]
     }
     if (next !== "{") return [1, 1]
-    const [written, least, greatest] = count.exec(this.pattern.slice(this.at, this.at + 9)) ?? []
-    if (written === undefined || least === undefined) return "Expected a count such as {6} or {6,8}"
+    const [written, min, max] = count.exec(this.pattern.slice(this.at, this.at + 9)) ?? []
+    if (written === undefined || min === undefined) return "Expected a count such as {6} or {6,8}"
     this.at += written.length
-    const times = [Number(least), Number(greatest ?? least)] as const
+    const times = [Number(min), Number(max ?? min)] as const
     return times[1] < times[0] || times[1] === 0 ? "Expected a count such as {6} or {6,8}" : times
   }
 }

@@ -66,11 +66,11 @@ const bodyOf = (request: HttpServerRequest.HttpServerRequest, maxBytes: number):
   return RequestBody.bounded(Stream.timeoutFail(sent, tooSlow, idleTimeout), maxBytes)
 }
 
-/** The text of a field, at most `room` bytes. */
-const textOf = (field: string, content: UploadedFile["content"], room: number) =>
+/** The text of a field, at most `maxBytes`. */
+const textOf = (field: string, content: UploadedFile["content"], maxBytes: number) =>
   content.pipe(
-    Stream.runFoldEffect(new GrowingBuffer(room), (text, chunk) => {
-      if (text.length + chunk.length > room)
+    Stream.runFoldEffect(new GrowingBuffer(maxBytes), (text, chunk) => {
+      if (text.length + chunk.length > maxBytes)
         return Effect.fail(invalid(field, "The fields of the form are too long"))
       text.add(chunk)
       return Effect.succeed(text)
@@ -92,14 +92,14 @@ export const read = <A, E, R>(
     const boundary = Multipart.boundaryOf(request.headers["content-type"] ?? "")
     const fields: Record<string, string> = {}
     const files: Array<A> = []
-    let room = jsonLimit
+    let remainingBytes = jsonLimit
     if (Option.isNone(boundary)) return yield* invalid("content-type", "Expected a boundary")
     yield* Multipart.forEachPart(bodyOf(request, limits.bytes), boundary.value, (part, content) =>
       Effect.gen(function* () {
         const { contentType, field, fileName } = part
         if (fileName === null) {
-          const { size, text } = yield* textOf(field, content, room)
-          room -= size
+          const { size, text } = yield* textOf(field, content, remainingBytes)
+          remainingBytes -= size
           fields[sanitize(field)] = text
           return
         }

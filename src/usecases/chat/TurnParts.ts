@@ -30,7 +30,7 @@ export interface TurnParts {
 
 export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
   const mailbox = yield* Mailbox.make<TurnPart, Failure>()
-  const room = yield* Effect.makeLatch(true)
+  const writable = yield* Effect.makeLatch(true)
   const isFull = () => Option.exists(mailbox.unsafeSize(), (unread) => unread > maxUnreadParts)
   return {
     add: (part) => mailbox.offer(part),
@@ -38,11 +38,11 @@ export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
       Effect.suspend(() => {
         for (const part of parts) mailbox.unsafeOffer(part)
         if (!isFull()) return Effect.void
-        room.unsafeClose()
-        return room.await
+        writable.unsafeClose()
+        return writable.await
       }),
     end: (exit) => mailbox.done(exit),
-    shutdown: Effect.zipRight(mailbox.shutdown, room.open),
-    stream: Stream.mapChunksEffect(Mailbox.toStream(mailbox), (parts) => Effect.as(room.open, parts))
+    shutdown: Effect.zipRight(mailbox.shutdown, writable.open),
+    stream: Stream.mapChunksEffect(Mailbox.toStream(mailbox), (parts) => Effect.as(writable.open, parts))
   }
 })

@@ -290,13 +290,13 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       return { rows, vectors, isCut: read.length > maxTurns, all: inOrder(yield* grouped(asked)) }
     })
 
-    /** Groups of the last {@link defaultDays} days with at least `least` unanswered turns. */
-    const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, least: number) {
+    /** Groups of the last {@link defaultDays} days with at least `minTurns` unanswered turns. */
+    const unanswered = Effect.fn("Insights.unanswered")(function* (scope: TenantScope, minTurns: number) {
       const { all } = yield* found(yield* Effect.orDie(scopeOf(scope, {})))
       return all.flatMap(({ id, rows }): ReadonlyArray<UnansweredGroup> => {
         const own = rows.filter((row) => row.unanswered)
         const [newest] = own
-        if (newest === undefined || own.length < least) return []
+        if (newest === undefined || own.length < minTurns) return []
         const people = new Set(own.map(({ endUserId }) => endUserId)).size
         return [{ id, agentId: newest.agentId, people, runIds: own.map(({ runId }) => runId) }]
       })

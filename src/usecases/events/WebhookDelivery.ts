@@ -216,12 +216,12 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (taken.listening) return
       if (taken.pausedMs !== null) {
         const further = yield* Random.nextRange(0, 0.2)
-        const longest = Duration.toMillis(Duration.hours(1))
+        const maxPause = Duration.toMillis(Duration.hours(1))
         return yield* new JobFailure({
           message: "The webhook keeps failing; another delivery tries it first.",
           fatal: false,
           expected: true,
-          retryAfter: Duration.millis(Math.min(longest, 1_000 + taken.pausedMs * (1 + further)))
+          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + taken.pausedMs * (1 + further)))
         })
       }
       const outcome = yield* call(key.eventId, taken)

@@ -10,13 +10,13 @@ import { JobQueue } from "../../capabilities/JobQueue.ts"
 import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.ts"
 
 /** Maximum pending embedding jobs; the sweep adds no more. */
-const room = 20
+const maxPendingJobs = 20
 /** Pause before a permanent failure is tried again: the API key may have been corrected. */
-const again = Duration.hours(1)
+const failureRetryDelay = Duration.hours(1)
 /** How long vectors of the previous profile are kept, in case the change is undone. */
-const kept = Duration.days(7)
+const previousProfileRetention = Duration.days(7)
 /** Maximum vectors removed by one statement. */
-const removed = 2_000
+const maxRemovedVectors = 2_000
 
 export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
   "usecases/knowledge/EmbeddingProfiles",
@@ -34,11 +34,12 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       const queueLacking = Effect.gen(function* () {
         const counts = yield* queue.counts
         const pending = counts.find(({ name }) => name === "embedding")
-        const free = room - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
-        if (free <= 0) return room
+        const free =
+          maxPendingJobs - (pending === undefined ? 0 : pending.waiting + pending.active + pending.delayed)
+        if (free <= 0) return maxPendingJobs
         return yield* Effect.gen(function* () {
           if (!(yield* profiles.alone)) return 0
-          const sources = yield* profiles.lacking(embedder, free, again)
+          const sources = yield* profiles.lacking(embedder, free, failureRetryDelay)
           yield* Effect.forEach(
             sources,
             ({ id, tenantId }) => queue.enqueue("embedding", { tenantId, sourceId: id }, { serialKey: id }),
@@ -66,7 +67,9 @@ export class EmbeddingProfiles extends Effect.Service<EmbeddingProfiles>()(
       /** Removes vectors that no agent has used for a week. Returns true when there may be more. */
       const forget = Effect.gen(function* () {
         if ((yield* profiles.target) !== profile) return false
-        return (yield* profiles.forget(profile, kept, removed)) === removed
+        return (
+          (yield* profiles.forget(profile, previousProfileRetention, maxRemovedVectors)) === maxRemovedVectors
+        )
       }).pipe(Effect.withSpan("EmbeddingProfiles.forget"))
 
       return { aim, sweep, forget } as const

@@ -38,7 +38,7 @@ const oldest = 150_000
 interface Server {
   readonly version: string
   readonly number: number
-  readonly room: number
+  readonly freeConnections: number
 }
 
 /** The server's free connections: other clients' connections and those reserved for superusers are subtracted. */
@@ -48,7 +48,7 @@ const server = Effect.flatMap(
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
       (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - (select count(*) from pg_stat_activity
-            where backend_type = 'client backend' and application_name <> 'spoke'))::int as room`
+            where backend_type = 'client backend' and application_name <> 'spoke'))::int as "freeConnections"`
 )
 
 const versionOf = (settings: Settings, { number, version }: Server): Finding => {
@@ -59,11 +59,11 @@ const versionOf = (settings: Settings, { number, version }: Server): Finding => 
 }
 
 /** Connections of each process: its pool, and one for LISTEN. */
-const poolOf = ({ database: options }: Settings, { room }: Server): ReadonlyArray<Finding> => {
+const poolOf = ({ database: options }: Settings, { freeConnections }: Server): ReadonlyArray<Finding> => {
   if (options === null) return []
   const each = options.maxConnections + 1
-  const processes = Math.floor(Math.max(0, room) / each)
-  const words = `SPOKE_DATABASE_POOL takes ${each} connections a process, and the server has room for ${room}`
+  const processes = Math.floor(Math.max(0, freeConnections) / each)
+  const words = `SPOKE_DATABASE_POOL takes ${each} connections a process, and the server has room for ${freeConnections}`
   return [
     processes === 0
       ? problem("connections", `${words}: lower it, or raise max_connections there`)

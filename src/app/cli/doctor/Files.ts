@@ -45,12 +45,12 @@ export const checkArtifacts = (settings: Settings) => {
 
 const mebibyte = 1_048_576
 /** Minimum free bytes. */
-const least = { warning: 1_024 * mebibyte, problem: 100 * mebibyte }
+const minFreeBytes = { warning: 1_024 * mebibyte, problem: 100 * mebibyte }
 
 export const spaceOf = (free: number): Finding => {
   const words = `${Math.floor(free / mebibyte)} MiB are free where the data directory is`
-  if (free >= least.warning) return ok("disk", words)
-  return (free >= least.problem ? warning : problem)("disk", `${words}: make room`)
+  if (free >= minFreeBytes.warning) return ok("disk", words)
+  return (free >= minFreeBytes.problem ? warning : problem)("disk", `${words}: make room`)
 }
 
 const nearest = (folder: string): string =>

@@ -35,7 +35,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const known = yield* authorities
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
 
-      const bySession = Effect.fn("CallerAuth.bySession")(function* (least: Routes.Route["role"]) {
+      const bySession = Effect.fn("CallerAuth.bySession")(function* (minRole: Routes.Route["role"]) {
         const token = yield* sessionToken
         if (Option.isNone(token)) {
           return yield* new Unauthorized({ message: "Send an API key of an agent, or sign in." })
@@ -43,7 +43,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         yield* check
         const user = yield* accounts.authenticate(token.value)
         yield* workFor(user.tenantId)
-        if (least === undefined || !atLeast(user.role, least)) {
+        if (minRole === undefined || !atLeast(user.role, minRole)) {
           return yield* new Forbidden({ message: "Your role does not allow this." })
         }
         return user

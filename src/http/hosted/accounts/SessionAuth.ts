@@ -48,8 +48,8 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
       const user = yield* accounts.authenticate(token.value)
       yield* workFor(user.tenantId)
       const { route } = yield* HttpRouter.RouteContext
-      const least = roles.get(Routes.keyOf(route))
-      if (least !== undefined && atLeast(user.role, least)) return user
+      const minRole = roles.get(Routes.keyOf(route))
+      if (minRole !== undefined && atLeast(user.role, minRole)) return user
       return yield* new Forbidden({ message: "Your role does not allow this." })
     })
   })

@@ -12,11 +12,11 @@ import { limitParam, numeric } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
-/** An integer of at least `least`, as decimal digits. */
-const counted = (least: 0 | 1, message: string) =>
+/** An integer of at least `min`, as decimal digits. */
+const counted = (min: 0 | 1, message: string) =>
   Schema.String.pipe(
-    Schema.pattern(least === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
-    Schema.annotations(numeric(least)),
+    Schema.pattern(min === 0 ? /^\d{1,15}$/ : /^[1-9]\d{0,14}$/, { message: () => message }),
+    Schema.annotations(numeric(min)),
     Schema.compose(Schema.NumberFromString)
   )
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })

@@ -19,20 +19,20 @@ export interface CuratedAnswer {
 /** The answer whose question is most similar to `asked`; null when none is similar enough. Chunks come best first. */
 const chosen = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedAnswer | null => {
   let best: FoundChunk | undefined
-  let most = 0
+  let bestLikeness = 0
   for (const chunk of chunks) {
     const alike = similarity(asked, chunk.title)
-    if (alike > most) [best, most] = [chunk, alike]
+    if (alike > bestLikeness) [best, bestLikeness] = [chunk, alike]
   }
   if (best === undefined) return null
   const { documentId, title } = best
   return {
     question: title,
-    likeness: most,
+    likeness: bestLikeness,
     chunks: chunks
       .filter((chunk) => chunk.documentId === documentId)
       .toSorted((one, other) => one.ordinal - other.ordinal)
-      .map((chunk) => ({ ...chunk, score: most }))
+      .map((chunk) => ({ ...chunk, score: bestLikeness }))
   }
 }
 

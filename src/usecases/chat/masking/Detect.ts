@@ -155,8 +155,8 @@ const saysOther =
   /(?:order|bestell|auftrag|rechnung|invoice|ticket|kunde|customer|artikel|article|item|sku|iban|bic|tracking|sendung|paket|parcel|serial|serien|seriennummer|\bref|reference|referenz|\bid\b|\bnr\b|\bno\b|number|nummer|version|#|konto|account|vorgang|case|build|isbn|ean|gtin|contract|vertrag|transaction|transaktion|token|code|zähler|meter|imei|pin)[^0-9\n]{0,14}$/iu
 const price = /^[ \u00a0]?(?:€|\$|£|¥|%|eur\b|usd\b|gbp\b|chf\b|euros?\b)|^[,.]\d/iu
 
-const nationalLength = { least: 9, most: 12 }
-const internationalLength = { least: 8, most: 15 }
+const nationalLength = { min: 9, max: 12 }
+const internationalLength = { min: 8, max: 15 }
 
 interface Candidate {
   readonly groups: ReadonlyArray<Group>
@@ -170,21 +170,21 @@ interface Candidate {
 }
 
 const isInternational = ({ digits, groups, hasPlus, isOther }: Candidate): boolean => {
-  const { least, most } = internationalLength
-  if (hasPlus) return digits.length >= least && digits.length <= most && !digits.startsWith("0")
+  const { min, max } = internationalLength
+  if (hasPlus) return digits.length >= min && digits.length <= max && !digits.startsWith("0")
   if (!/^00[1-9]/.test(digits)) return false
-  return digits.length >= least + 3 && digits.length <= most + 2 && (groups.length > 1 || !isOther)
+  return digits.length >= min + 3 && digits.length <= max + 2 && (groups.length > 1 || !isOther)
 }
 
 const isNational = ({ digits, groups, isOther }: Candidate): boolean => {
-  const { least, most } = nationalLength
-  if (!/^0[1-9]/.test(digits) || digits.length > most) return false
-  if (groups.length === 1) return digits.length > least && !isOther
+  const { min, max } = nationalLength
+  if (!/^0[1-9]/.test(digits) || digits.length > max) return false
+  if (groups.length === 1) return digits.length > min && !isOther
   // Three groups with dashes may be an article number as well.
   if (isOther && groups.length > 2 && groups.slice(1).every(({ gap: between }) => between === "-"))
     return false
   const first = groups[0]?.digits.length ?? 0
-  return digits.length >= least && first >= 2 && first <= 6
+  return digits.length >= min && first >= 2 && first <= 6
 }
 
 /** North American numbers: `(415) 555-2671`, `1-415-555-2671`. */
@@ -199,7 +199,7 @@ const isAmerican = ({ groups, hasBracket, isOther }: Candidate): boolean => {
 const isPhone = (candidate: Candidate): boolean => {
   if (candidate.isCalled) {
     const { length } = candidate.digits
-    return length >= 6 && length <= internationalLength.most + 2
+    return length >= 6 && length <= internationalLength.max + 2
   }
   if (candidate.isContinued && !candidate.hasPlus) return false
   return isInternational(candidate) || isNational(candidate) || isAmerican(candidate)
@@ -244,7 +244,7 @@ const phoneAt = (
       break
     const groups = row.slice(from, to + 1)
     const digits = digitsOf(groups)
-    if (digits.length > internationalLength.most + 2) break
+    if (digits.length > internationalLength.max + 2) break
     const candidate: Candidate = {
       groups,
       digits,

@@ -187,12 +187,12 @@ export class Attachments extends Effect.Service<Attachments>()("usecases/chat/wi
         const agent = yield* agents.find(scope, scope.agentId)
         if (Option.isNone(agent)) return []
         const readable: ReadonlyArray<string> = runtime.readable(agent.value.model)
-        let room = maxBurstBytes
+        let remainingBytes = maxBurstBytes
         const newest = stored
           .filter(({ mimeType }) => readable.includes(mimeType))
           .slice(-maxAttachments)
           .toReversed()
-          .filter(({ size }) => (room -= size) >= 0)
+          .filter(({ size }) => (remainingBytes -= size) >= 0)
         return yield* load(newest.toReversed())
       }),
       release: Effect.void
