@@ -17,21 +17,54 @@ const table = [
   })
 ].join("\n")
 
+const documents = fs.readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"))
+const pages = ["README.md", ...documents.map((name) => `docs/${name}`)]
+const read = (page: string) => fs.readFileSync(path.join(root, page), "utf8")
+
+/** Links to files and headings of the project, by path from its root. */
+const links = (page: string) =>
+  Array.from(
+    read(page).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]+))?\)/gu),
+    ([, target = "", fragment]) => ({
+      page,
+      target: target === "" ? page : path.join(path.dirname(page), target),
+      fragment
+    })
+  )
+
+/** The anchors of a page's headings, as Git hosts make them. */
+const anchors = (page: string) =>
+  Array.from(
+    read(page)
+      .replace(/^```[\s\S]*?^```/gmu, "")
+      .matchAll(/^#+ (.+)$/gmu),
+    ([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/\[([^\]]+)\]\([^)]*\)/gu, "$1")
+        .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+        .trim()
+        .replace(/\s/gu, "-")
+  )
+
 describe("The README", () => {
   it("lists every configuration variable with its meaning", () => {
     const [, listed = ""] = /<!-- variables -->\n([\s\S]*?)\n?<!-- \/variables -->/u.exec(readme) ?? []
     expect(listed).toBe(table)
   })
 
-  it("and the documentation link only to files that exist", () => {
-    const documents = fs.readdirSync(path.join(root, "docs")).filter((name) => name.endsWith(".md"))
-    const pages = ["README.md", ...documents.map((name) => `docs/${name}`)]
-    const broken = pages.flatMap((page) => {
-      const text = fs.readFileSync(path.join(root, page), "utf8")
-      return Array.from(text.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/gu), ([, target = ""]) =>
-        path.join(root, path.dirname(page), target)
-      ).filter((target) => !fs.existsSync(target))
-    })
+  it("and the documentation link only to files and headings that exist", () => {
+    const broken = pages.flatMap((page) =>
+      links(page).filter(({ fragment, target }) => {
+        if (!fs.existsSync(path.join(root, target))) return true
+        return fragment !== undefined && !anchors(target).includes(fragment)
+      })
+    )
     expect(broken).toEqual([])
+  })
+
+  it("is followed by a start page that names every page of the documentation", () => {
+    const named = links("docs/README.md").map(({ target }) => target)
+    expect(pages.slice(1).filter((page) => page !== "docs/README.md" && !named.includes(page))).toEqual([])
   })
 })

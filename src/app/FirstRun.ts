@@ -43,10 +43,12 @@ const greeting = `Hello! I have read the documentation of Spoke. Ask me, for exa
 - How do I put the chat on a page?
 - What does a backup hold?`
 
-/** The documentation as a ZIP with reproducible bytes. */
+/** The pages of the documentation as a ZIP with reproducible bytes. The start page is left out: it has only links. */
 const archive = (docs: string) =>
   Effect.tryPromise(async () => {
-    const names = (await fs.readdir(docs)).filter((name) => name.endsWith(".md")).sort()
+    const names = (await fs.readdir(docs))
+      .filter((name) => name.endsWith(".md") && name !== "README.md")
+      .sort()
     const entries = await Promise.all(
       names.map(async (name) => [name, new Uint8Array(await fs.readFile(path.join(docs, name)))] as const)
     )
