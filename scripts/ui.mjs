@@ -1,5 +1,5 @@
 /**
- * Builds the dashboard and the widget into dist/ui, if something has changed. `npm start` runs this while the server
+ * Builds the dashboard, the widget and the documentation into dist/ui, if something has changed. `npm start` runs this while the server
  * starts: the API does not wait for it.
  */
 import { createHash } from "node:crypto"
@@ -7,6 +7,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
+import { buildDocs, guideFiles } from "./docs.mjs"
 import { dist, replaceFile, root } from "./seed.mjs"
 
 const source = Path.join(root, "src/ui")
@@ -23,7 +24,9 @@ const inputHash = () => {
   const hash = createHash("sha256")
   for (const file of [
     fileURLToPath(import.meta.url),
+    fileURLToPath(new URL("docs.mjs", import.meta.url)),
     Path.join(root, "package-lock.json"),
+    ...guideFiles(),
     ...filesBelow(source)
   ]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
@@ -89,7 +92,7 @@ const widget = async (outDir) => {
 /** Compresses text files once, at build time. */
 const compress = (folder) => {
   for (const file of filesBelow(folder)) {
-    if (/\.(?:js|css|html|svg)$/.test(file)) {
+    if (/\.(?:js|css|html|json|svg)$/.test(file)) {
       Fs.writeFileSync(`${file}.gz`, gzipSync(Fs.readFileSync(file), { level: 9 }))
     }
   }
@@ -102,6 +105,7 @@ export const buildUi = async () => {
   try {
     await dashboard(fresh)
     await widget(fresh)
+    await buildDocs(fresh)
     compress(fresh)
     // The old folder is removed only after the new one is complete.
     Fs.rmSync(target, { recursive: true, force: true })

@@ -1,53 +1,23 @@
 /**
  * Descriptions of the public API: `/openapi.json` with every schema (`/openapi.full.json` is the same),
- * `/openapi.compact.json` without schemas, and `/docs`, where requests can be sent. Also the description of the
- * management interface. None of them has the envelope.
+ * `/openapi.compact.json` without schemas, and the description of the management interface. None of them has the
+ * envelope.
  */
 import { createHash } from "node:crypto"
 import { gzipSync } from "node:zlib"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import { compact, Documented, full } from "./Description.ts"
+import { compact, full } from "./Description.ts"
 import { managed } from "./manage/ManageDescription.ts"
 
 /** Base address of the public API, without `/v1`; by default the address of the description. */
 export class ApiAddress extends Context.Reference<ApiAddress>()("http/ApiAddress", {
   defaultValue: () => "/"
 }) {}
-
-/** The page's script and style are inline. It sends requests to this server only. */
-const contentSecurityPolicy =
-  "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src 'self' data:; " +
-  "connect-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-/** Two megabytes, loaded at the first request, because a start does not need them. */
-const page = Effect.promise(() => import("@effect/platform/HttpApiSwagger")).pipe(
-  Effect.flatMap((swagger) =>
-    HttpLayerRouter.toHttpEffect(swagger.layerHttpLayerRouter({ api: Documented, path: "/docs" }))
-  ),
-  Effect.scoped
-)
-
-/** Dark mode for a page with light colours only. Keeps focus visible and text legible. */
-const style = `<style>
-:root { color-scheme: light dark }
-.swagger-ui :focus-visible { outline: 3px solid #2563eb; outline-offset: 2px }
-@media (prefers-color-scheme: dark) {
-  html { background: #15181d }
-  body { filter: invert(0.9) hue-rotate(180deg); background: #fff }
-}
-</style></head>`
-
-/** The page with {@link style} in its head. */
-const styled = (response: HttpServerResponse.HttpServerResponse) =>
-  response.body._tag === "Uint8Array"
-    ? HttpServerResponse.html(new TextDecoder().decode(response.body.body).replace("</head>", style))
-    : response
 
 /** An encoded description. It does not change while the process runs. */
 interface Description {
@@ -86,7 +56,6 @@ const json = ({ gzip, plain, tag }: Description) =>
 /** Adds the routes. */
 export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
-    const cachedPage = yield* Effect.cached(page)
     const address = yield* ApiAddress
     const whole = yield* Effect.cached(descriptionOf(() => full(address)))
     const small = yield* Effect.cached(descriptionOf(compact))
@@ -95,14 +64,5 @@ export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
     yield* router.get("/openapi.full.json", Effect.flatMap(whole, json))
     yield* router.get("/openapi.compact.json", Effect.flatMap(small, json))
     yield* router.get("/api/manage/v1/openapi.json", Effect.flatMap(management, json))
-    yield* router.get(
-      "/docs",
-      Effect.map(Effect.orDie(Effect.flatten(cachedPage)), (response) =>
-        HttpServerResponse.setHeaders(styled(response), {
-          "cache-control": "public, max-age=300",
-          "content-security-policy": contentSecurityPolicy
-        })
-      )
-    )
   })
 )

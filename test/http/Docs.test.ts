@@ -55,17 +55,6 @@ layer(PublicServer, { excludeTestServices: true })("the description of the API",
       expect(Object.keys(stream.responses["200"].content)).toEqual(["text/event-stream"])
     })
   )
-
-  it.effect("can be tried out on a page that loads nothing from elsewhere", () =>
-    Effect.gen(function* () {
-      const { call } = yield* TestServer
-      const { headers, status, text } = yield* call("GET", "/docs")
-      expect([status, headers.get("content-type")]).toEqual([200, "text/html"])
-      expect(headers.get("content-security-policy")).toContain("connect-src 'self'")
-      expect(text).not.toMatch(/<(?:script|link)[^>]+(?:src|href)="?https?:/)
-      expect((yield* call("GET", "/docs")).text).toBe(text)
-    })
-  )
 })
 
 layer(PublicServer, { excludeTestServices: true })("a client derived from the declarations", (it) => {

@@ -1,7 +1,8 @@
 /**
- * The files of dashboard and widget. `/` and everything below `/app/` is the dashboard's page, which routes by the
- * address. `/widget.js` is the chat for any page, and `/widget-markdown.js` is loaded when it is opened. None of them
- * has the envelope.
+ * The files of dashboard, widget and documentation. `/` and everything below `/app/` is the dashboard's page, which
+ * routes by the address. `/widget.js` is the chat for any page, and `/widget-markdown.js` is loaded when it is opened.
+ * `/docs` is the reference of the API, and everything below `/docs/guide` the pages of `docs/`. None of them has the
+ * envelope.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -16,6 +17,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
+  json: "application/json",
   svg: "image/svg+xml"
 }
 
@@ -28,6 +30,14 @@ const writtenSheet = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
 const pagePolicy = (realtimeOrigin: string) =>
   `default-src 'none'; script-src 'self'; style-src 'self' ${writtenSheet}; img-src 'self' data: blob:; font-src 'self'; ` +
   `connect-src 'self' ${realtimeOrigin}; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
+
+/** A page of the documentation's name in its address. */
+const guidePattern = /^[\w-]+$/
+
+/** Requests of the reference go to this server only. */
+const docsPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The page on which the dashboard previews the widget, with the same script as on any page. */
 const preview = HttpServerResponse.text(
@@ -47,7 +57,7 @@ const preview = HttpServerResponse.text(
 /** Shown between the first start and the end of the build, which runs at the same time. */
 const building = HttpServerResponse.text(
   '<!doctype html><html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="2"><title>Spoke</title>' +
-    "<p>The dashboard is being built. This page reloads by itself.</p></html>",
+    "<p>The page is being built. It reloads by itself.</p></html>",
   {
     status: 503,
     contentType: "text/html; charset=utf-8",
@@ -103,6 +113,26 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           "cross-origin-resource-policy": "cross-origin"
         }).pipe(Effect.catchAll(() => missing))
 
+      const docs = (name: string) =>
+        file(name, { "cache-control": "public, max-age=300", "content-security-policy": docsPolicy })
+
+      const guide = Effect.flatMap(HttpRouter.params, ({ name = "" }) =>
+        guidePattern.test(name) ? Effect.catchAll(docs(`guide-${name}.html`), () => missing) : missing
+      )
+
+      yield* router.get(
+        "/docs",
+        Effect.catchAll(docs("docs.html"), () => Effect.succeed(building))
+      )
+      yield* router.get(
+        "/docs/guide",
+        Effect.catchAll(docs("guide-README.html"), () => Effect.succeed(building))
+      )
+      yield* router.get("/docs/guide/:name", guide)
+      yield* router.get(
+        "/docs/search.json",
+        Effect.catchAll(docs("docs-search.json"), () => missing)
+      )
       yield* router.get("/", page)
       yield* router.get("/app", page)
       yield* router.get("/app/*", page)

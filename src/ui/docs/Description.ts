@@ -1,0 +1,104 @@
+/** What the reference reads of the description of the API (`/openapi.json`). */
+
+export interface SchemaNode {
+  readonly $ref?: string
+  readonly type?: string
+  readonly description?: string
+  readonly enum?: ReadonlyArray<unknown>
+  readonly format?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly required?: ReadonlyArray<string>
+  readonly properties?: Readonly<Record<string, SchemaNode>>
+  readonly additionalProperties?: boolean | SchemaNode
+  readonly items?: SchemaNode
+  readonly anyOf?: ReadonlyArray<SchemaNode>
+  readonly oneOf?: ReadonlyArray<SchemaNode>
+}
+
+interface Content {
+  readonly schema?: SchemaNode
+  readonly example?: unknown
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: "path" | "query" | "header"
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema?: SchemaNode
+}
+
+export interface Operation {
+  readonly operationId: string
+  readonly summary?: string
+  readonly description?: string
+  readonly tags?: ReadonlyArray<string>
+  readonly parameters?: ReadonlyArray<Parameter>
+  readonly security?: ReadonlyArray<Readonly<Record<string, ReadonlyArray<string>>>>
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> }
+  readonly responses: Readonly<
+    Record<string, { readonly description?: string; readonly content?: Readonly<Record<string, Content>> }>
+  >
+}
+
+export interface Description {
+  readonly tags?: ReadonlyArray<{ readonly name: string; readonly description?: string }>
+  readonly servers?: ReadonlyArray<{ readonly url: string }>
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components?: { readonly schemas?: Readonly<Record<string, SchemaNode>> }
+}
+
+export interface Placed extends Operation {
+  readonly method: string
+  readonly path: string
+}
+
+const methods = ["get", "post", "put", "patch", "delete"]
+
+/** The operations by tag, in the description's order. */
+export const grouped = ({
+  paths,
+  tags = []
+}: Description): ReadonlyArray<readonly [string, ReadonlyArray<Placed>]> => {
+  const all = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item)
+      .filter(([method]) => methods.includes(method))
+      .map(([method, operation]): Placed => ({ ...operation, method: method.toUpperCase(), path }))
+  )
+  const names = [
+    ...new Set([...tags.map(({ name }) => name), ...all.map(({ tags: [tag = ""] = [] }) => tag)])
+  ]
+  return names
+    .map((name) => [name, all.filter(({ tags: [tag = ""] = [] }) => tag === name)] as const)
+    .filter(([, operations]) => operations.length > 0)
+}
+
+/** The schema that a reference names. */
+export const resolved = (description: Description, node: SchemaNode): SchemaNode => {
+  const name = node.$ref?.split("/").at(-1)
+  return name === undefined ? node : (description.components?.schemas?.[name] ?? {})
+}
+
+/** The type in a few words: `string`, `array of Citation`, `string or null`. */
+export const typeOf = (description: Description, node: SchemaNode): string => {
+  if (node.$ref !== undefined) return node.$ref.split("/").at(-1) ?? "object"
+  const choices = node.anyOf ?? node.oneOf
+  if (choices !== undefined) return [...new Set(choices.map((one) => typeOf(description, one)))].join(" or ")
+  if (node.enum !== undefined) return node.enum.map((value) => JSON.stringify(value)).join(" or ")
+  if (node.type === "array") return `array of ${typeOf(description, node.items ?? {})}`
+  return node.type ?? "any value"
+}
+
+/** Bounds in words; empty when there are none. */
+export const boundsOf = ({ maxLength, maximum, minLength, minimum }: SchemaNode): string =>
+  [
+    minimum === undefined ? "" : `at least ${minimum}`,
+    maximum === undefined ? "" : `at most ${maximum}`,
+    minLength === undefined || minLength === 0 ? "" : `at least ${minLength} characters`,
+    maxLength === undefined ? "" : `at most ${maxLength} characters`
+  ]
+    .filter((text) => text !== "")
+    .join(", ")

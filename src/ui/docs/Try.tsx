@@ -1,0 +1,110 @@
+/** @jsxImportSource preact */
+/** Sends a request of the reference to this server and shows the answer as it comes. */
+import { useEffect, useRef, useState } from "preact/hooks"
+import type { Placed } from "./Description.ts"
+import { curlOf, requestOf } from "./Request.ts"
+
+/** Characters of an answer that are shown. */
+const maxShown = 200_000
+
+interface Answer {
+  readonly status: string
+  readonly text: string
+}
+
+const formatted = (text: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+export const Try = ({
+  apiKey,
+  base,
+  operation
+}: {
+  readonly apiKey: string
+  readonly base: string
+  readonly operation: Placed
+}) => {
+  const { operationId, parameters = [], requestBody } = operation
+  const example = requestBody?.content["application/json"]?.example
+  const [values, setValues] = useState<Readonly<Record<string, string>>>({})
+  const [body, setBody] = useState(example === undefined ? "{}" : JSON.stringify(example, null, 2))
+  const [answer, setAnswer] = useState<Answer | null>(null)
+  const running = useRef<AbortController | null>(null)
+  const [isRunning, setRunning] = useState(false)
+  useEffect(() => () => running.current?.abort(), [])
+
+  const request = requestOf(operation, base, apiKey, values, body)
+  const isUpload = requestBody !== undefined && request.body === null
+
+  const send = async () => {
+    const controller = new AbortController()
+    running.current = controller
+    setRunning(true)
+    setAnswer(null)
+    try {
+      const { headers, method, url } = request
+      const response = await fetch(url, { method, headers, body: request.body, signal: controller.signal })
+      const status = `${response.status} ${response.statusText}`
+      let text = ""
+      const decoder = new TextDecoder()
+      for (const reader = response.body?.getReader(); reader !== undefined;) {
+        const { done, value } = await reader.read()
+        if (done || text.length > maxShown) break
+        text += decoder.decode(value, { stream: true })
+        setAnswer({ status, text })
+      }
+      setAnswer({ status, text: formatted(text.slice(0, maxShown)) })
+    } catch {
+      setAnswer((before) => ({
+        status: controller.signal.aborted ? "Stopped" : "The server could not be reached.",
+        text: before?.text ?? ""
+      }))
+    } finally {
+      setRunning(false)
+    }
+  }
+
+  return (
+    <details>
+      <summary>Try it</summary>
+      {parameters.map(({ in: place, name, required = false }) => (
+        <label key={name}>
+          {name} <span class="soft">{place}</span>
+          {required ? <span class="required"> required</span> : null}
+          <input
+            value={values[name] ?? ""}
+            onInput={(event) => setValues({ ...values, [name]: event.currentTarget.value })}
+          />
+        </label>
+      ))}
+      {request.body === null ? null : (
+        <label>
+          Body
+          <textarea spellcheck={false} value={body} onInput={(event) => setBody(event.currentTarget.value)} />
+        </label>
+      )}
+      {isUpload ? <p>A file is sent as a form. Use the line below, with the field of the form.</p> : null}
+      <pre tabIndex={0} aria-label={`${operationId} for a shell`}>
+        <code>{curlOf(request)}</code>
+      </pre>
+      <button
+        type="button"
+        disabled={isUpload}
+        onClick={() => (isRunning ? running.current?.abort() : void send())}
+      >
+        {isRunning ? "Stop" : "Send"}
+      </button>
+      <div role="status">{answer === null ? "" : answer.status}</div>
+      {answer === null ? null : (
+        <pre tabIndex={0} aria-label="Answer">
+          <code>{answer.text}</code>
+        </pre>
+      )}
+    </details>
+  )
+}

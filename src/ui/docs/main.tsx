@@ -1,0 +1,19 @@
+/** @jsxImportSource preact */
+/** The script of the documentation: the reader's colour scheme, the search, and the reference of the API. */
+import { render } from "preact"
+import { Reference } from "./Reference.tsx"
+import { Search } from "./Search.tsx"
+
+// The choice made in the dashboard.
+const scheme = localStorage.getItem("spoke.scheme")
+if (scheme === "light" || scheme === "dark") document.documentElement.dataset["scheme"] = scheme
+
+const search = document.getElementById("search")
+if (search !== null) render(<Search />, search)
+
+const reference = document.getElementById("reference")
+const operations = document.getElementById("operations")
+if (reference !== null && operations !== null) {
+  reference.replaceChildren()
+  render(<Reference contents={operations} />, reference)
+}

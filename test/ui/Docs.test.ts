@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest"
+import type { Placed } from "../../src/ui/docs/Description.ts"
+import { find, type Section } from "../../src/ui/docs/Find.ts"
+import { curlOf, requestOf } from "../../src/ui/docs/Request.ts"
+
+const section = (heading: string, text: string, page = "Guide"): Section => ({
+  href: `/docs/guide/x#${heading}`,
+  page,
+  heading,
+  text
+})
+
+describe("The search of the documentation", () => {
+  const sections = [
+    section("Rotate a secret", "For 24 hours both secrets sign."),
+    section("Verify", "A webhook has a signature, made with the secret of the webhook.", "Events"),
+    section("Sources", "A source is read.")
+  ]
+  const headings = (question: string) => find(sections, question).map(({ heading }) => heading)
+
+  it("finds sections that have every word or its beginning, headings first", () => {
+    expect(headings("secret")).toEqual(["Rotate a secret", "Verify"])
+    expect(headings("webhook secr")).toEqual(["Verify"])
+    expect(headings("events secret")).toEqual(["Verify"])
+    expect(headings("secret elephant")).toEqual([])
+  })
+
+  it("ignores words that say nothing about the subject, unless there are no others", () => {
+    expect(headings("how do I rotate the secret?")).toEqual(["Rotate a secret"])
+    expect(headings("is")).toEqual(["Sources"])
+    expect(headings("")).toEqual([])
+    expect(headings("?!")).toEqual([])
+  })
+})
+
+describe("A request of the reference", () => {
+  const operation: Placed = {
+    operationId: "things.patch",
+    method: "PATCH",
+    path: "/v1/things/{thingId}",
+    parameters: [
+      { name: "thingId", in: "path", required: true },
+      { name: "limit", in: "query" },
+      { name: "if-match", in: "header" }
+    ],
+    requestBody: { content: { "application/json": {} } },
+    responses: {}
+  }
+
+  it("has its parameters where they belong, escaped, and without empty ones", () => {
+    const values = { thingId: "a/b c", limit: "10&x=1", "if-match": "" }
+    expect(requestOf(operation, "https://spoke.example", "key", values, "{}")).toEqual({
+      url: "https://spoke.example/v1/things/a%2Fb%20c?limit=10%26x%3D1",
+      method: "PATCH",
+      headers: { "x-api-key": "key", "content-type": "application/json" },
+      body: "{}"
+    })
+  })
+
+  it("is shown for a shell with quoted values and without the key", () => {
+    const request = requestOf(operation, "https://spoke.example", "secret-key", {}, `{"a": "it's"}`)
+    const line = curlOf(request)
+    expect(line).toContain("-X PATCH 'https://spoke.example/v1/things/{thingId}'")
+    expect(line).toContain(`-d '{"a": "it'\\''s"}'`)
+    expect(line).toContain('"x-api-key: $SPOKE_API_KEY"')
+    expect(line).not.toContain("secret-key")
+  })
+})
