@@ -63,6 +63,29 @@ describe("The README", () => {
     expect(broken).toEqual([])
   })
 
+  it("and the interface link only to guides and headings that exist", () => {
+    const interfaceFiles = fs
+      .readdirSync(path.join(root, "src/ui/dashboard"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".tsx"))
+    const guides = interfaceFiles.flatMap((file) =>
+      Array.from(
+        read(`src/ui/dashboard/${file}`).matchAll(/\bguide="([^"#]+)(?:#([^"]+))?"/gu),
+        ([, name, fragment]) => ({
+          file,
+          page: `docs/${name}.md`,
+          fragment
+        })
+      )
+    )
+    expect(guides.length).toBeGreaterThan(20)
+    expect(
+      guides.filter(
+        ({ fragment, page }) =>
+          !pages.includes(page) || (fragment !== undefined && !anchors(page).includes(fragment))
+      )
+    ).toEqual([])
+  })
+
   it("is followed by a start page that names every page of the documentation", () => {
     const named = links("docs/README.md").map(({ target }) => target)
     expect(pages.slice(1).filter((page) => page !== "docs/README.md" && !named.includes(page))).toEqual([])

@@ -10,12 +10,15 @@ import {
   type TextFieldProps
 } from "react-aria-components"
 import css from "./Field.module.css"
+import { GuideLink } from "./GuideLink.tsx"
 
 export { Select } from "./select/Select.tsx"
 
 interface Labelled {
   readonly label: string
   readonly help?: string
+  /** Page and heading of the documentation about it. */
+  readonly guide?: string
   /** Replaces the browser's own message. */
   readonly error?: string | undefined
 }
@@ -29,7 +32,31 @@ interface LineProps extends TextProps {
   readonly compact?: boolean
 }
 
-export const TextField = ({ label, help, error, placeholder = "", compact = false, ...props }: LineProps) => (
+/** What explains a field, and where to read more. */
+export const Help = ({
+  guide,
+  help,
+  label
+}: {
+  readonly label: string
+  readonly help: string | undefined
+  readonly guide: string | undefined
+}) =>
+  help === undefined ? null : (
+    <Text slot="description" className={css["help"] ?? ""}>
+      {help} {guide === undefined ? null : <GuideLink guide={guide} about={label} />}
+    </Text>
+  )
+
+export const TextField = ({
+  label,
+  help,
+  guide,
+  error,
+  placeholder = "",
+  compact = false,
+  ...props
+}: LineProps) => (
   <AriaTextField
     {...props}
     // What the service refused must not keep the next try from being sent.
@@ -39,11 +66,7 @@ export const TextField = ({ label, help, error, placeholder = "", compact = fals
   >
     <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
     <Input className={css["input"] ?? ""} placeholder={placeholder} />
-    {help === undefined ? null : (
-      <Text slot="description" className={css["help"] ?? ""}>
-        {help}
-      </Text>
-    )}
+    <Help label={label} help={help} guide={guide} />
     <FieldError className={css["error"] ?? ""}>{error}</FieldError>
   </AriaTextField>
 )
@@ -56,6 +79,7 @@ interface LongTextProps extends TextProps {
 export const LongText = ({
   label,
   help,
+  guide,
   error,
   placeholder = "",
   rows = 4,
@@ -75,11 +99,7 @@ export const LongText = ({
       rows={rows}
       placeholder={placeholder}
     />
-    {help === undefined ? null : (
-      <Text slot="description" className={css["help"] ?? ""}>
-        {help}
-      </Text>
-    )}
+    <Help label={label} help={help} guide={guide} />
     <FieldError className={css["error"] ?? ""}>{error}</FieldError>
   </AriaTextField>
 )

@@ -3,6 +3,7 @@ import { type ReactNode, useEffect, useId, useRef } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
+import { GuideLink } from "./GuideLink.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
@@ -11,6 +12,8 @@ import { nameWindow } from "../window/title.ts"
 interface PageProps {
   readonly title: string
   readonly lead?: ReactNode
+  /** Page and heading of the documentation about it; shown after `lead`. */
+  readonly guide?: string
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
@@ -32,7 +35,7 @@ export const useArrival = () => {
   return main
 }
 
-export const Page = ({ title, lead, actions, children }: PageProps) => {
+export const Page = ({ title, lead, guide, actions, children }: PageProps) => {
   const main = useArrival()
   const heading = useId()
   useEffect(() => {
@@ -43,7 +46,11 @@ export const Page = ({ title, lead, actions, children }: PageProps) => {
       <header className={css["header"]}>
         <div>
           <h1 id={heading}>{title}</h1>
-          {lead === undefined ? null : <p className={css["lead"]}>{lead}</p>}
+          {lead === undefined ? null : (
+            <p className={css["lead"]}>
+              {lead} {guide === undefined ? null : <GuideLink guide={guide} about={title} />}
+            </p>
+          )}
         </div>
         {actions === undefined ? null : <div className={css["actions"]}>{actions}</div>}
       </header>
@@ -55,16 +62,19 @@ export const Page = ({ title, lead, actions, children }: PageProps) => {
 
 interface CardProps {
   readonly title?: string
+  /** Page and heading of the documentation about it. */
+  readonly guide?: string
   readonly actions?: ReactNode
   readonly children: ReactNode
 }
 
-export const Card = ({ title, actions, children }: CardProps) => (
+export const Card = ({ title, guide, actions, children }: CardProps) => (
   <section className={css["card"]} {...(title === undefined ? {} : { "aria-label": title })}>
     <div className={css["inside"]}>
       {title === undefined && actions === undefined ? null : (
         <header className={css["cardHeader"]}>
           <h2>{title}</h2>
+          {guide === undefined || title === undefined ? null : <GuideLink guide={guide} about={title} />}
           {actions}
         </header>
       )}

@@ -96,7 +96,7 @@ const Agents = ({ user }: { readonly user: User }) => {
   })
   const add = atLeast(user.role, "admin") ? button : null
   return (
-    <Page title={t.title} lead={t.lead} actions={add}>
+    <Page title={t.title} lead={t.lead} guide="getting-started" actions={add}>
       {dialog}
       <Listing
         query={query}

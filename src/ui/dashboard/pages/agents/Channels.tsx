@@ -356,7 +356,7 @@ const Channels = ({ agentId, user }: Props) => {
             : [])
         ]}
       />
-      <Card title={t.webhooks}>
+      <Card title={t.webhooks} guide="channels#webhooks">
         <p>{t.webhooksLead}</p>
         <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
         <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />

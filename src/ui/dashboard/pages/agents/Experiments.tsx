@@ -167,6 +167,7 @@ const ThresholdForm = ({
       <TextField
         label={t.minimum}
         help={t.minimumHelp}
+        guide="evaluation#thresholds-of-publishing"
         type="text"
         inputMode="decimal"
         pattern="\d{1,3}([.]\d)?"

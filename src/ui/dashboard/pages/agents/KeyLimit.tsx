@@ -62,6 +62,7 @@ export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
       <TextField
         label={t.requests}
         help={t.requestsHelp}
+        guide="authentication#rate-limits"
         inputMode="numeric"
         pattern="[0-9]+"
         value={value.requests}

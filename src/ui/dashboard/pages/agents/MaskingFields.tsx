@@ -104,7 +104,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
     </>
   )
   return (
-    <Card title={t.title}>
+    <Card title={t.title} guide="privacy#masking">
       <p>{t.help}</p>
       {switched("isMasked", t.isMasked)}
       {value.isMasked ? (
@@ -115,6 +115,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
           <LongText
             label={t.patterns}
             help={t.patternsHelp}
+            guide="privacy#patterns"
             rows={3}
             mono
             isReadOnly={!mayChange}

@@ -72,7 +72,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
   return (
     <Form onSubmit={() => save.mutate(true)}>
       <Conflict draft={draft} problem={save.error} />
-      <Card title={t.voice}>
+      <Card title={t.voice} guide="chat">
         <TextField
           label={common.name}
           isRequired
@@ -85,6 +85,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         <LongText
           label={s.instructions}
           help={t.instructionsHelp}
+          guide="chat"
           rows={8}
           isReadOnly={!mayChange}
           value={value.instructions}
@@ -112,10 +113,11 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="streamReasoning" shown={(on) => (on === true ? t.on : t.off)} />
       </Card>
-      <Card title={t.search}>
+      <Card title={t.search} guide="retrieval">
         <TextField
           label={s.topK}
           help={t.topKHelp}
+          guide="retrieval"
           inputMode="numeric"
           isReadOnly={!mayChange}
           value={value.topK}
@@ -126,6 +128,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         <TextField
           label={s.minScore}
           help={t.minScoreHelp}
+          guide="retrieval#how-chunks-are-scored"
           inputMode="decimal"
           isReadOnly={!mayChange}
           value={value.minScore}
@@ -136,6 +139,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         <TextField
           label={s.contextTokens}
           help={t.contextTokensHelp}
+          guide="chat#how-the-agent-keeps-to-its-sources"
           inputMode="numeric"
           isReadOnly={!mayChange}
           value={value.contextTokens}
@@ -146,6 +150,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         <TextField
           label={s.maxSearches}
           help={t.maxSearchesHelp}
+          guide="chat#further-searches"
           inputMode="numeric"
           isReadOnly={!mayChange}
           value={value.maxSearches}
@@ -154,7 +159,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
         />
         <Theirs draft={draft} name="maxSearches" />
       </Card>
-      <Card title={t.sources}>
+      <Card title={t.sources} guide="chat#how-the-agent-keeps-to-its-sources">
         <Select
           label={s.mode}
           options={[
@@ -182,7 +187,7 @@ const Settings = ({ agent, mayChange }: { readonly agent: Agent; readonly mayCha
       <MaskingFields draft={draft} change={change} mayChange={mayChange} errorOf={errorOf} />
       {general === null || isOutdated(general) ? null : <Problem problem={general} />}
       {mayChange ? (
-        <Card title={t.version}>
+        <Card title={t.version} guide="versions">
           <TextField
             label={t.note}
             help={t.noteHelp}

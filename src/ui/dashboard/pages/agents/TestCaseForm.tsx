@@ -173,6 +173,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       <LongText
         label={t.facts}
         help={t.factsHelp}
+        guide="evaluation#test-cases-of-an-agent"
         rows={3}
         value={value.facts}
         onChange={(facts) => change({ facts })}

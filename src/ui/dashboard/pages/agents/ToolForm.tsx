@@ -311,6 +311,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           <LongText
             label={t.parameters}
             help={t.parametersHelp}
+            guide="tools"
             rows={6}
             mono
             value={value.parameters}
@@ -321,6 +322,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
           <LongText
             label={t.bindings}
             help={t.bindingsHelp}
+            guide="tools#values-of-the-request"
             rows={2}
             mono
             value={value.bindings}

@@ -70,7 +70,7 @@ const Audit = () => {
   const { moment } = useFormat()
   const query = useInfiniteQuery(audit)
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="privacy#audit-trail">
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.entries)

@@ -139,7 +139,7 @@ const Insights = ({ user }: { readonly user: User }) => {
   const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
   const query = useQuery(measures(agentId))
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="insights#measures">
       <div className={css["filters"]}>
         <Select
           label={t.agent}

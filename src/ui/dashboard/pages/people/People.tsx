@@ -63,7 +63,7 @@ const People = () => {
     setAsked(typed.trim())
   }
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="privacy">
       <form role="search" className={css["search"]} onSubmit={submit}>
         <TextField label={t.find} value={typed} onChange={setTyped} />
         <Button type="submit">{common.search}</Button>

@@ -131,7 +131,7 @@ const Retention = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const query = useQuery(retention)
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="privacy#retention">
       <Loaded query={query}>
         {(found) => (
           <Card>

@@ -61,7 +61,7 @@ export const Provisioning = () => {
     }
   })
   return (
-    <Card title={t.title}>
+    <Card title={t.title} guide="single-sign-on#provisioning">
       <p>{t.lead}</p>
       <Loaded query={query}>
         {({ token, url }) => (

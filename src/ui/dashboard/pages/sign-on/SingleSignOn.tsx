@@ -159,6 +159,7 @@ const Edit = ({ found }: { readonly found: Connection | null }) => {
       <TextField
         label={t.issuer}
         help={t.issuerHelp}
+        guide="single-sign-on#set-it-up"
         inputMode="url"
         isRequired
         value={value.issuer}
@@ -257,7 +258,7 @@ const SingleSignOn = () => {
   const t = useText(words)
   const query = useQuery(singleSignOn)
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="single-sign-on">
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
           <>

@@ -115,6 +115,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
       <LongText
         label={t.include}
         help={t.patterns}
+        guide="sources#patterns"
         rows={2}
         mono
         value={form.include}

@@ -318,7 +318,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
           lead={<Link href={`/sources?agent=${found.agentId}`}>{t.all}</Link>}
           actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
         >
-          <Card title={t.state}>
+          <Card title={t.state} guide="sources#follow-a-job">
             <div className={css["state"]}>
               <State source={found} />
               {found.latestJob?.chunksCreated === null || found.latestJob === null ? null : (

@@ -17,7 +17,7 @@ const Sources = ({ user }: { readonly user: User }) => {
   const [parameters, setParameters] = useSearchParams()
   const [, navigate] = useLocation()
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="sources">
       <Loaded query={query}>
         {({ pages }) => {
           const all = pages.flatMap((page) => page.agents)

@@ -102,7 +102,7 @@ export const Passkeys = () => {
   const queries = useQueryClient()
   const query = useQuery(passkeys)
   return (
-    <Card title={t.title}>
+    <Card title={t.title} guide="authentication#passkeys">
       <p>{t.lead}</p>
       <Loaded query={query}>
         {(found) => (

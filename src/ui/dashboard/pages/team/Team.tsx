@@ -244,7 +244,7 @@ const Team = ({ user }: { readonly user: User }) => {
     </Button>
   ) : null
   return (
-    <Page title={t.title} lead={t.lead} actions={add}>
+    <Page title={t.title} lead={t.lead} guide="authentication#the-team" actions={add}>
       <Dialog title={t.add} isOpen={inviting} onClose={() => setInviting(false)}>
         <Invite user={user} onClose={() => setInviting(false)} />
       </Dialog>

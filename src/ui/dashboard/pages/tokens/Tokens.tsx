@@ -207,7 +207,7 @@ const Tokens = () => {
     form: (close) => <Create onClose={close} />
   })
   return (
-    <Page title={t.title} lead={t.lead} actions={button}>
+    <Page title={t.title} lead={t.lead} guide="manage#access-tokens" actions={button}>
       {dialog}
       <Listing
         query={query}

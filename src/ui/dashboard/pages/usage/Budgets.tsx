@@ -101,6 +101,7 @@ const Create = ({ agents, onClose }: CreateProps) => {
       <TextField
         label={t.limit}
         help={t.limitHelp}
+        guide="usage#budgets"
         inputMode="decimal"
         pattern={amount}
         isRequired
@@ -210,7 +211,7 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
     form: (close) => <Create agents={agents} onClose={close} />
   })
   return (
-    <Card title={t.title}>
+    <Card title={t.title} guide="usage#budgets">
       {dialog}
       <Dialog title={t.changeTitle} isOpen={changing !== null} onClose={() => setChanging(null)}>
         {changing === null ? null : <Change budget={changing} onClose={() => setChanging(null)} />}

@@ -79,7 +79,7 @@ const Usage = ({ user }: { readonly user: User }) => {
   const { day, number } = useFormat()
   const query = useQuery(usage)
   return (
-    <Page title={t.title} lead={t.lead}>
+    <Page title={t.title} lead={t.lead} guide="usage">
       <Loaded query={query}>
         {(report) => (
           <>

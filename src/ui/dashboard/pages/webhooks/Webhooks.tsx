@@ -164,7 +164,7 @@ const Webhooks = () => {
     wide: true
   })
   return (
-    <Page title={t.title} lead={t.lead} actions={button}>
+    <Page title={t.title} lead={t.lead} guide="events" actions={button}>
       {dialog}
       <Dialog title={t.log} isOpen={logOf !== null} onClose={() => setLogOf(null)} wide>
         {logOf === null ? null : <Deliveries id={logOf} onClose={() => setLogOf(null)} />}

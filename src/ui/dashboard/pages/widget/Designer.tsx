@@ -139,12 +139,12 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
         >
           <Conflict draft={draft} problem={save.error} />
           {stored.publicId === null ? null : (
-            <Card title={t.line}>
+            <Card title={t.line} guide="widget#embedding">
               <Copyable label={t.script} value={scriptOf(stored.publicId)} />
               <p className={css["help"]}>{t.scriptHelp}</p>
             </Card>
           )}
-          <Card title={t.pages}>
+          <Card title={t.pages} guide="widget#who-may-call">
             <Origins
               label={t.origins}
               help={t.originsHelp}

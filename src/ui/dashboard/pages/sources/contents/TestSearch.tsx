@@ -46,7 +46,7 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
   }
   const found = search.data?.passages ?? []
   return (
-    <Card title={t.title}>
+    <Card title={t.title} guide="retrieval">
       <form className={css["search"]} onSubmit={submit}>
         <TextField
           label={t.question}

@@ -1,0 +1,20 @@
+/** A link from a setting to what the documentation says of it. It opens a tab of its own, so that no edit is lost. */
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+
+interface Props {
+  /** Page and heading: `chat`, or `chat#models`. */
+  readonly guide: string
+  /** What it is about, for screen readers. */
+  readonly about: string
+}
+
+export const GuideLink = ({ about, guide }: Props) => {
+  const t = useText(everywhere)
+  return (
+    <a href={`/docs/guide/${guide}`} target="_blank" rel="noopener">
+      {t.guide}
+      <span className="visually-hidden">: {about}</span>
+    </a>
+  )
+}
