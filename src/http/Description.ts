@@ -260,7 +260,7 @@ const transformed = ({ components, info: declared, paths, ...spec }: Record<stri
 }
 
 /** The public API with titles and descriptions, for `/docs`. */
-export const Documented = PublicApi.annotate(OpenApi.Title, info.title)
+const Documented = PublicApi.annotate(OpenApi.Title, info.title)
   .annotate(OpenApi.Version, info.version)
   .annotate(OpenApi.Transform, transformed)
 

@@ -83,12 +83,12 @@ export const resolved = (description: Description, node: SchemaNode): SchemaNode
 }
 
 /** The type in a few words: `string`, `array of Citation`, `string or null`. */
-export const typeOf = (description: Description, node: SchemaNode): string => {
+export const typeOf = (node: SchemaNode): string => {
   if (node.$ref !== undefined) return node.$ref.split("/").at(-1) ?? "object"
   const choices = node.anyOf ?? node.oneOf
-  if (choices !== undefined) return [...new Set(choices.map((one) => typeOf(description, one)))].join(" or ")
+  if (choices !== undefined) return [...new Set(choices.map((one) => typeOf(one)))].join(" or ")
   if (node.enum !== undefined) return node.enum.map((value) => JSON.stringify(value)).join(" or ")
-  if (node.type === "array") return `array of ${typeOf(description, node.items ?? {})}`
+  if (node.type === "array") return `array of ${typeOf(node.items ?? {})}`
   return node.type ?? "any value"
 }
 

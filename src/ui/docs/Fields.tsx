@@ -37,7 +37,7 @@ export const Fields = ({ description, node }: Props) => (
           const about = member.description ?? whole.description
           return (
             <li key={name}>
-              <code>{name}</code> <span class="soft">{typeOf(description, member)}</span>{" "}
+              <code>{name}</code> <span class="soft">{typeOf(member)}</span>{" "}
               {required.includes(name) ? <span class="required">required</span> : null}{" "}
               <span class="soft">{boundsOf(whole)}</span>
               {about === undefined ? null : <div>{about}</div>}

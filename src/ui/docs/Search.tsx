@@ -54,7 +54,7 @@ export const Search = () => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return
     event.preventDefault()
     const places = [field.current, ...(list.current?.querySelectorAll("a") ?? [])]
-    const now = places.indexOf(document.activeElement as HTMLInputElement)
+    const now = places.findIndex((place) => place === document.activeElement)
     places[now + (event.key === "ArrowDown" ? 1 : -1)]?.focus()
   }
 

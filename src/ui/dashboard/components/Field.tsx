@@ -10,7 +10,7 @@ import {
   type TextFieldProps
 } from "react-aria-components"
 import css from "./Field.module.css"
-import { GuideLink } from "./GuideLink.tsx"
+import { GuideLink } from "../text/GuideLink.tsx"
 
 export { Select } from "./select/Select.tsx"
 

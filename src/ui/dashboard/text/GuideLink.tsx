@@ -1,6 +1,6 @@
 /** A link from a setting to what the documentation says of it. It opens a tab of its own, so that no edit is lost. */
-import { everywhere } from "../text/everywhere.ts"
-import { useText } from "../text/Language.tsx"
+import { everywhere } from "./everywhere.ts"
+import { useText } from "./Language.tsx"
 
 interface Props {
   /** Page and heading: `chat`, or `chat#models`. */
