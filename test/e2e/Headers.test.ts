@@ -13,6 +13,9 @@ const shared = [
   "/openapi.full.json",
   "/openapi.compact.json",
   "/docs",
+  "/docs/guide",
+  "/docs/guide/chat",
+  "/docs/search.json",
   "/widget.js",
   "/widget-markdown.js"
 ]
