@@ -102,6 +102,8 @@ export interface ToolTokens {
   readonly refresh: Redacted.Redacted | null
   /** Null when the server does not say. */
   readonly lastsSeconds: number | null
+  /** The scopes that were granted, separated by spaces; null: those that were requested. */
+  readonly scope: string | null
 }
 
 /**

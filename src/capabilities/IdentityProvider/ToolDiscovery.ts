@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../../domain/Address.ts"
+import { challenged } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
 import {
   type AuthorizationServer,
@@ -57,13 +58,6 @@ const decodeServer = Schema.decodeUnknownOption(
     authorization_response_iss_parameter_supported: optional(Schema.Boolean)
   })
 )
-
-/** The parameter of a `WWW-Authenticate: Bearer` challenge. */
-const challenged = (header: string, name: string): string | null => {
-  if (!/(?:^|[\s,])bearer(?:\s|,|$)/i.test(header)) return null
-  const [, quoted, plain] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`, "i").exec(header) ?? []
-  return quoted ?? plain ?? null
-}
 
 const pathOf = ({ pathname }: URL) => (pathname === "/" ? "" : pathname.replace(/\/$/, ""))
 
@@ -124,7 +118,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
       headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
     })
-    const challenge = response.status === 401 ? (response.headers["www-authenticate"] ?? "") : ""
+    const challenge = response.status === 401 ? response.headers["www-authenticate"] : undefined
     const place = challenged(challenge, "resource_metadata")
     const scope = challenged(challenge, "scope")
     if (place !== null && !isSafe(urlOf(place))) {

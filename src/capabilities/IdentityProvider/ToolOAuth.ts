@@ -78,7 +78,7 @@ const isToken = (text: string) =>
   text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
 
 const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
-  const { access_token: access, expires_in: lasts, refresh_token: refresh, token_type: type } = answer
+  const { access_token: access, expires_in: lasts, refresh_token: refresh, scope, token_type: type } = answer
   if (type !== "bearer") throw invalid("The authorization server sent a token that is no bearer token.")
   if (!isToken(access) || (refresh !== undefined && !isToken(refresh))) {
     throw invalid("The authorization server sent a token that cannot be used.")
@@ -86,7 +86,8 @@ const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
   return {
     access: Redacted.make(access),
     refresh: refresh === undefined ? null : Redacted.make(refresh),
-    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000)
+    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000),
+    scope: scope ?? null
   }
 }
 

@@ -22,13 +22,48 @@ export const oauthFields = {
   scopes: Schema.optionalWith(Schema.Array(Scope).pipe(Schema.maxItems(50)), { exact: true })
 } as const
 
-/** `refused`: the authorization server or the MCP server no longer accepts it, so a person has to connect again. */
-export const ToolConnectionState = Schema.Literal("connected", "refused")
+/** Maximum number of scopes of one connection. */
+const maxScopes = 100
+
+/** The scopes of all lists, each once. */
+export const allScopes = (...lists: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<string> =>
+  [...new Set(lists.flat())].slice(0, maxScopes)
+
+const isScope = Schema.is(Scope)
+
+/** The names in a list of scopes that is separated by spaces. */
+export const scopesIn = (text: string | null): ReadonlyArray<string> =>
+  allScopes(text?.split(" ").filter((name) => isScope(name)) ?? [])
+
+const Scopes = Schema.Array(Schema.String)
+
+/** The scopes of a connection. */
+export const ToolScopes = Schema.Struct({
+  /** Those that the last token was requested with. */
+  requested: Scopes,
+  /** Those that the authorization server has granted. */
+  granted: Scopes,
+  /** Those that the MCP server demands in addition. */
+  missing: Scopes,
+  /** Those that were requested because of a demand, without a person: they are not requested so again. */
+  tried: Scopes
+})
+export type ToolScopes = typeof ToolScopes.Type
+
+export const noScopes: ToolScopes = { requested: [], granted: [], missing: [], tried: [] }
+
+/**
+ * `insufficient`: the MCP server demands more scopes for a call; others work. `refused`: the authorization server or the
+ * MCP server no longer accepts it, so a person has to connect again.
+ */
+export const ToolConnectionState = Schema.Literal("connected", "insufficient", "refused")
 
 /** The connection of a tool in answers. It contains no token. */
 export const ToolConnection = Schema.Struct({
   state: ToolConnectionState,
   issuer: Schema.String,
+  /** Scopes that the MCP server demands in addition. Connecting again requests them. */
+  missingScopes: Scopes,
   connectedAt: Schema.DateTimeUtc
 })
 export type ToolConnection = typeof ToolConnection.Type

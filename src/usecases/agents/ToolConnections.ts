@@ -16,11 +16,17 @@ import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis, type ToolDefinition, type ToolId } from "../../domain/agents/Tool.ts"
-import { type ToolSignInAnswer, ToolSignInProblem } from "../../domain/agents/ToolConnection.ts"
+import {
+  allScopes,
+  scopesIn,
+  type ToolSignInAnswer,
+  ToolSignInProblem
+} from "../../domain/agents/ToolConnection.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+import { scopesOfAll } from "./ToolScopes.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
@@ -39,6 +45,8 @@ const Flow = Schema.parseJson(
     clientId: Schema.String,
     /** The secret of a client that has registered itself for this sign-in. */
     clientSecret: Schema.NullOr(Schema.String),
+    /** Those that are requested. */
+    scopes: Schema.Array(Schema.String),
     state: Schema.String,
     verifier: Schema.String
   })
@@ -108,11 +116,17 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const { auth, mcp } = tool.definition
       const basis = connectionBasis(tool.definition)
       if (basis === undefined || mcp === undefined) return yield* noOAuth()
-      const { client, target } = yield* Effect.gen(function* () {
+      const before = Option.getOrNull(yield* store.find({ tenantId }, tool.id))
+      const { client, scopes, target } = yield* Effect.gen(function* () {
         const found = yield* authorization.discover(mcp.url, auth.issuer ?? null)
-        const target = auth.scopes === undefined ? found : { ...found, scope: auth.scopes.join(" ") || null }
+        const scopes = allScopes(auth.scopes ?? scopesIn(found.scope), scopesOfAll(before, basis))
+        const target = { ...found, scope: scopes.join(" ") || null }
         const byHand = yield* tokens.ownClient(tool)
-        return { target, client: byHand ?? (yield* authorization.register(target.server, redirectUri)) }
+        return {
+          target,
+          scopes,
+          client: byHand ?? (yield* authorization.register(target.server, redirectUri))
+        }
       }).pipe(Effect.tapError(logged({ tenantId }, tool.id)), Effect.mapError(toPerson))
       const { signIn, url } = yield* Effect.mapError(
         authorization.begin(target, client, redirectUri),
@@ -127,6 +141,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           server: target.server,
           resource: target.resource,
           clientId: client.clientId,
+          scopes,
           clientSecret: isOwn || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
         })
       )
@@ -183,7 +198,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const text = yield* box.open("tool-sign-in", taken.value.flow)
       const flow = Option.flatMap(text, decodeFlow)
       if (Option.isNone(flow)) return yield* unknown
-      const { agentId, basis, clientId, clientSecret, resource, server, verifier } = flow.value
+      const { agentId, basis, clientId, clientSecret, resource, scopes, server, verifier } = flow.value
       const refused = (problem: ToolSignInProblem) => new ToolSignInRefused({ problem, agentId })
       const tool = Option.getOrNull(yield* tools.find(scope, toolId))
       // A sign-in for an earlier definition of the tool cannot connect the present one.
@@ -200,7 +215,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       )
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(received), (fresh) =>
-          tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, fresh)
+          tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, scopes, fresh)
         )
       )
       return { agentId, toolId }
