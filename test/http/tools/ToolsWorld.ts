@@ -45,6 +45,7 @@ import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { ToolConnections } from "../../../src/usecases/agents/ToolConnections.ts"
 import { Tools } from "../../../src/usecases/agents/Tools.ts"
+import { ToolRevocations } from "../../../src/usecases/agents/ToolRevocations.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
@@ -103,7 +104,7 @@ export const server = Layer.suspend(() => {
     Layer.provide(
       Layer.mergeAll(
         Accounts.Default,
-        Agents.Default,
+        Agents.Default.pipe(Layer.provide(ToolRevocations.Default)),
         Subscriptions.Default,
         Tools.Default,
         ToolConnections.Default
