@@ -55,7 +55,8 @@ const decodeServer = Schema.decodeUnknownOption(
     token_endpoint_auth_methods_supported: optional(Names),
     code_challenge_methods_supported: optional(Names),
     scopes_supported: optional(Names),
-    authorization_response_iss_parameter_supported: optional(Schema.Boolean)
+    authorization_response_iss_parameter_supported: optional(Schema.Boolean),
+    client_id_metadata_document_supported: optional(Schema.Boolean)
   })
 )
 
@@ -172,6 +173,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
         (yield* checkedEndpoint("revocation endpoint", server.revocation_endpoint))?.href ?? null,
       authMethods: server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"],
       namesItself: server.authorization_response_iss_parameter_supported === true,
+      readsClientDocuments: server.client_id_metadata_document_supported === true,
       offersOfflineAccess: server.scopes_supported?.includes("offline_access") === true
     }
     return made

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Oauth from "oauth4webapi"
-import { isLocalHost } from "../../domain/Address.ts"
+import { clientMetadata } from "../../domain/agents/ToolConnection.ts"
 import { isError } from "../../domain/Thrown.ts"
 import {
   type AuthorizationServer,
@@ -115,12 +115,8 @@ const make = Effect.gen(function* () {
         await Oauth.dynamicClientRegistrationRequest(
           metadataOf(server),
           {
-            client_name: "Spoke",
-            redirect_uris: [redirectUri],
-            grant_types: ["authorization_code", "refresh_token"],
-            response_types: ["code"],
-            token_endpoint_auth_method: method,
-            application_type: isLocalHost(new URL(redirectUri).hostname) ? "native" : "web"
+            ...clientMetadata(redirectUri),
+            token_endpoint_auth_method: method
           },
           options
         )

@@ -1,5 +1,6 @@
 /** Access of a tool to an MCP server by OAuth 2.1: how it is configured, and how its state is shown. */
 import * as Schema from "effect/Schema"
+import { isLocalHost } from "../Address.ts"
 import { Issuer } from "../Issuer.ts"
 import { Text } from "../Text.ts"
 
@@ -14,7 +15,7 @@ const Scope = Schema.String.pipe(
 export const oauthFields = {
   /** `authorization_code`, the default, needs a person to sign in. `client_credentials` needs a client and its secret. */
   grant: Schema.optionalWith(Schema.Literal("authorization_code", "client_credentials"), { exact: true }),
-  /** A client registered by hand. If omitted, the service registers itself. */
+  /** A client registered by hand. If omitted, the service names its metadata or registers itself. */
   clientId: Schema.optionalWith(Text.pipe(Schema.minLength(1), Schema.maxLength(500)), { exact: true }),
   /** The authorization server that the client belongs to. The secret is sent to no other. */
   issuer: Schema.optionalWith(Issuer, { exact: true }),
@@ -67,6 +68,23 @@ export const ToolConnection = Schema.Struct({
   connectedAt: Schema.DateTimeUtc
 })
 export type ToolConnection = typeof ToolConnection.Type
+
+/** The addresses of the service that authorization servers get. */
+export interface ClientAddresses {
+  /** Where they return the browser. */
+  readonly redirectUri: string
+  /** The Client ID Metadata Document; null when they could not read it, because it is not under a public https address. */
+  readonly documentUrl: string | null
+}
+
+/** What an authorization server has to know of the client, however it learns it. */
+export const clientMetadata = (redirectUri: string) => ({
+  client_name: "Spoke",
+  redirect_uris: [redirectUri],
+  grant_types: ["authorization_code", "refresh_token"],
+  response_types: ["code"],
+  application_type: isLocalHost(new URL(redirectUri).hostname) ? "native" : "web"
+})
 
 /** The parameters with which an authorization server returns the browser. */
 export const ToolSignInAnswer = Schema.Struct({

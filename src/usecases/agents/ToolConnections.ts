@@ -18,6 +18,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis, type ToolDefinition, type ToolId } from "../../domain/agents/Tool.ts"
 import {
   allScopes,
+  type ClientAddresses,
   scopesIn,
   type ToolSignInAnswer,
   ToolSignInProblem
@@ -107,11 +108,20 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           problem: error.message
         })
 
+    /** The client where none was registered by hand: by the address of its metadata, else it registers itself. */
+    const unregistered = (
+      server: AuthorizationServer,
+      { documentUrl, redirectUri }: ClientAddresses
+    ): Effect.Effect<ToolClient, ToolAuthorizationError> =>
+      server.readsClientDocuments && documentUrl !== null
+        ? Effect.succeed({ clientId: documentUrl, clientSecret: null })
+        : authorization.register(server, redirectUri)
+
     const begun = Effect.fn("ToolConnections.begun")(function* (
       { tenantId }: TenantScope,
       tool: StoredTool,
       session: Uint8Array,
-      redirectUri: string
+      addresses: ClientAddresses
     ) {
       const { auth, mcp } = tool.definition
       const basis = connectionBasis(tool.definition)
@@ -125,11 +135,11 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         return {
           target,
           scopes,
-          client: byHand ?? (yield* authorization.register(target.server, redirectUri))
+          client: byHand ?? (yield* unregistered(target.server, addresses))
         }
       }).pipe(Effect.tapError(logged({ tenantId }, tool.id)), Effect.mapError(toPerson))
       const { signIn, url } = yield* Effect.mapError(
-        authorization.begin(target, client, redirectUri),
+        authorization.begin(target, client, addresses.redirectUri),
         toPerson
       )
       const isOwn = auth.clientId !== undefined
@@ -162,7 +172,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       { tenantId }: TenantScope,
       id: ToolId,
       session: Redacted.Redacted | null,
-      redirectUri: string
+      addresses: ClientAddresses
     ) {
       const tool = yield* own({ tenantId }, id)
       if (tool.definition.auth.kind !== "oauth") return yield* noOAuth()
@@ -177,7 +187,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       }
       if (session === null) return yield* noSession()
       const fingerprint = yield* credentials.fingerprint(session)
-      return yield* begun({ tenantId }, tool, fingerprint, redirectUri).pipe(
+      return yield* begun({ tenantId }, tool, fingerprint, addresses).pipe(
         limiter.withPermit(tenantId),
         Effect.catchTag("LimitReached", () => Effect.fail(busy()))
       )

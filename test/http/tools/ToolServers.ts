@@ -1,6 +1,6 @@
 /** An authorization server, and an MCP server that takes its tokens alone. */
 import * as Effect from "effect/Effect"
-import { createPublicKey, generateKeyPairSync, verify } from "node:crypto"
+import { createHash, createPublicKey, generateKeyPairSync, randomUUID, verify } from "node:crypto"
 import type * as Http from "node:http"
 import Provider from "oidc-provider"
 import { listen } from "../accounts/sso/Providers.ts"
@@ -132,6 +132,81 @@ export const authorizationServer = (redirectUri: string) =>
     const audienceOf = (token: string): string | null => claimsOf(token)?.aud ?? null
     const scopesOf = (token: string): ReadonlyArray<string> => claimsOf(token)?.scope?.split(" ") ?? []
     return { issuer, conduct, asked, audienceOf, scopesOf }
+  })
+
+/** Reads what a client's id leads to. */
+type ReadDocument = (clientId: string) => Promise<Readonly<Record<string, unknown>>>
+
+/**
+ * A server that knows clients by their metadata documents; `oidc-provider` does not. Its sign-in page sends the browser
+ * back at once.
+ */
+export const documentServer = (read: ReadDocument) =>
+  Effect.gen(function* () {
+    const conduct = { isSupported: true }
+    /** The bodies of requests for tokens, and the ids of clients that were registered. */
+    const requests: Array<Readonly<Record<string, string>>> = []
+    const registered: Array<string> = []
+    const codes = new Map<string, Readonly<Record<string, string>>>()
+    const given = new Map<string, string>()
+    const { issuer } = yield* listen((request, response) => {
+      const json = (status: number, body: unknown) => {
+        response.writeHead(status, { "content-type": "application/json" })
+        response.end(JSON.stringify(body))
+      }
+      const own = `http://${request.headers.host}`
+      const { pathname, searchParams } = new URL(request.url ?? "", own)
+      if (pathname.startsWith("/.well-known/")) {
+        return json(200, {
+          issuer: own,
+          authorization_endpoint: `${own}/authorize`,
+          token_endpoint: `${own}/token`,
+          registration_endpoint: `${own}/register`,
+          token_endpoint_auth_methods_supported: ["none"],
+          code_challenge_methods_supported: ["S256"],
+          ...(conduct.isSupported ? { client_id_metadata_document_supported: true } : {})
+        })
+      }
+      if (pathname === "/authorize") {
+        const asked = Object.fromEntries(searchParams)
+        const { client_id: id = "", redirect_uri: uri = "", state = "" } = asked
+        const document = registered.includes(id)
+          ? Promise.resolve({ client_id: id, redirect_uris: [uri] })
+          : read(id)
+        return void document.then(({ client_id, redirect_uris: uris }) => {
+          if (client_id !== id || !Array.isArray(uris) || !uris.includes(uri)) return json(400, {})
+          const code = randomUUID()
+          codes.set(code, asked)
+          return response.writeHead(302, { location: `${uri}?code=${code}&state=${state}` }).end()
+        })
+      }
+      let body = ""
+      request.on("data", (chunk) => (body += String(chunk)))
+      request.on("end", () => {
+        if (pathname === "/register") {
+          registered.push(`client-${registered.length}`)
+          return json(201, { ...JSON.parse(body), client_id: registered.at(-1) })
+        }
+        const sent = Object.fromEntries(new URLSearchParams(body))
+        requests.push(sent)
+        const asked = codes.get(sent["code"] ?? "")
+        const challenge = createHash("sha256").update(sent["code_verifier"] ?? "")
+        const isRefresh = sent["grant_type"] === "refresh_token" && sent["refresh_token"] === "again"
+        const isRight =
+          asked !== undefined &&
+          asked["client_id"] === sent["client_id"] &&
+          asked["code_challenge"] === challenge.digest("base64url")
+        if (!isRight && !isRefresh) return json(400, { error: "invalid_grant" })
+        const access = randomUUID()
+        given.set(access, sent["resource"] ?? "")
+        const lasts = { expires_in: 3_600, refresh_token: "again" }
+        return json(200, { access_token: access, token_type: "Bearer", ...lasts })
+      })
+      return undefined
+    })
+    const audienceOf = (token: string): string | null => given.get(token) ?? null
+    const scopesOf = (): ReadonlyArray<string> => []
+    return { issuer, conduct, requests, registered, audienceOf, scopesOf }
   })
 
 type AuthorizationServer = Pick<
