@@ -53,11 +53,14 @@ export type ToolScopes = typeof ToolScopes.Type
 
 export const noScopes: ToolScopes = { requested: [], granted: [], missing: [], tried: [] }
 
+/** `none`: there has been no token yet. */
+export const StoredConnectionState = Schema.Literal("none", "connected", "refused")
+
 /**
  * `insufficient`: the MCP server demands more scopes for a call; others work. `refused`: the authorization server or the
  * MCP server no longer accepts it, so a person has to connect again.
  */
-export const ToolConnectionState = Schema.Literal("connected", "insufficient", "refused")
+const ToolConnectionState = Schema.Literal("connected", "insufficient", "refused")
 
 /** The connection of a tool in answers. It contains no token. */
 export const ToolConnection = Schema.Struct({

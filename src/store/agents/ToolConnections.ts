@@ -7,13 +7,13 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { AuthorizationServer } from "../../capabilities/IdentityProvider.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { ToolScopes } from "../../domain/agents/ToolConnection.ts"
+import { StoredConnectionState, ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import { ToolId } from "../../domain/agents/Tool.ts"
 import { TenantId } from "../../domain/Ids.ts"
 
 const Row = Schema.Struct({
   basis: Schema.String,
-  state: Schema.Literal("none", "connected", "refused"),
+  state: StoredConnectionState,
   server: Schema.NullOr(AuthorizationServer),
   resource: Schema.NullOr(Schema.String),
   clientId: Schema.NullOr(Schema.String),

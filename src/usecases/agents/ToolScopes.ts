@@ -2,7 +2,7 @@
 import { allScopes, noScopes, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import type { StoredConnection } from "../../store/agents/ToolConnections.ts"
 
-export const hasAll = (scopes: ReadonlyArray<string>, wanted: ReadonlyArray<string>) =>
+const hasAll = (scopes: ReadonlyArray<string>, wanted: ReadonlyArray<string>) =>
   wanted.every((scope) => scopes.includes(scope))
 
 /** What to request when the tool is connected again: nothing that it had is lost. */
