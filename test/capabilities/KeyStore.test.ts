@@ -26,7 +26,10 @@ const process = Effect.gen(function* () {
   const stores = Layer.mergeAll(AgentStore.Default, ApiKeyStore.Default)
   const base = layerSql.pipe(Layer.provideMerge(cheap), Layer.provideMerge(stores))
   const built = yield* Layer.build(
-    Layer.mergeAll(Keys.Default, Agents.Default).pipe(Layer.provide([layerArtifacts, layerNoConnections]), Layer.provideMerge(base))
+    Layer.mergeAll(Keys.Default, Agents.Default).pipe(
+      Layer.provide([layerArtifacts, layerNoConnections]),
+      Layer.provideMerge(base)
+    )
   )
   return {
     keyStore: Context.get(built, KeyStore),
