@@ -67,7 +67,7 @@ import { ExperimentsHandlers, ManagedExperimentsHandlers } from "../http/hosted/
 import { TestCasesHandlers, ManagedTestCasesHandlers } from "../http/hosted/agents/TestCasesHandlers.ts"
 import { ManagedStartHandlers, StartHandlers } from "../http/hosted/agents/StartHandlers.ts"
 import { ManagedWidgetsHandlers, WidgetsHandlers } from "../http/hosted/agents/WidgetsHandlers.ts"
-import * as ToolCallback from "../http/hosted/agents/ToolCallback.ts"
+import * as ToolAddresses from "../http/hosted/agents/ToolAddresses.ts"
 import {
   ManagedToolsHandlers,
   ToolsHandlers,
@@ -235,7 +235,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
         guards,
         SessionCookie.layer(settings.appUrl),
         SignOnCookie.layer(settings.appUrl),
-        ToolCallback.layer(settings.appUrl),
+        ToolAddresses.layer(settings.appUrl),
         PasskeyCookie.layer(settings.appUrl)
       )
     ),
@@ -243,6 +243,7 @@ export const api = <E, R>(settings: Settings, guards: Layer.Layer<Guards, E, R>)
     Layer.provide(Deliveries.layerRouter),
     Layer.provide(McpRoute.layer({ appUrl: settings.appUrl, version: Package.version })),
     Layer.provide(ScimRoute.layer(settings.appUrl)),
+    Layer.provide(ToolAddresses.layerDocument(settings.appUrl)),
     Layer.provide(Assets.layer(Package.ui, settings.realtimeUrl)),
     Layer.provide(Lifecycle.readiness),
     Layer.provide(Layer.succeed(TrustedProxies, settings.trustedProxies))

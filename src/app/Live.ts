@@ -93,6 +93,7 @@ import { TestCases } from "../usecases/agents/TestCases.ts"
 import { Starts } from "../usecases/agents/Starts.ts"
 import { Widgets } from "../usecases/agents/Widgets.ts"
 import { ToolConnections } from "../usecases/agents/ToolConnections.ts"
+import { ToolRevocations } from "../usecases/agents/ToolRevocations.ts"
 import { ToolTokens } from "../usecases/agents/ToolTokens.ts"
 import { Tools } from "../usecases/agents/Tools.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
@@ -324,7 +325,7 @@ export const layer = <E = never, R = never>(
         InboundEvents.Default,
         OtherModelCalls.Default,
         SourceScopes.Default,
-        ToolTokens.Default
+        Layer.provideMerge(ToolRevocations.Default, ToolTokens.Default)
       )
     ),
     Layer.provideMerge(

@@ -71,6 +71,8 @@ export const AuthorizationServer = Schema.Struct({
   authMethods: Schema.Array(Schema.String),
   /** Whether it names itself in each answer to a sign-in (RFC 9207). */
   namesItself: Schema.Boolean,
+  /** Whether a client may name the address of its own metadata instead of being registered. */
+  readsClientDocuments: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => false }),
   /** Whether a refresh token has to be asked for. */
   offersOfflineAccess: Schema.Boolean
 })
@@ -102,6 +104,8 @@ export interface ToolTokens {
   readonly refresh: Redacted.Redacted | null
   /** Null when the server does not say. */
   readonly lastsSeconds: number | null
+  /** The scopes that were granted, separated by spaces; null: those that were requested. */
+  readonly scope: string | null
 }
 
 /**

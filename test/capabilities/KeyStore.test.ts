@@ -17,6 +17,7 @@ import { Agents } from "../../src/usecases/agents/Agents.ts"
 import { Keys } from "../../src/usecases/accounts/Keys.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { layerArtifacts } from "../KeptArtifacts.ts"
+import { layerNoConnections } from "../NoConnections.ts"
 import { eachEngine, reset } from "../TestDatabase.ts"
 
 /** A process of its own, as far as keys are concerned. */
@@ -25,7 +26,10 @@ const process = Effect.gen(function* () {
   const stores = Layer.mergeAll(AgentStore.Default, ApiKeyStore.Default)
   const base = layerSql.pipe(Layer.provideMerge(cheap), Layer.provideMerge(stores))
   const built = yield* Layer.build(
-    Layer.mergeAll(Keys.Default, Agents.Default).pipe(Layer.provide(layerArtifacts), Layer.provideMerge(base))
+    Layer.mergeAll(Keys.Default, Agents.Default).pipe(
+      Layer.provide([layerArtifacts, layerNoConnections]),
+      Layer.provideMerge(base)
+    )
   )
   return {
     keyStore: Context.get(built, KeyStore),

@@ -8,7 +8,7 @@ import { ModelCallKind } from "../../src/domain/billing/ModelCall.ts"
 import { CorrectionOrigin } from "../../src/domain/agents/Correction.ts"
 import { Experiment } from "../../src/domain/agents/Experiment.ts"
 import { TestCaseOrigin } from "../../src/domain/agents/TestCase.ts"
-import { ToolConnectionState } from "../../src/domain/agents/ToolConnection.ts"
+import { StoredConnectionState } from "../../src/domain/agents/ToolConnection.ts"
 import { Delivery } from "../../src/domain/channels/Channel.ts"
 import { ConversationState, MessageAuthor, MessageRole } from "../../src/domain/conversations/Conversation.ts"
 import { DeliveryStatus } from "../../src/domain/events/Webhook.ts"
@@ -45,7 +45,7 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   "queue_jobs.state": without(JobState.literals, "delayed"),
   "sources.status": SourceStatus.literals,
   "test_cases.origin": TestCaseOrigin.literals,
-  "tool_connections.state": ["none", ...ToolConnectionState.literals],
+  "tool_connections.state": StoredConnectionState.literals,
   "webhook_deliveries.status": DeliveryStatus.literals,
   "webhook_endpoints.status": ["active", "disabled"]
 }

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../../domain/Address.ts"
+import { challenged } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
 import {
   type AuthorizationServer,
@@ -54,16 +55,10 @@ const decodeServer = Schema.decodeUnknownOption(
     token_endpoint_auth_methods_supported: optional(Names),
     code_challenge_methods_supported: optional(Names),
     scopes_supported: optional(Names),
-    authorization_response_iss_parameter_supported: optional(Schema.Boolean)
+    authorization_response_iss_parameter_supported: optional(Schema.Boolean),
+    client_id_metadata_document_supported: optional(Schema.Boolean)
   })
 )
-
-/** The parameter of a `WWW-Authenticate: Bearer` challenge. */
-const challenged = (header: string, name: string): string | null => {
-  if (!/(?:^|[\s,])bearer(?:\s|,|$)/i.test(header)) return null
-  const [, quoted, plain] = new RegExp(`[\\s,]${name}=(?:"([^"\\\\]*)"|([^\\s,"]+))`, "i").exec(header) ?? []
-  return quoted ?? plain ?? null
-}
 
 const pathOf = ({ pathname }: URL) => (pathname === "/" ? "" : pathname.replace(/\/$/, ""))
 
@@ -124,7 +119,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
       headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} })
     })
-    const challenge = response.status === 401 ? (response.headers["www-authenticate"] ?? "") : ""
+    const challenge = response.status === 401 ? response.headers["www-authenticate"] : undefined
     const place = challenged(challenge, "resource_metadata")
     const scope = challenged(challenge, "scope")
     if (place !== null && !isSafe(urlOf(place))) {
@@ -178,6 +173,7 @@ export const discovery = (http: Http, addresses: Addresses) => {
         (yield* checkedEndpoint("revocation endpoint", server.revocation_endpoint))?.href ?? null,
       authMethods: server.token_endpoint_auth_methods_supported ?? ["client_secret_basic"],
       namesItself: server.authorization_response_iss_parameter_supported === true,
+      readsClientDocuments: server.client_id_metadata_document_supported === true,
       offersOfflineAccess: server.scopes_supported?.includes("offline_access") === true
     }
     return made

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Oauth from "oauth4webapi"
-import { isLocalHost } from "../../domain/Address.ts"
+import { clientMetadata } from "../../domain/agents/ToolConnection.ts"
 import { isError } from "../../domain/Thrown.ts"
 import {
   type AuthorizationServer,
@@ -78,7 +78,7 @@ const isToken = (text: string) =>
   text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
 
 const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
-  const { access_token: access, expires_in: lasts, refresh_token: refresh, token_type: type } = answer
+  const { access_token: access, expires_in: lasts, refresh_token: refresh, scope, token_type: type } = answer
   if (type !== "bearer") throw invalid("The authorization server sent a token that is no bearer token.")
   if (!isToken(access) || (refresh !== undefined && !isToken(refresh))) {
     throw invalid("The authorization server sent a token that cannot be used.")
@@ -86,7 +86,8 @@ const tokensOf = (answer: Oauth.TokenEndpointResponse): ToolTokens => {
   return {
     access: Redacted.make(access),
     refresh: refresh === undefined ? null : Redacted.make(refresh),
-    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000)
+    lastsSeconds: lasts === undefined ? null : Math.min(lasts, 31_536_000),
+    scope: scope ?? null
   }
 }
 
@@ -114,12 +115,8 @@ const make = Effect.gen(function* () {
         await Oauth.dynamicClientRegistrationRequest(
           metadataOf(server),
           {
-            client_name: "Spoke",
-            redirect_uris: [redirectUri],
-            grant_types: ["authorization_code", "refresh_token"],
-            response_types: ["code"],
-            token_endpoint_auth_method: method,
-            application_type: isLocalHost(new URL(redirectUri).hostname) ? "native" : "web"
+            ...clientMetadata(redirectUri),
+            token_endpoint_auth_method: method
           },
           options
         )

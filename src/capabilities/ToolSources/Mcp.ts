@@ -33,6 +33,9 @@ const rememberedLists = () => {
   })
 }
 
+/** Maximum number of times that a call gets a token with more scopes. */
+const maxStepUps = 2
+
 const targetOf = (tool: AgentTool) => (tool._tag === "Configured" ? tool.definition.mcp : undefined)
 
 export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.map(
@@ -61,8 +64,26 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
           return { credential, session, list: listed(`${id} ${version} ${caller}`, session.list) }
         })
         let current = yield* opened(yield* tool.credential)
-        const tried = <A>(ask: (server: typeof current) => Effect.Effect<A, ToolFailure>) => {
+        type Ask<A> = (server: typeof current) => Effect.Effect<A, ToolFailure>
+        /** Asks with the scopes that the server demands, each time that it demands more. */
+        const withScopes = <A>(
+          ask: Ask<A>,
+          used: typeof current,
+          left: number
+        ): Effect.Effect<A, ToolFailure> =>
+          Effect.catchIf(
+            ask(used),
+            ({ code }) => code === "TOOL_SCOPE_REQUIRED",
+            Effect.fn("ToolSources.mcp.widened")(function* ({ scopes = [], ...failure }) {
+              if (connection === undefined || left === 0) return yield* Effect.fail(failure)
+              const token = yield* connection.widened(used.credential, scopes)
+              if (current.credential !== token) current = yield* opened(token)
+              return yield* withScopes(ask, current, left - 1)
+            })
+          )
+        const tried = <A>(once: Ask<A>) => {
           const used = current
+          const ask: Ask<A> = (server) => withScopes(once, server, maxStepUps)
           return ask(used).pipe(
             Effect.catchIf(
               ({ code }) => connection !== undefined && code === "TOOL_CONNECTION_REQUIRED",

@@ -7,7 +7,9 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { scopesIn } from "../../domain/agents/ToolConnection.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
+import { challenged } from "../../domain/BearerChallenge.ts"
 import * as Json from "../../domain/Json.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
@@ -108,6 +110,17 @@ const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObj
   )
 }
 
+/** Why the server refuses a token by OAuth, if it does. */
+const refusalOf = ({ headers, status }: OutboundResponse): ToolFailure | undefined => {
+  if (status === 401) {
+    return toolFailure("TOOL_CONNECTION_REQUIRED", "the MCP server does not accept the token")
+  }
+  const challenge = headers["www-authenticate"]
+  if (status !== 403 || challenged(challenge, "error") !== "insufficient_scope") return undefined
+  const failure = toolFailure("TOOL_SCOPE_REQUIRED", "the MCP server demands more scopes")
+  return { ...failure, scopes: scopesIn(challenged(challenge, "scope")) }
+}
+
 interface Server {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -169,10 +182,10 @@ export const open = Effect.fn("McpSession.open")(function* (
         },
         limit
       ),
-      (response) =>
-        hasTokens && response.status === 401
-          ? Effect.fail(toolFailure("TOOL_CONNECTION_REQUIRED", "the MCP server does not accept the token"))
-          : Exchange.accepted(response)
+      (response) => {
+        const problem = hasTokens ? refusalOf(response) : undefined
+        return problem === undefined ? Exchange.accepted(response) : Effect.fail(problem)
+      }
     )
   const askOnce = Effect.fn("McpSession.ask")(function* (
     method: string,

@@ -6,6 +6,7 @@ export const ToolFailureCode = Schema.Literal(
   "SESSION_CREDENTIAL_REQUIRED",
   "BINDING_REQUIRED",
   "TOOL_CONNECTION_REQUIRED",
+  "TOOL_SCOPE_REQUIRED",
   "INVALID_ARGUMENTS",
   "UNKNOWN_TOOL",
   "TOOL_FAILED",
@@ -16,6 +17,8 @@ export const ToolFailureCode = Schema.Literal(
 export interface ToolFailure {
   readonly code: typeof ToolFailureCode.Type
   readonly message: string
+  /** With TOOL_SCOPE_REQUIRED, before the tool's connection has handled it: what the server demands. */
+  readonly scopes?: ReadonlyArray<string>
 }
 
 export const toolFailure = (code: ToolFailure["code"], text: string): ToolFailure => ({

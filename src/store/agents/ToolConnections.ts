@@ -7,19 +7,22 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { AuthorizationServer } from "../../capabilities/IdentityProvider.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { ToolConnectionState } from "../../domain/agents/ToolConnection.ts"
+import { StoredConnectionState, ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import { ToolId } from "../../domain/agents/Tool.ts"
 import { TenantId } from "../../domain/Ids.ts"
 
 const Row = Schema.Struct({
   basis: Schema.String,
-  state: Schema.Literal("none", ...ToolConnectionState.literals),
+  state: StoredConnectionState,
   server: Schema.NullOr(AuthorizationServer),
   resource: Schema.NullOr(Schema.String),
   clientId: Schema.NullOr(Schema.String),
+  scopes: Schema.NullOr(ToolScopes),
   /** Sealed. */
   tokens: Schema.NullOr(Schema.String),
   version: Schema.Int,
+  /** Whether a process requests a token now. */
+  isLeased: Schema.Boolean,
   /** Whether the access token ends soon, or has ended. */
   isEnding: Schema.Boolean,
   isOver: Schema.Boolean,
@@ -36,6 +39,7 @@ const Made = Schema.Struct({
   server: Schema.parseJson(AuthorizationServer),
   resource: Schema.String,
   clientId: Schema.String,
+  scopes: Schema.parseJson(ToolScopes),
   tokens: Schema.String,
   seconds: Schema.NullOr(Schema.Number)
 })
@@ -44,6 +48,7 @@ export interface MadeConnection {
   readonly server: AuthorizationServer
   readonly resource: string
   readonly clientId: string
+  readonly scopes: ToolScopes
   /** Sealed. */
   readonly tokens: string
   /** How long the access token lasts; null: not known. */
@@ -70,7 +75,8 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
         Request: Key,
         Result: Row,
         execute: ({ id, tenantId }) => sql`
-        select basis, state, server, resource, client_id as "clientId", tokens, version,
+        select basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
+          coalesce(lease_until > now(), false) as "isLeased",
           coalesce(expires_at <= now() + ${renewsBefore}::interval, false) as "isEnding",
           coalesce(expires_at <= now(), false) as "isOver",
           updated_at <= now() - ${pause}::interval as "isOld"
@@ -79,9 +85,9 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
 
       const upsert = SqlSchema.void({
         Request: Made,
-        execute: ({ basis, clientId, id, resource, seconds, server, tenantId, tokens }) => sql`
+        execute: ({ basis, clientId, id, resource, scopes, seconds, server, tenantId, tokens }) => sql`
         insert into tool_connections (tenant_id, tool_id, basis, state, server, resource, client_id, tokens, expires_at, version)
-        select tenant_id, id, ${basis}, 'connected', ${server}::jsonb, ${resource}, ${clientId}, ${tokens},
+        select tenant_id, id, ${basis}, 'connected', ${server}::jsonb || jsonb_build_object('scopes', ${scopes}::jsonb), ${resource}, ${clientId}, ${tokens},
           now() + make_interval(secs => ${seconds}::float8), 1
         from tools where tenant_id = ${tenantId} and id = ${id}
         on conflict (tenant_id, tool_id) do update set basis = excluded.basis, state = 'connected', server = excluded.server,
@@ -92,8 +98,9 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
 
       const settleRow = SqlSchema.void({
         Request: Schema.Struct({ ...Made.fields, lease: Schema.String }),
-        execute: ({ basis, clientId, id, lease, resource, seconds, server, tenantId, tokens }) => sql`
-        update tool_connections set basis = ${basis}, state = 'connected', server = ${server}::jsonb, resource = ${resource},
+        execute: ({ basis, clientId, id, lease, resource, scopes, seconds, server, tenantId, tokens }) => sql`
+        update tool_connections set basis = ${basis}, state = 'connected', resource = ${resource},
+          server = ${server}::jsonb || jsonb_build_object('scopes', ${scopes}::jsonb),
           client_id = ${clientId}, tokens = ${tokens}, expires_at = now() + make_interval(secs => ${seconds}::float8),
           version = version + 1, lease_token = null, lease_until = null, updated_at = now()
         where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${lease}`
@@ -182,6 +189,17 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           Effect.asVoid
         )
 
+      const updateScopes = SqlSchema.void({
+        Request: Schema.Struct({ ...Key.fields, version: Schema.Int, scopes: Schema.parseJson(ToolScopes) }),
+        execute: ({ id, scopes, tenantId, version }) => sql`
+        update tool_connections set server = server || jsonb_build_object('scopes', ${scopes}::jsonb)
+        where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version} and server is not null`
+      })
+
+      /** Stores what a demand for scopes has changed, unless there is a newer token than that of `version`. */
+      const demand = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
+        Effect.orDie(updateScopes({ tenantId, id, version, scopes }))
+
       /** Refuses the connection if it has not changed since `version`. */
       const refuse = ({ tenantId }: TenantScope, id: ToolId, version: number) =>
         sql`
@@ -215,7 +233,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
       const take = ({ tenantId }: TenantScope, session: Uint8Array, state: Uint8Array) =>
         Effect.orDie(deleteSignIn({ tenantId, session, state }))
 
-      return { find, connect, lease, settle, release, refuse, remove, begin, take } as const
+      return { find, connect, lease, settle, release, demand, refuse, remove, begin, take } as const
     })
   }
 ) {}

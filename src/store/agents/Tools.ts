@@ -41,8 +41,9 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, agent_id as "agentId", name, definition, secret, version, created_at as "createdAt", updated_at as "updatedAt", (
-        select jsonb_build_object('basis', c.basis, 'state', c.state, 'issuer', coalesce(c.server ->> 'issuer', ''),
-          'connectedAt', c.connected_at)
+        select jsonb_build_object('basis', c.basis, 'issuer', coalesce(c.server ->> 'issuer', ''),
+          'state', case when c.state = 'connected' and c.server #> '{scopes,missing}' <> '[]' then 'insufficient' else c.state end,
+          'missingScopes', coalesce(c.server #> '{scopes,missing}', '[]'), 'connectedAt', c.connected_at)
         from tool_connections c
         where c.tenant_id = tools.tenant_id and c.tool_id = tools.id and c.state <> 'none'
       ) as connection`

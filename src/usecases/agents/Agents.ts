@@ -16,6 +16,7 @@ import { type AgentSettings, AgentStore } from "../../store/agents/Agents.ts"
 import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
 import { isDeadlock } from "../../store/knowledge/Sources.ts"
 import { PublishGate } from "./PublishGate.ts"
+import { ToolRevocations } from "./ToolRevocations.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { Artifacts } from "../knowledge/Artifacts.ts"
 
@@ -111,6 +112,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     const sql = yield* SqlClient.SqlClient
     const files = yield* ArtifactRows
     const artifacts = yield* Artifacts
+    const revocations = yield* ToolRevocations
 
     const agentProblems = yield* makeAgentProblems
     const sources = yield* ToolSources
@@ -191,7 +193,9 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       function* (scope: TenantScope, id: AgentId) {
         if (!(yield* store.seize(scope, id))) return yield* missing()
         yield* artifacts.releaseAll(yield* files.ofAgent({ tenantId: scope.tenantId, agentId: id }))
+        const revoke = yield* revocations.ofAgent({ tenantId: scope.tenantId, agentId: id })
         yield* store.remove(scope, id)
+        return revoke
       },
       sql.withTransaction,
       Effect.retry({ times: 5, while: (error) => isDeadlock(error) }),
@@ -201,13 +205,16 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
     /**
      * Removes the agent with everything that belongs to it; its keys stop working at once. The removal of the files of
      * its sources and conversations is queued in the same transaction. SERVICE_UNAVAILABLE when that is not possible;
-     * nothing is changed then.
+     * nothing is changed then. The tokens of its tools are revoked afterwards, where the authorization server answers.
      */
     const remove = (scope: TenantScope, id: AgentId) =>
-      // Also when the request is interrupted: a removed agent's key must not stay cached.
-      Effect.ensuring(removeAll(scope, id), keyStore.invalidate({ agentId: id })).pipe(
-        Effect.withSpan("Agents.remove", { attributes: { agentId: id } })
-      )
+      Effect.uninterruptibleMask((restore) =>
+        // Also when the request is interrupted: a removed agent's key must not stay cached.
+        Effect.ensuring(restore(removeAll(scope, id)), keyStore.invalidate({ agentId: id })).pipe(
+          Effect.flatten,
+          Effect.flatMap(restore)
+        )
+      ).pipe(Effect.withSpan("Agents.remove", { attributes: { agentId: id } }))
 
     return { create, problems, list, get, patch, remove } as const
   })

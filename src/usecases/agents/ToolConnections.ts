@@ -16,11 +16,18 @@ import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis, type ToolDefinition, type ToolId } from "../../domain/agents/Tool.ts"
-import { type ToolSignInAnswer, ToolSignInProblem } from "../../domain/agents/ToolConnection.ts"
+import {
+  allScopes,
+  type ClientAddresses,
+  scopesIn,
+  type ToolSignInAnswer,
+  ToolSignInProblem
+} from "../../domain/agents/ToolConnection.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
+import { scopesOfAll } from "./ToolScopes.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
@@ -39,6 +46,8 @@ const Flow = Schema.parseJson(
     clientId: Schema.String,
     /** The secret of a client that has registered itself for this sign-in. */
     clientSecret: Schema.NullOr(Schema.String),
+    /** Those that are requested. */
+    scopes: Schema.Array(Schema.String),
     state: Schema.String,
     verifier: Schema.String
   })
@@ -99,23 +108,38 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           problem: error.message
         })
 
+    /** The client where none was registered by hand: by the address of its metadata, else it registers itself. */
+    const unregistered = (
+      server: AuthorizationServer,
+      { documentUrl, redirectUri }: ClientAddresses
+    ): Effect.Effect<ToolClient, ToolAuthorizationError> =>
+      server.readsClientDocuments && documentUrl !== null
+        ? Effect.succeed({ clientId: documentUrl, clientSecret: null })
+        : authorization.register(server, redirectUri)
+
     const begun = Effect.fn("ToolConnections.begun")(function* (
       { tenantId }: TenantScope,
       tool: StoredTool,
       session: Uint8Array,
-      redirectUri: string
+      addresses: ClientAddresses
     ) {
       const { auth, mcp } = tool.definition
       const basis = connectionBasis(tool.definition)
       if (basis === undefined || mcp === undefined) return yield* noOAuth()
-      const { client, target } = yield* Effect.gen(function* () {
+      const before = Option.getOrNull(yield* store.find({ tenantId }, tool.id))
+      const { client, scopes, target } = yield* Effect.gen(function* () {
         const found = yield* authorization.discover(mcp.url, auth.issuer ?? null)
-        const target = auth.scopes === undefined ? found : { ...found, scope: auth.scopes.join(" ") || null }
+        const scopes = allScopes(auth.scopes ?? scopesIn(found.scope), scopesOfAll(before, basis))
+        const target = { ...found, scope: scopes.join(" ") || null }
         const byHand = yield* tokens.ownClient(tool)
-        return { target, client: byHand ?? (yield* authorization.register(target.server, redirectUri)) }
+        return {
+          target,
+          scopes,
+          client: byHand ?? (yield* unregistered(target.server, addresses))
+        }
       }).pipe(Effect.tapError(logged({ tenantId }, tool.id)), Effect.mapError(toPerson))
       const { signIn, url } = yield* Effect.mapError(
-        authorization.begin(target, client, redirectUri),
+        authorization.begin(target, client, addresses.redirectUri),
         toPerson
       )
       const isOwn = auth.clientId !== undefined
@@ -127,6 +151,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           server: target.server,
           resource: target.resource,
           clientId: client.clientId,
+          scopes,
           clientSecret: isOwn || client.clientSecret === null ? null : Redacted.value(client.clientSecret)
         })
       )
@@ -147,7 +172,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       { tenantId }: TenantScope,
       id: ToolId,
       session: Redacted.Redacted | null,
-      redirectUri: string
+      addresses: ClientAddresses
     ) {
       const tool = yield* own({ tenantId }, id)
       if (tool.definition.auth.kind !== "oauth") return yield* noOAuth()
@@ -162,7 +187,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       }
       if (session === null) return yield* noSession()
       const fingerprint = yield* credentials.fingerprint(session)
-      return yield* begun({ tenantId }, tool, fingerprint, redirectUri).pipe(
+      return yield* begun({ tenantId }, tool, fingerprint, addresses).pipe(
         limiter.withPermit(tenantId),
         Effect.catchTag("LimitReached", () => Effect.fail(busy()))
       )
@@ -183,7 +208,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const text = yield* box.open("tool-sign-in", taken.value.flow)
       const flow = Option.flatMap(text, decodeFlow)
       if (Option.isNone(flow)) return yield* unknown
-      const { agentId, basis, clientId, clientSecret, resource, server, verifier } = flow.value
+      const { agentId, basis, clientId, clientSecret, resource, scopes, server, verifier } = flow.value
       const refused = (problem: ToolSignInProblem) => new ToolSignInRefused({ problem, agentId })
       const tool = Option.getOrNull(yield* tools.find(scope, toolId))
       // A sign-in for an earlier definition of the tool cannot connect the present one.
@@ -200,7 +225,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       )
       yield* Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(received), (fresh) =>
-          tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, fresh)
+          tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, scopes, fresh)
         )
       )
       return { agentId, toolId }

@@ -19,9 +19,11 @@ import {
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis } from "../../domain/agents/Tool.ts"
+import { allScopes, noScopes, scopesIn, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { type StoredConnection, ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import type { StoredTool } from "../../store/agents/Tools.ts"
+import { afterDemand, isWider, scopesOfAll } from "./ToolScopes.ts"
 
 /** Time between two looks at a connection that another process renews, and their maximum number. */
 const waitMillis = 100
@@ -48,6 +50,7 @@ interface Connection {
   readonly clientId: string
   /** Null for a client that was registered by hand: its secret is the tool's. */
   readonly clientSecret: string | null
+  readonly scopes: ToolScopes
 }
 
 const isMachine = ({ definition: { auth } }: StoredTool) => auth.grant === "client_credentials"
@@ -59,6 +62,16 @@ const needsPerson = (tool: StoredTool) =>
       : "an admin has to connect the tool again"
   )
 const fails = (error: ToolAuthorizationError) => toolFailure("TOOL_FAILED", error.message)
+
+const lacksScopes = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
+  const what = scopes.length === 0 ? "that it does not name" : scopes.join(" ")
+  return toolFailure(
+    "TOOL_SCOPE_REQUIRED",
+    isMachine(tool)
+      ? `the MCP server demands scopes that the tool's client was not granted: ${what}`
+      : `the MCP server demands more scopes, so an admin has to connect the tool again: ${what}`
+  )
+}
 
 const sealedOtherwise = () =>
   new ToolAuthorizationError({
@@ -99,8 +112,8 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
 
     /** The access token, and what is stored with it. A server may keep the refresh token as it is. */
     const made = Effect.fn("ToolTokens.made")(function* (
-      { basis, clientId, clientSecret, resource, server }: Connection,
-      { access: token, lastsSeconds, refresh }: Tokens,
+      { basis, clientId, clientSecret, resource, scopes, server }: Connection,
+      { access: token, lastsSeconds, refresh, scope: granted }: Tokens,
       before: string | null
     ) {
       const access = Redacted.value(token)
@@ -109,25 +122,32 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         refresh: refresh === null ? before : Redacted.value(refresh),
         clientSecret
       })
-      return { access, stored: { basis, server, resource, clientId, tokens, lastsSeconds } }
+      const known = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
+      return { access, stored: { basis, server, resource, clientId, scopes: known, tokens, lastsSeconds } }
     })
 
-    /** Stores the tokens of a new sign-in. */
+    /** Stores the tokens of a new sign-in, for which `requested` are the scopes. */
     const connect = Effect.fn("ToolTokens.connect")(function* (
       { tenantId }: TenantScope,
       tool: StoredTool,
-      connection: Connection,
+      connection: Omit<Connection, "scopes">,
+      requested: ReadonlyArray<string>,
       tokens: Tokens
     ) {
-      const { stored } = yield* made(connection, tokens, null)
+      const scopes = { ...noScopes, requested, granted: requested }
+      const { stored } = yield* made({ ...connection, scopes }, tokens, null)
       yield* store.connect({ tenantId }, tool.id, stored)
     })
 
-    /** A token without a person. The authorization server is looked up once, and again when it has refused. */
+    /**
+     * A token without a person, with the scopes of the last one unless others are given. The authorization server is
+     * looked up once, and again when it has refused.
+     */
     const byClient = Effect.fn("ToolTokens.byClient")(function* (
       tool: StoredTool,
       basis: string,
-      row: StoredConnection | null
+      row: StoredConnection | null,
+      given: ToolScopes | null
     ) {
       const client = yield* ownClient(tool)
       const { auth, mcp } = tool.definition
@@ -140,11 +160,14 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         row.resource !== null
           ? { server: row.server, resource: row.resource, scope: null }
           : yield* authorization.discover(mcp.url, auth.issuer ?? null)
-      const target = { ...known, scope: auth.scopes?.join(" ") ?? known.scope }
+      const { resource, scope, server } = known
+      const initial = auth.scopes ?? scopesIn(scope)
+      const before = row?.basis === basis ? row.scopes : null
+      const scopes = given ?? before ?? { ...noScopes, requested: initial, granted: initial }
+      const target = { server, resource, scope: scopes.requested.join(" ") || null }
       const tokens = yield* authorization.clientCredentials(target, client)
-      const { resource, server } = target
       return yield* made(
-        { basis, server, resource, clientId: client.clientId, clientSecret: null },
+        { basis, server, resource, clientId: client.clientId, clientSecret: null, scopes },
         tokens,
         null
       )
@@ -153,7 +176,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     const byRefresh = Effect.fn("ToolTokens.byRefresh")(function* (
       tool: StoredTool,
       basis: string,
-      { clientId, resource, server }: StoredConnection,
+      { clientId, resource, scopes, server }: StoredConnection,
       before: Sealed
     ) {
       if (before.refresh === null || server === null || resource === null || clientId === null) {
@@ -165,23 +188,28 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         clientSecret: clientSecret === null ? null : Redacted.make(clientSecret)
       }
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
-      return yield* made({ basis, server, resource, clientId, clientSecret }, tokens, before.refresh)
+      const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
+      return yield* made(connection, tokens, before.refresh)
     })
 
     /**
      * Requests new tokens. Null when another process does. It runs to its end although the turn is cancelled, because the
-     * answer to a refresh token comes once.
+     * answer to a refresh token comes once. A refusal of more scopes than the connection has does not end it.
      */
     const renewed = (
       { tenantId }: TenantScope,
       tool: StoredTool,
       basis: string,
       row: StoredConnection | null,
-      before: Sealed | null
+      before: Sealed | null,
+      wider: ToolScopes | null = null
     ) => {
       const lease = randomUUID()
       const request =
-        row === null || before === null ? byClient(tool, basis, row) : byRefresh(tool, basis, row, before)
+        row === null || before === null || wider !== null
+          ? byClient(tool, basis, row, wider)
+          : byRefresh(tool, basis, row, before)
+      const staysOn = isWider(row, wider)
       const work = request.pipe(
         Effect.flatMap(({ access, stored }) =>
           Effect.as(store.settle({ tenantId }, tool.id, lease, stored), access)
@@ -194,7 +222,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
               reason: error.reason,
               problem: error.message
             }),
-            store.release({ tenantId }, tool.id, lease, error.reason === "Refused")
+            store.release({ tenantId }, tool.id, lease, error.reason === "Refused" && !staysOn)
           )
         ),
         Effect.onInterrupt(() => store.release({ tenantId }, tool.id, lease, false))
@@ -257,7 +285,53 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       const basis = connectionBasis(tool.definition)
       if (basis === undefined) return
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
-      yield* renewed(owner, tool, basis, row, null)
+      const { scopes } = tool.definition.auth
+      const known = scopesOfAll(row, basis)
+      const all = scopes === undefined ? known : allScopes(scopes, known)
+      const wider = all.length === 0 ? null : { ...noScopes, requested: all, granted: all }
+      yield* renewed(owner, tool, basis, row, null, wider)
+    })
+
+    /**
+     * A token that has the scopes that the MCP server demands. A client requests them once, unless the tool's scopes are
+     * fixed. Fails with TOOL_SCOPE_REQUIRED when a person has to connect the tool again; the connection then says so.
+     */
+    const widened = Effect.fn("ToolTokens.widened")(function* (
+      owner: TenantScope,
+      tool: StoredTool,
+      token: string,
+      demanded: ReadonlyArray<string>
+    ) {
+      const basis = connectionBasis(tool.definition)
+      const lacks = Effect.fail(lacksScopes(tool, demanded))
+      if (basis === undefined) return yield* lacks
+      const until = (yield* Clock.currentTimeMillis) + waitMillis * maxWaits
+      for (;;) {
+        const row = Option.getOrNull(yield* store.find(owner, tool.id))
+        const isOurs = row !== null && row.basis === basis && row.state === "connected"
+        const access = isOurs ? Option.getOrNull(yield* opened(row))?.access : undefined
+        if (row === null || access === undefined) return yield* Effect.fail(needsPerson(tool))
+        // Another call has received one meanwhile.
+        if (access !== token) return access
+        if (!row.isLeased) {
+          const { refused, wider } = afterDemand(row.scopes, demanded)
+          if (wider === null || !isMachine(tool) || tool.definition.auth.scopes !== undefined) {
+            yield* store.demand(owner, tool.id, row.version, refused)
+            return yield* lacks
+          }
+          const notGranted = store.demand(owner, tool.id, row.version, { ...refused, tried: wider.tried })
+          const fresh = yield* renewed(owner, tool, basis, row, null, wider).pipe(
+            Effect.catchTag("ToolAuthorizationError", (error) =>
+              error.reason === "Refused" ? Effect.zipRight(notGranted, lacks) : Effect.fail(fails(error))
+            )
+          )
+          if (fresh !== null) return fresh
+        }
+        if ((yield* Clock.currentTimeMillis) > until) {
+          return yield* Effect.fail(toolFailure("TOOL_TIMEOUT", "another process requests its token"))
+        }
+        yield* Effect.sleep(waitMillis)
+      }
     })
 
     /** The MCP server does not accept `token`, although it is new: only a person can help. */
@@ -273,16 +347,14 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return needsPerson(tool)
     })
 
-    /** Removes the tokens, and revokes them where the server can. False when there were none. */
-    const disconnect = Effect.fn("ToolTokens.disconnect")(function* (owner: TenantScope, tool: StoredTool) {
+    /** Reads the tool's tokens now. The result revokes them where the server can; a failure is logged. */
+    const revocation = Effect.fn("ToolTokens.revocation")(function* (owner: TenantScope, tool: StoredTool) {
       const row = Option.getOrNull(yield* store.find(owner, tool.id))
       const tokens = row === null ? null : Option.getOrNull(yield* opened(row))
-      if (!(yield* store.remove(owner, tool.id))) return false
-      if (row?.server === undefined || row.server === null || row.clientId === null || tokens === null)
-        return true
+      if (row === null || row.server === null || row.clientId === null || tokens === null) return Effect.void
       const { clientId, server } = row
       const { access, clientSecret, refresh } = tokens
-      yield* ownClient(tool).pipe(
+      return ownClient(tool).pipe(
         Effect.map(
           (own): ToolClient =>
             own ?? { clientId, clientSecret: clientSecret === null ? null : Redacted.make(clientSecret) }
@@ -298,9 +370,16 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           })
         )
       )
+    })
+
+    /** Removes the tokens, and revokes them where the server can. False when there were none. */
+    const disconnect = Effect.fn("ToolTokens.disconnect")(function* (owner: TenantScope, tool: StoredTool) {
+      const revoke = yield* revocation(owner, tool)
+      if (!(yield* store.remove(owner, tool.id))) return false
+      yield* revoke
       return true
     })
 
-    return { byHand, connect, current, disconnect, ownClient, refused } as const
+    return { byHand, connect, current, disconnect, ownClient, refused, revocation, widened } as const
   })
 }) {}

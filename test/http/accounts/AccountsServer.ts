@@ -129,6 +129,7 @@ import { OpenSessions } from "../../../src/usecases/accounts/OpenSessions.ts"
 import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerNoConnections } from "../../NoConnections.ts"
 
 export const operatorToken = "operator-token-of-the-tests"
 export const appUrl = "https://app.example"
@@ -209,7 +210,7 @@ const UseCases = Layer.mergeAll(
   TestCases.Default,
   UsageReport.Default
 ).pipe(
-  Layer.provide(layerArtifacts),
+  Layer.provide([layerArtifacts, layerNoConnections]),
   Layer.provideMerge(LimiterMemory.layerMemory),
   Layer.provide([layerWebAuthn, SqlDedupe.layerSql]),
   Layer.provide(

@@ -49,6 +49,7 @@ import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { Channels } from "../../../src/usecases/channels/Channels.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerNoConnections } from "../../NoConnections.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
 
@@ -96,7 +97,7 @@ const Server = Layer.suspend(() => {
         )
       ).pipe(Layer.provide([graph, Layer.mock(GraphFiles, {}), ProviderHttp.layer]))
     ),
-    Layer.provide(layerArtifacts),
+    Layer.provide([layerArtifacts, layerNoConnections]),
     Layer.provide(AuditTrail.Default),
     Layer.provide(SqlAudit.layerSql),
     Layer.provide(layerSql),

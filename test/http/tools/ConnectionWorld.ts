@@ -59,7 +59,7 @@ export const shown = ({ cookie, tools }: World) =>
 const request = Schema.decodeUnknownSync(CompleteTurnRequest)({ message: "Hello?" })
 
 /** The tools of a turn of the agent. */
-export const inTurn = ({ agentId, tenantId }: World) =>
+export const inTurn = ({ agentId, tenantId }: Pick<World, "agentId" | "tenantId">) =>
   Effect.gen(function* () {
     const tools = yield* ChatTools
     const scope = { tenantId: TenantId.make(tenantId), agentId: AgentId.make(agentId) }
@@ -68,7 +68,7 @@ export const inTurn = ({ agentId, tenantId }: World) =>
   })
 
 /** What the model gets of a call, or why the tool is not there. */
-export const used = (world: World) =>
+export const used = (world: Pick<World, "agentId" | "tenantId">) =>
   Effect.gen(function* () {
     const { call, declarations, unavailable } = yield* inTurn(world)
     if (declarations.length === 0) return unavailable.map(({ failure }) => failure.code)

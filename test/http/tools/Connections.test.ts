@@ -179,4 +179,30 @@ live("Connections of tools", (it) => {
       expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
     })
   )
+
+  it.scoped("deleting an agent revokes the tokens of its tools, and does not depend on the server", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const body = { name: "more", mcp: { url: made.mcp.url }, auth: client(made.issuer) }
+      const other = yield* call("POST", made.tools, { cookie: made.cookie, body })
+      yield* connect({ ...made, path: `/api/tools/${other.data.tool.id}` })
+      const agent = `/api/agents/${made.agentId}`
+      const gone = yield* call("DELETE", agent, { cookie: made.cookie })
+      expect(gone.status).toBe(200)
+      expect(made.asked.filter((path) => path === "/token/revocation").length).toBe(2)
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select tool_id from tool_connections`).toEqual([])
+      const again = yield* call("DELETE", agent, { cookie: made.cookie })
+      expect(again.status).toBe(404)
+
+      for (const conduct of [{ isDown: true }, { delay: 60_000 }]) {
+        const next = yield* world()
+        yield* connect(next)
+        Object.assign(next.conduct, conduct)
+        const deleted = yield* call("DELETE", `/api/agents/${next.agentId}`, { cookie: next.cookie })
+        expect(deleted.status).toBe(200)
+      }
+    })
+  )
 })

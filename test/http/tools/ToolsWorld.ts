@@ -26,7 +26,7 @@ import * as SessionAuth from "../../../src/http/hosted/accounts/SessionAuth.ts"
 import * as SessionCookie from "../../../src/http/hosted/accounts/SessionCookie.ts"
 import { SessionsApi } from "../../../src/http/hosted/accounts/SessionsApi.ts"
 import { SessionsHandlers } from "../../../src/http/hosted/accounts/SessionsHandlers.ts"
-import * as ToolCallback from "../../../src/http/hosted/agents/ToolCallback.ts"
+import * as ToolAddresses from "../../../src/http/hosted/agents/ToolAddresses.ts"
 import { ToolSignInsApi, ToolsApi } from "../../../src/http/hosted/agents/ToolsApi.ts"
 import { ToolsHandlers, ToolSignInsHandlers } from "../../../src/http/hosted/agents/ToolsHandlers.ts"
 import * as OperatorAuth from "../../../src/http/operator/OperatorAuth.ts"
@@ -45,6 +45,7 @@ import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { AuditTrail } from "../../../src/usecases/accounts/AuditTrail.ts"
 import { ToolConnections } from "../../../src/usecases/agents/ToolConnections.ts"
 import { Tools } from "../../../src/usecases/agents/Tools.ts"
+import { ToolRevocations } from "../../../src/usecases/agents/ToolRevocations.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
@@ -94,16 +95,17 @@ export const server = Layer.suspend(() => {
     ToolSignInsHandlers
   ).pipe(
     Layer.provide(SessionAuth.layer(Surface, appUrl)),
-    Layer.provide([SessionCookie.layer(appUrl), ToolCallback.layer(appUrl)]),
+    Layer.provide([SessionCookie.layer(appUrl), ToolAddresses.layer(appUrl)]),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
   )
   return HttpApiBuilder.serve().pipe(
     Layer.provide(Boundary.layer),
     Layer.provide(Layer.provide(HttpApiBuilder.api(Surface), handlers)),
+    Layer.provide(ToolAddresses.layerDocument(appUrl)),
     Layer.provide(
       Layer.mergeAll(
         Accounts.Default,
-        Agents.Default,
+        Agents.Default.pipe(Layer.provide(ToolRevocations.Default)),
         Subscriptions.Default,
         Tools.Default,
         ToolConnections.Default

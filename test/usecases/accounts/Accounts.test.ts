@@ -21,6 +21,7 @@ import { Agents } from "../../../src/usecases/agents/Agents.ts"
 import { Keys } from "../../../src/usecases/accounts/Keys.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerNoConnections } from "../../NoConnections.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
 
 const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, Subscriptions.Default).pipe(
@@ -34,6 +35,7 @@ const UseCases = Layer.mergeAll(Accounts.Default, Agents.Default, Keys.Default, 
       UserStore.Default
     )
   ),
+  Layer.provide(layerNoConnections),
   Layer.provideMerge(layerArtifacts),
   Layer.provideMerge(layerSql),
   Layer.provideMerge(layerScrypt({ log2N: 10, r: 8, p: 1 }))

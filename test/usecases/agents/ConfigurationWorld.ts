@@ -46,6 +46,7 @@ import { SourceScopes } from "../../../src/usecases/knowledge/SourceScopes.ts"
 import { channelSettings } from "../../channels/Settings.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerNoConnections } from "../../NoConnections.ts"
 import { reset } from "../../TestDatabase.ts"
 import { layerSettings } from "../knowledge/ConnectorLayers.ts"
 
@@ -118,7 +119,7 @@ export const live = Configurations.Default.pipe(
   Layer.provide(SqlAudit.layerSql),
   Layer.provide(channelSettings()),
   Layer.provide(SourceScopes.Default),
-  Layer.provide(layerArtifacts),
+  Layer.provide([layerArtifacts, layerNoConnections]),
   Layer.provide(layerSettings()),
   Layer.provideMerge(
     Layer.mergeAll(

@@ -45,13 +45,14 @@ import type { ChannelSender } from "../../../src/usecases/channels/ChannelSender
 import type { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
+import { layerNoConnections } from "../../NoConnections.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, type Reply, request, says, Script, turnLayer } from "../chat/TurnHarness.ts"
 
 const live = Layer.mergeAll(
   Experiments.Default,
   ExperimentWork.Default,
-  Agents.Default.pipe(Layer.provide(layerArtifacts)),
+  Agents.Default.pipe(Layer.provide([layerArtifacts, layerNoConnections])),
   AgentVersions.Default,
   PublishGate.Default,
   TestCases.Default

@@ -16,13 +16,13 @@ import * as Cursor from "../../Cursor.ts"
 import { RequestId } from "../../server/RequestId.ts"
 import { actor } from "../accounts/Actor.ts"
 import { sessionToken } from "../accounts/SessionCookie.ts"
-import { ToolCallback } from "./ToolCallback.ts"
+import { ToolAddresses } from "./ToolAddresses.ts"
 
 const group = (handlers: GroupHandlers<"tools">) =>
   Effect.gen(function* () {
     const tools = yield* Tools
     const connections = yield* ToolConnections
-    const redirectUri = yield* ToolCallback
+    const addresses = yield* ToolAddresses
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
@@ -57,7 +57,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
           const user = yield* CurrentUser
           // A program has no session that a sign-in could end in.
           const session = user.token === undefined ? Option.getOrNull(yield* sessionToken) : null
-          const url = yield* connections.begin(user, id, session, redirectUri)
+          const url = yield* connections.begin(user, id, session, addresses)
           if (url === null) yield* audit.record(yield* actor, "tool.connect", id)
           return { url }
         })
@@ -87,7 +87,7 @@ export const ToolSignInsHandlers = HttpApiBuilder.group(Api, "toolSignIns", (han
   Effect.gen(function* () {
     const connections = yield* ToolConnections
     const accounts = yield* Accounts
-    const redirectUri = yield* ToolCallback
+    const { redirectUri } = yield* ToolAddresses
     const audit = yield* AuditTrail
     return handlers.handle("callback", ({ urlParams }) =>
       Effect.gen(function* () {

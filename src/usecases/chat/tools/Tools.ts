@@ -111,7 +111,11 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       const access = (tool: StoredTool): ToolAccess => ({
         renew: (token) =>
           Effect.tap(tokens.current(scope, tool, token), (fresh) => Effect.sync(() => scrubber.add(fresh))),
-        refused: (token) => tokens.refused(scope, tool, token)
+        refused: (token) => tokens.refused(scope, tool, token),
+        widened: (token, scopes) =>
+          Effect.tap(tokens.widened(scope, tool, token, scopes), (fresh) =>
+            Effect.sync(() => scrubber.add(fresh))
+          )
       })
       const configured = yield* Effect.forEach(
         stored,

@@ -39,6 +39,11 @@ const words = texts(
     again: "Connect again",
     connected: "connected",
     refused: "connect again",
+    insufficient: "more scopes needed",
+    demanded: (again: boolean) =>
+      again
+        ? "The server demands more scopes. “Connect again” asks for them:"
+        : "The server demands scopes that the tool’s client was not granted:",
     unconnected: "not connected",
     machine: "OAuth of the client",
     disconnect: "Disconnect",
@@ -70,6 +75,11 @@ const words = texts(
     again: "Neu verbinden",
     connected: "verbunden",
     refused: "neu verbinden",
+    insufficient: "braucht mehr Rechte",
+    demanded: (again: boolean) =>
+      again
+        ? "Der Server verlangt weitere Berechtigungen (Scopes). „Neu verbinden“ fragt danach:"
+        : "Der Server verlangt Berechtigungen (Scopes), die der Client des Werkzeugs nicht bekommen hat:",
     unconnected: "nicht verbunden",
     machine: "OAuth des Clients",
     disconnect: "Trennen",
@@ -117,7 +127,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const [editing, setEditing] = useState(false)
   return (
     <span className={css["actions"]}>
-      {needsPerson(tool) ? (
+      {needsPerson(tool) || tool.connection?.state === "insufficient" ? (
         <RowButton
           label={tool.connection === null ? t.connect : t.again}
           of={tool.name}
@@ -159,6 +169,7 @@ const Tools = ({ agentId, user }: Props) => {
   const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const common = useText(everywhere)
+  const queries = useQueryClient()
   const query = useInfiniteQuery(tools(agentId))
   const { button, dialog } = useAdding({
     title: t.add,
@@ -170,7 +181,11 @@ const Tools = ({ agentId, user }: Props) => {
   const connect = useMutation({
     mutationFn: connectTool,
     onMutate: () => setReturned(null),
-    onSuccess: ({ url }) => (url === null ? undefined : location.assign(url))
+    onSuccess: async ({ url }) => {
+      if (url !== null) return location.assign(url)
+      setReturned("made")
+      return queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
+    }
   })
   const credential = (tool: Tool) => {
     const { auth, connection } = tool
@@ -182,6 +197,17 @@ const Tools = ({ agentId, user }: Props) => {
             <Badge tone="good">{t.connected}</Badge>
           </span>
           <code>{connection.issuer}</code>
+        </span>
+      )
+    }
+    if (connection?.state === "insufficient") {
+      return (
+        <span className={css["name"]}>
+          <span>
+            <Badge tone="warn">{t.insufficient}</Badge>
+          </span>
+          <span className={css["soft"]}>{t.demanded(mayChange)}</span>
+          <code>{connection.missingScopes.join(" ")}</code>
         </span>
       )
     }

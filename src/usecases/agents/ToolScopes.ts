@@ -1,0 +1,39 @@
+/** The scopes of a tool's connection: what is requested again, and what a demand of the MCP server leads to. */
+import { allScopes, noScopes, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
+import type { StoredConnection } from "../../store/agents/ToolConnections.ts"
+
+const hasAll = (scopes: ReadonlyArray<string>, wanted: ReadonlyArray<string>) =>
+  wanted.every((scope) => scopes.includes(scope))
+
+/** What to request when the tool is connected again: nothing that it had is lost. */
+export const scopesOfAll = (row: StoredConnection | null, basis: string): ReadonlyArray<string> => {
+  const { granted, missing, requested } = (row?.basis === basis ? row.scopes : null) ?? noScopes
+  return allScopes(requested, granted, missing)
+}
+
+/** Whether `wider` requests a scope that the connection has not. */
+export const isWider = (row: StoredConnection | null, wider: ToolScopes | null): boolean => {
+  if (wider === null || row?.state !== "connected") return false
+  const { granted, requested } = row.scopes ?? noScopes
+  return !hasAll(allScopes(requested, granted), wider.requested)
+}
+
+/**
+ * `refused`: the connection's scopes when it cannot get the `demanded` ones. `wider`: those of a request for them; null
+ * when they were requested before, or are too many.
+ */
+export const afterDemand = (before: ToolScopes | null, demanded: ReadonlyArray<string>) => {
+  const { granted, missing, requested, tried } = before ?? noScopes
+  const lacking = demanded.filter((scope) => !granted.includes(scope))
+  const all = allScopes(requested, granted, demanded)
+  const refused: ToolScopes = {
+    requested,
+    granted,
+    missing: allScopes(missing, lacking.length === 0 ? demanded : lacking),
+    tried
+  }
+  const wider: ToolScopes = { requested: all, granted: all, missing: [], tried: allScopes(tried, demanded) }
+  // More scopes than fit are not requested at all, which bounds the number of requests.
+  const isNew = hasAll(all, demanded) && hasAll(wider.tried, demanded) && !hasAll(tried, demanded)
+  return { refused, wider: isNew ? wider : null }
+}

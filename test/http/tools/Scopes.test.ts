@@ -1,0 +1,178 @@
+/** An MCP server demands more scopes than the token of a tool has. */
+import { expect, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { TestDatabase } from "../../TestDatabase.ts"
+import { call } from "../accounts/AccountsServer.ts"
+import { begin, connect, found, inTurn, needed, shown, used, world } from "./ConnectionWorld.ts"
+import { machine } from "./ToolServers.ts"
+import { process, server } from "./ToolsWorld.ts"
+
+const live = layer(server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true })
+
+const lacking = ["TOOL_SCOPE_REQUIRED"]
+const toWrite = (method: string) => (method === "tools/call" ? ["mcp:write"] : [])
+
+const byMachine = (issuer: string) => ({
+  kind: "oauth",
+  grant: "client_credentials",
+  clientId: machine.clientId,
+  issuer,
+  secret: machine.secret
+})
+
+live("Scopes that an MCP server demands in addition", (it) => {
+  it.scoped("are shown, and requested with the granted ones when a person connects the tool again", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+      made.mcp.conduct.demands = toWrite
+      const turn = yield* inTurn(made)
+      const ask = turn.call("docs_find", {}, () => Effect.void)
+      const before = made.mcp.tokens.length
+      const failure = yield* Effect.flip(ask)
+      expect(failure).toEqual({
+        code: "TOOL_SCOPE_REQUIRED",
+        message:
+          "TOOL_SCOPE_REQUIRED: the MCP server demands more scopes, so an admin has to connect the tool again: mcp:write"
+      })
+      expect(made.mcp.tokens.length - before).toBe(1)
+      expect(made.asked).toEqual(["/token"])
+      expect(yield* shown(made)).toMatchObject({ state: "insufficient", missingScopes: ["mcp:write"] })
+      made.mcp.conduct.demands = () => []
+      expect(yield* used(made)).toBe(found)
+      expect(yield* shown(made)).toMatchObject({ state: "insufficient" })
+
+      made.mcp.conduct.demands = toWrite
+      const page = new URL(yield* begin(made))
+      const requested = page.searchParams.get("scope")?.split(" ") ?? []
+      expect(requested.toSorted()).toEqual(["mcp:tools", "mcp:write", "offline_access"])
+      yield* connect(made)
+      expect(yield* used(made)).toBe(found)
+      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+      expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
+    })
+  )
+
+  it.scoped("that no server names, or that belong to another definition of the tool, change nothing", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      made.mcp.conduct.demands = (method) => (method === "tools/call" ? [""] : [])
+      expect(yield* used(made)).toEqual(lacking)
+      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+      made.mcp.conduct.demands = toWrite
+      expect(yield* used(made)).toEqual(lacking)
+      const body = { auth: { kind: "oauth", scopes: ["mcp:tools"] } }
+      yield* call("PATCH", made.path, { cookie: made.cookie, body })
+      expect(yield* used(made)).toEqual(needed)
+      const page = new URL(yield* begin(made))
+      expect(page.searchParams.get("scope")).toBe("mcp:tools offline_access")
+    })
+  )
+
+  it.scoped("that already stop the list of tools stop the tool, not the turn", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      made.mcp.conduct.demands = () => ["mcp:write"]
+      const { declarations, unavailable } = yield* inTurn(made)
+      expect(declarations).toEqual([])
+      expect(unavailable.map(({ failure }) => failure.code)).toEqual(lacking)
+    })
+  )
+
+  it.scoped("are requested once by a machine, for all calls and processes, and stay", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
+      expect(yield* used(made)).toBe(found)
+      made.mcp.conduct.demands = toWrite
+      made.conduct.delay = 200
+      const all = yield* Effect.all([used(made), used(made), Effect.provide(used(made), process())], {
+        concurrency: "unbounded"
+      })
+      expect(all).toEqual([found, found, found])
+      expect(made.asked.length).toBe(2)
+      expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
+      made.mcp.conduct.refuses = (
+        (first) => (token: string) =>
+          token === first
+      )(made.mcp.tokens.at(-1))
+      expect(yield* used(made)).toBe(found)
+      expect(made.scopesOf(made.mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
+      expect(yield* shown(made)).toMatchObject({ state: "connected" })
+    })
+  )
+
+  it.scoped("that a machine is not granted are requested once, and the tool's other calls still work", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      made.conduct.scopes = "mcp:tools"
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
+      expect(yield* used(made)).toBe(found)
+      made.mcp.conduct.demands = toWrite
+      expect(yield* used(made)).toEqual(lacking)
+      const asked = made.asked.length
+      expect(asked).toBe(2)
+      for (let round = 0; round < 3; round++) expect(yield* used(made)).toEqual(lacking)
+      expect(made.asked.length).toBe(asked)
+      made.conduct.error = "invalid_scope"
+      made.mcp.conduct.demands = (method) => (method === "tools/call" ? ["mcp:other"] : [])
+      for (let round = 0; round < 3; round++) expect(yield* used(made)).toEqual(lacking)
+      expect(made.asked.length).toBe(asked + 1)
+      made.conduct.error = null
+      expect(yield* shown(made)).toMatchObject({
+        state: "insufficient",
+        missingScopes: ["mcp:write", "mcp:other"]
+      })
+      made.mcp.conduct.demands = () => []
+      expect(yield* used(made)).toBe(found)
+      // Granted there meanwhile, and connected again by hand.
+      made.conduct.scopes = "mcp:tools mcp:write"
+      made.mcp.conduct.demands = toWrite
+      expect((yield* call("POST", `${made.path}/connection`, { cookie: made.cookie })).status).toBe(200)
+      expect(yield* used(made)).toBe(found)
+      expect(yield* shown(made)).toMatchObject({ state: "connected", missingScopes: [] })
+    })
+  )
+
+  it.scoped("are not requested by a machine whose scopes are fixed", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      const auth = { ...byMachine(made.issuer), scopes: ["mcp:tools"] }
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth } })
+      made.mcp.conduct.demands = toWrite
+      expect(yield* used(made)).toEqual(lacking)
+      expect(made.asked.length).toBe(1)
+      expect(yield* shown(made)).toMatchObject({ state: "insufficient" })
+    })
+  )
+
+  it.scoped("never end: each call stops, and the number of requests is bounded", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* call("PATCH", made.path, { cookie: made.cookie, body: { auth: byMachine(made.issuer) } })
+      let next = 0
+      const others = (method: string) =>
+        method === "tools/call" ? Array.from({ length: 20 }, () => `mcp:${next++}`) : []
+      made.conduct.scopes = `mcp:tools ${Array.from({ length: 300 }, (_, place) => `mcp:${place}`).join(" ")}`
+      made.mcp.conduct.demands = others
+      const requests: Array<number> = []
+      for (let round = 0; round < 5; round++) {
+        expect(yield* used(made)).toEqual(lacking)
+        requests.push(made.asked.length)
+      }
+      expect(requests).toEqual([3, 5, 5, 5, 5])
+
+      const other = yield* world()
+      yield* call("PATCH", other.path, { cookie: other.cookie, body: { auth: byMachine(other.issuer) } })
+      expect(yield* used(other)).toBe(found)
+      other.conduct.error = "invalid_scope"
+      other.mcp.conduct.demands = others
+      for (let round = 0; round < 8; round++) expect(yield* used(other)).toEqual(lacking)
+      expect(other.asked.length).toBe(6)
+    })
+  )
+})
