@@ -2,7 +2,7 @@ import type * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { beholder, complaints, desktop, hasBrowser, launch, watchRequests, watchShifts } from "./Browser.ts"
+import { beholder, complaints, desktop, hasBrowser, launch, watchRequests, watchShifts, widths } from "./Browser.ts"
 import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
@@ -177,7 +177,7 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   }
 
   for (const [language, home, options] of views) {
-    it(`is accessible and fits at five widths, stands still and complains of nothing: ${language}, light and dark`, async () => {
+    it(`is accessible and fits at ${widths.length} widths, stands still and complains of nothing: ${language}, light and dark`, async () => {
       const context = await browser.newContext(options)
       const page = await context.newPage()
       const wrong = complaints(page)
@@ -218,6 +218,6 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       }
       expect([wrong, moved]).toEqual([[], []])
       await context.close()
-    }, 480_000)
+    }, 600_000)
   }
 })
