@@ -2,7 +2,16 @@ import type * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { beholder, complaints, desktop, hasBrowser, launch, watchRequests, watchShifts, widths } from "./Browser.ts"
+import {
+  beholder,
+  complaints,
+  desktop,
+  hasBrowser,
+  launch,
+  watchRequests,
+  watchShifts,
+  widths
+} from "./Browser.ts"
 import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
