@@ -1,4 +1,4 @@
-import { requestAhead } from "./api/ahead.ts"
+import { requestAhead } from "./window/ahead.ts"
 import { shown } from "./shown.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */

@@ -1,7 +1,7 @@
 /** Calls of the dashboard routes: same origin, session cookie, without the envelope. */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 import type { FailureBody } from "../../../http/Envelope.ts"
-import { dropAhead, takeAhead } from "./ahead.ts"
+import { dropAhead, takeAhead } from "../window/ahead.ts"
 
 /** A failure answered by the service. `code` is one of the documented codes. */
 export class ApiError extends Error {
