@@ -65,6 +65,27 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("heading", { name: "Start" }).waitFor()
   })
 
+  it("are requested before the code that shows them, whose files are in the page's headers", async () => {
+    const window = await page.context().newPage()
+    const quiet = watchRequests(window)
+    const requested: Array<string> = []
+    window.on("request", (request) => requested.push(request.url().slice(spoke.url.length)))
+    const answer = await window.goto(`${spoke.url}/app/agents`)
+    await window.getByRole("row").nth(1).getByRole("link").waitFor()
+    await quiet()
+    const named = [...((await answer?.headerValue("link")) ?? "").matchAll(/<([^>]+)>; rel=modulepreload/gu)]
+    const files = named.map(([, file]) => file ?? "")
+    expect(files.length).toBeGreaterThan(0)
+    const lists = requested.filter((path) => path.startsWith("/api/agents?"))
+    expect(lists).toHaveLength(1)
+    const list = requested.indexOf(lists[0] ?? "")
+    for (const file of files) {
+      expect([file, requested.filter((path) => path === file).length]).toEqual([file, 1])
+      expect(requested.indexOf(file)).toBeLessThan(list)
+    }
+    await window.close()
+  })
+
   it("are made, and told what to say", async () => {
     await page.getByRole("link", { name: "Agents" }).click()
     await page.getByRole("button", { name: "New agent" }).click()

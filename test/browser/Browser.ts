@@ -66,8 +66,15 @@ export const complaints = (page: Page): ReadonlyArray<string> => {
 const axe = Fs.readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
 
 const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-/** A page differs between light and dark in nothing else. */
-const colourRules = { type: "rule", values: ["color-contrast", "link-in-text-block"] }
+/** What is checked: all rules, those that depend on where things stand, or those that depend on colours. */
+const scopes = {
+  all: rules,
+  layout: {
+    type: "rule",
+    values: ["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable"]
+  },
+  colours: { type: "rule", values: ["color-contrast", "link-in-text-block"] }
+} as const
 
 interface Violation {
   readonly id: string
@@ -75,14 +82,14 @@ interface Violation {
   readonly nodes: ReadonlyArray<{ readonly html: string }>
 }
 
-/** No violation of WCAG 2.2 A and AA, as far as a program can tell; `colours`: of the rules about colours alone. */
-export const expectAccessible = async (page: Page, colours = false): Promise<void> => {
+/** No violation of WCAG 2.2 A and AA, as far as a program can tell. */
+export const expectAccessible = async (page: Page, scope: keyof typeof scopes = "all"): Promise<void> => {
   // Evaluated by the debugger, which the page's policy does not bind.
   if (!(await page.evaluate("window.axe !== undefined"))) await page.evaluate(axe)
   const violations = await page.evaluate(
     // An open popover stands beside the landmarks, as a dialog does, and brings buttons for screen readers of its own.
     `axe.run(document, {
-         runOnly: ${JSON.stringify(colours ? colourRules : rules)},
+         runOnly: ${JSON.stringify(scopes[scope])},
          rules: { region: { enabled: document.querySelector("[data-rac][data-trigger]") === null } }
        })
        .then(({ violations }) => {
@@ -116,6 +123,24 @@ export const expectAccessible = async (page: Page, colours = false): Promise<voi
 /** The folder for pictures; none are taken without it. */
 const gallery = process.env["SCREENSHOTS"] ?? ""
 
+/** Nothing of the page is cut off at its side. */
+const expectFits = async (page: Page, name: string): Promise<void> => {
+  const wide = await page.evaluate(`
+      document.documentElement.scrollWidth <= window.innerWidth + 1
+        ? []
+        : [...document.querySelectorAll("main *")]
+            .filter((node) => node.getBoundingClientRect().right > window.innerWidth + 1)
+            .slice(0, 5)
+            .map((node) => node.outerHTML.slice(0, 120))`)
+  expect(wide, `${name} scrolls sideways`).toEqual([])
+}
+
+const keepPicture = async (page: Page, name: string): Promise<void> => {
+  if (gallery === "") return
+  Fs.mkdirSync(gallery, { recursive: true })
+  await page.screenshot({ path: Path.join(gallery, `${name}.png`), fullPage: true })
+}
+
 /**
  * The page in light and dark, each checked for accessibility; with `SCREENSHOTS` pictured as `<name>-light.png` and
  * `<name>-dark.png`.
@@ -123,17 +148,75 @@ const gallery = process.env["SCREENSHOTS"] ?? ""
 export const look = async (page: Page, name: string): Promise<void> => {
   for (const scheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
-    await expectAccessible(page, scheme === "dark")
-    const wide = await page.evaluate(`
-      document.documentElement.scrollWidth <= window.innerWidth + 1
-        ? []
-        : [...document.querySelectorAll("main *")]
-            .filter((node) => node.getBoundingClientRect().right > window.innerWidth + 1)
-            .slice(0, 5)
-            .map((node) => node.outerHTML.slice(0, 120))`)
-    expect(wide, `${name} scrolls sideways`).toEqual([])
-    if (gallery === "") continue
-    Fs.mkdirSync(gallery, { recursive: true })
-    await page.screenshot({ path: Path.join(gallery, `${name}-${scheme}.png`), fullPage: true })
+    await expectAccessible(page, scheme === "dark" ? "colours" : "all")
+    await expectFits(page, name)
+    await keepPicture(page, `${name}-${scheme}`)
   }
+}
+
+const allWidths = [390, 768, 1024, 1440, 1920] as const
+type Width = (typeof allWidths)[number]
+
+/** In pixels; `SPOKE_GALLERY_WIDTHS=all` takes all five, which takes twice as long. Fingers are used up to 768. */
+export const widths: ReadonlyArray<Width> =
+  process.env["SPOKE_GALLERY_WIDTHS"] === "all" ? allWidths : [390, 1440, 1920]
+
+/** The viewport of `page` in place, without a new load: what a window shows whose size is changed. */
+const resizer = async (page: Page) => {
+  const protocol = await page.context().newCDPSession(page)
+  return async (width: Width) => {
+    await protocol.send("Emulation.setTouchEmulationEnabled", { enabled: width <= 768 })
+    await page.setViewportSize({ width, height: width === 390 ? 844 : width === 1920 ? 1080 : 900 })
+    // What depends on the size has been drawn.
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+  }
+}
+
+/** By key what is on the page; pages whose layout does not differ have the same. */
+const layout = `[...document.querySelectorAll("main *, aside *, [role=dialog] *")]
+  .map((node) => (node.checkVisibility() ? getComputedStyle(node).flexDirection[0] : "-"))
+  .join("")`
+
+/**
+ * Looks at what `page` shows at all {@link widths}, in light and dark. All rules are checked at the width `home`, at
+ * which the page was loaded and which it has afterwards, in light; those about layout and colours wherever the layout
+ * differs from what was checked before, and in dark.
+ */
+export const beholder = async (
+  page: Page,
+  home: Width
+): Promise<(name: string, keep: (width: Width) => boolean) => Promise<void>> => {
+  const resize = await resizer(page)
+  await resize(home)
+  return async (name, keep) => {
+    const seen = new Set<unknown>()
+    for (const width of [home, ...widths.filter((other) => other !== home)]) {
+      if (width !== home) await resize(width)
+      await expectFits(page, `${name} at ${width}`)
+      const found = await page.evaluate(layout)
+      const isNew = !seen.has(found)
+      seen.add(found)
+      for (const scheme of ["light", "dark"] as const) {
+        if (!isNew && !(gallery !== "" && keep(width))) continue
+        await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
+        if (isNew) {
+          const scope = scheme === "dark" ? "colours" : width === home ? "all" : "layout"
+          await expectAccessible(page, scope)
+        }
+        if (keep(width)) await keepPicture(page, `${name}-${width}-${scheme}`)
+      }
+    }
+    await resize(home)
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" })
+  }
+}
+
+/** Adds up what moves by itself on each page that is loaded from now on. */
+export const watchShifts = async (page: Page): Promise<() => Promise<number>> => {
+  await page.addInitScript(`
+    window.shifted = 0
+    new PerformanceObserver((list) => {
+      for (const { hadRecentInput, value } of list.getEntries()) if (!hadRecentInput) window.shifted += value
+    }).observe({ type: "layout-shift", buffered: true })`)
+  return async () => Number(await page.evaluate("window.shifted"))
 }

@@ -1,14 +1,13 @@
 import { createRoot } from "react-dom/client"
 import { App } from "./App.tsx"
-import { preload } from "./pages.ts"
+import { begin } from "./pages.ts"
 import { showStoredScheme } from "./Scheme.ts"
 import "./base.css"
 
 // Everything is below /app; the address itself is the same page.
 if (location.pathname === "/") history.replaceState(null, "", "/app")
 
-// The code of the page is on its way while it is not known yet who is signed in.
-preload(location.pathname.slice("/app".length) || "/")
+begin(location.pathname.slice("/app".length) || "/")
 showStoredScheme()
 const root = document.getElementById("root")
 if (root !== null) createRoot(root).render(<App />)

@@ -1,3 +1,6 @@
+import { requestAhead } from "./window/ahead.ts"
+import { shown } from "./shown.ts"
+
 /** The code of each page, loaded when it is shown or about to be. */
 export const pages = {
   agentPage: () => import("./pages/agents/AgentPage.tsx"),
@@ -23,30 +26,16 @@ export const pages = {
   workbench: () => import("./pages/workbench/Workbench.tsx")
 } as const
 
-/** By pattern of a path below /app, the code that it shows. The first match counts. */
-const shown: ReadonlyArray<readonly [RegExp, ReadonlyArray<() => Promise<unknown>>]> = [
-  [/^\/(?:start)?$/u, [pages.start]],
-  [/^\/agents$/u, [pages.agents]],
-  [/^\/agents\/[^/]+(?:\/try)?$/u, [pages.agentPage, pages.workbench]],
-  [/^\/agents\//u, [pages.agentPage]],
-  [/^\/sources$/u, [pages.sources]],
-  [/^\/sources\/[^/]+\/documents\//u, [pages.document]],
-  [/^\/sources\//u, [pages.source]],
-  [/^\/conversations/u, [pages.inbox]],
-  [/^\/insights/u, [pages.insights]],
-  [/^\/usage/u, [pages.usage]],
-  [/^\/people/u, [pages.people]],
-  [/^\/team$/u, [pages.team]],
-  [/^\/team\/|^\/sessions/u, [pages.sessions]],
-  [/^\/webhooks/u, [pages.webhooks]],
-  [/^\/tokens/u, [pages.tokens]],
-  [/^\/audit/u, [pages.audit]],
-  [/^\/retention/u, [pages.retention]],
-  [/^\/single-sign-on/u, [pages.singleSignOn]],
-  [/^\/welcome/u, [pages.welcome]]
-]
+/** By pattern of a path below /app, what its page asks first, of any role and without parameters. */
+const asked: ReadonlyArray<readonly [RegExp, string]> = [[/^\/agents$/u, "/api/agents?limit=100"]]
 
 /** Begins to load the code of the page at `path`, below /app. What fails is loaded again when the page is shown. */
 export const preload = (path: string): void => {
-  for (const load of shown.find(([pattern]) => pattern.test(path))?.[1] ?? []) load().catch(() => {})
+  for (const name of shown.find(([pattern]) => pattern.test(path))?.[1] ?? []) pages[name]().catch(() => {})
+}
+
+/** Begins to load the code and the data of the page at `path`, below /app, while it is not known yet who is signed in. */
+export const begin = (path: string): void => {
+  for (const [pattern, address] of asked) if (pattern.test(path)) requestAhead(address)
+  preload(path)
 }

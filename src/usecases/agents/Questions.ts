@@ -41,15 +41,28 @@ const isUsable = (text: string) =>
   !/https?:|\/\/|[{}<>=|\\]|\.\w{2,4}$/u.test(text) &&
   /\p{L}{3}/u.test(text)
 
-/** Verbs at the start of an instruction's heading. */
+/** Verbs at the start of an instruction's heading that are hardly ever nouns. */
 const instructionVerbs =
-  /^(?:add|apply|ask|book|build|buy|cancel|change|choose|configure|connect|contact|create|delete|deploy|embed|exchange|find|follow|get|install|invite|manage|make|open|order|pay|register|remove|renew|replace|request|reset|return|run|send|set up|sign|start|test|track|try|update|upgrade|upload|use|write)\s/iu
+  /^(?:add|apply|ask|buy|cancel|choose|configure|connect|create|delete|deploy|embed|find|follow|get|install|invite|make|manage|remove|renew|replace|send|set up|write)\s/iu
+
+/** Verbs that are also nouns ("Order status", "Return policy"), where the next word shows that they are verbs. */
+const nounVerbs =
+  /^(?:book|build|change|contact|exchange|open|order|pay|register|request|reset|return|run|sign|start|test|track|try|update|upgrade|upload|use)\s(?:an?|the|your|our|my|this|these|that|those|it|us|all|any|several|multiple|another|in|on|off|out|up|for|to|with|without|from|by|via|again|online|now)(?=\s|$)/iu
+
+/** Documents that are named like instructions: "Install guide". */
+const documents =
+  /\s(?:commands?|examples?|form|guides?|instructions|limits?|notes|options|page|policy|scripts?|settings|steps)$/iu
+
+/** A heading with these words is not a question of the visitor's even after {@link asVisitor}. */
+const addressed = /(?<!\p{L})(?:you|yours|yourself|we|ours|ourselves)(?!\p{L})/iu
+
+/** The site's words for itself and for the visitor, as the visitor says them. */
+const asVisitor = (text: string) =>
+  text.replace(/(?<!\p{L})(?:your|our|us)(?!\p{L})/giu, (word) =>
+    word.toLowerCase() === "your" ? "my" : word.toLowerCase() === "our" ? "your" : "you"
+  )
 
 const uncapitalized = (text: string) => text.charAt(0).toLowerCase() + text.slice(1)
-
-const lowered = (text: string) =>
-  // Names stay capitalized.
-  /^\p{Lu}\p{Lu}|\s\p{Lu}/u.test(text) ? text : uncapitalized(text)
 
 /** A question and the rank of its heading; 0 is best. */
 interface Candidate {
@@ -57,12 +70,21 @@ interface Candidate {
   readonly question: string
 }
 
+/** Right for any heading: its grammar is not known. */
+const aboutEnglish = (text: string): Candidate => ({
+  rank: 2,
+  question: `What should I know about “${text}”?`
+})
+
 const ofEnglish = (text: string): Candidate => {
-  const [, way] = /^how to (.+)$/iu.exec(text) ?? []
-  if (way !== undefined) return { rank: 1, question: `How do I ${way}?` }
   if (/^how (?:do|does|can|is|are)\s/iu.test(text)) return { rank: 1, question: `${text}?` }
-  if (instructionVerbs.test(text)) return { rank: 1, question: `How do I ${lowered(text)}?` }
-  return { rank: 2, question: `What ${/[^si]s$/iu.test(text) ? "are" : "is"} ${lowered(text)}?` }
+  if (addressed.test(text)) return aboutEnglish(text)
+  const [, way] = /^how to (.+)$/iu.exec(text) ?? []
+  if (way !== undefined) return { rank: 1, question: `How do I ${asVisitor(way)}?` }
+  const isInstruction = instructionVerbs.test(text) || nounVerbs.test(text)
+  // An instruction of two words may be a noun: "Install guide".
+  if (!isInstruction || (/^\S+\s\S+$/u.test(text) && documents.test(text))) return aboutEnglish(text)
+  return { rank: 1, question: `How do I ${asVisitor(uncapitalized(text))}?` }
 }
 
 const ofGerman = (text: string): Candidate => {

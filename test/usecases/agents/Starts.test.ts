@@ -124,7 +124,7 @@ eachEngineLive("The guided start", (it) => {
         expect(yield* starts.questions(scope, scope.agentId)).toEqual([
           "Do you ship abroad?",
           "How do I get here?",
-          "What are opening hours?"
+          "What should I know about “Opening hours”?"
         ])
         yield* sql`update sources set labels = '["staff"]' where agent_id = ${scope.agentId}`
         expect(yield* starts.questions(scope, scope.agentId)).toEqual([])
@@ -140,9 +140,42 @@ describe("Questions of headings", () => {
   plain("are sentences of English content", () => {
     expect(one("Add a source")).toBe("How do I add a source?")
     expect(one("2.1 How to return goods:")).toBe("How do I return goods?")
-    expect(one("Warranty")).toBe("What is warranty?")
-    expect(one("VAT numbers")).toBe("What are VAT numbers?")
+    expect(one("Warranty")).toBe("What should I know about “Warranty”?")
+    expect(one("VAT numbers")).toBe("What should I know about “VAT numbers”?")
     expect(one("**Is it free?**")).toBe("Is it free?")
+  })
+
+  plain("quote an English heading that is not an instruction, whatever its grammar", () => {
+    const headings = [
+      "Workshop",
+      "Opening hours",
+      "Our team",
+      "Opening an account",
+      "Conditions of a loan",
+      "Order status",
+      "Return policy",
+      "Test results",
+      "Install guide",
+      "Where we are",
+      "How to tell us what you need",
+      "Pay as you go"
+    ]
+    expect(headings.map((text) => one(text))).toEqual(
+      headings.map((text) => `What should I know about “${text}”?`)
+    )
+  })
+
+  plain("ask for instructions as a visitor does", () => {
+    const asked = {
+      "Return an order": "How do I return an order?",
+      "Sign in with a passkey": "How do I sign in with a passkey?",
+      "Contact us": "How do I contact you?",
+      "How to find our workshop": "How do I find your workshop?",
+      "Reset your password": "How do I reset my password?",
+      "Install Spoke": "How do I install Spoke?",
+      "Write a guide": "How do I write a guide?"
+    }
+    expect(Object.keys(asked).map((text) => one(text))).toEqual(Object.values(asked))
   })
 
   plain("are sentences of German content", () => {
@@ -171,7 +204,7 @@ describe("Questions of headings", () => {
       heading("Is it blue?", "Two"),
       heading("Warranty", "Three")
     ])
-    expect(found).toEqual(["Is it new?", "Is it blue?", "What is warranty?"])
+    expect(found).toEqual(["Is it new?", "Is it blue?", "What should I know about “Warranty”?"])
     expect(questionsOf([heading("Is it new?", "One"), heading("Is it old?", "One")])).toHaveLength(2)
   })
 })

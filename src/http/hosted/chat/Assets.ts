@@ -11,6 +11,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { NotFound } from "../../../domain/Errors.ts"
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -65,6 +66,25 @@ const building = HttpServerResponse.text(
   }
 )
 
+/** By pattern of a path below /app, the files of its page: written by the build. */
+const Pages = Schema.parseJson(
+  Schema.Array(Schema.Struct({ pattern: Schema.String, files: Schema.Array(Schema.String) }))
+)
+const decodePages = Schema.decodeUnknown(Pages)
+
+/** The header `link` of the page at `url`: the browser requests its files at once, not after the code that names them. */
+const linksOf = (pages: typeof Pages.Type, url: string): string => {
+  const path = /^\/app(\/[^?]*)/.exec(url)?.[1] ?? "/"
+  const files = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))?.files ?? []
+  return files
+    .map((name) =>
+      name.endsWith(".css")
+        ? `</assets/${name}>; rel=preload; as=style; crossorigin`
+        : `</assets/${name}>; rel=modulepreload; crossorigin`
+    )
+    .join(", ")
+}
+
 const missing = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
 
 /** Adds the routes. `folder` has the build's output; `realtimeUrl` is the address of the dashboard's socket. */
@@ -92,9 +112,16 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           })
         })
 
-      const page = file("index.html", {
-        "cache-control": "no-cache",
-        "content-security-policy": policy
+      const page = Effect.gen(function* () {
+        const fs = yield* FileSystem.FileSystem
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const pages = yield* Effect.flatMap(fs.readFileString(`${folder}/pages.json`), decodePages)
+        const link = linksOf(pages, request.url)
+        return yield* file("index.html", {
+          "cache-control": "no-cache",
+          "content-security-policy": policy,
+          ...(link === "" ? {} : { link })
+        })
       }).pipe(Effect.catchAll(() => Effect.succeed(building)))
 
       // Names contain a hash of the content.

@@ -356,23 +356,26 @@ const Channels = ({ agentId, user }: Props) => {
             : [])
         ]}
       />
-      <Card title={t.webhooks} guide="channels#webhooks">
-        <p>{t.webhooksLead}</p>
-        <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
-        <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
-        {(query.data?.pages ?? [])
-          .flatMap((page) => page.channels)
-          .filter(({ channel }) => channel === "slack" || channel === "email")
-          .map(({ channel, externalId, id, settings, webhookUrl }) => (
-            <Copyable
-              key={id}
-              label={
-                channel === "slack" ? t.eventsOf(externalId) : t.mailsOf(settings["address"] ?? externalId)
-              }
-              value={webhookUrl}
-            />
-          ))}
-      </Card>
+      {/* Not before the channels above, whose height is not known: it would move. */}
+      {query.isPending ? null : (
+        <Card title={t.webhooks} guide="channels#webhooks">
+          <p>{t.webhooksLead}</p>
+          <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
+          <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
+          {(query.data?.pages ?? [])
+            .flatMap((page) => page.channels)
+            .filter(({ channel }) => channel === "slack" || channel === "email")
+            .map(({ channel, externalId, id, settings, webhookUrl }) => (
+              <Copyable
+                key={id}
+                label={
+                  channel === "slack" ? t.eventsOf(externalId) : t.mailsOf(settings["address"] ?? externalId)
+                }
+                value={webhookUrl}
+              />
+            ))}
+        </Card>
+      )}
     </>
   )
 }

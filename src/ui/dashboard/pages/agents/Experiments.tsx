@@ -297,7 +297,8 @@ const Experiments = ({ agent, mayChange }: Props) => {
           }
         ]}
       />
-      {mayChange ? (
+      {/* Not before the rows above it, whose height is not known: it would move. */}
+      {mayChange && !query.isPending ? (
         <section>
           <h2>{t.gate}</h2>
           <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} {...found} />}</Loaded>

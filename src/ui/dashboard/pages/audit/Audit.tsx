@@ -69,9 +69,11 @@ const Audit = () => {
   const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(audit)
+  // With the names of the members, so that no row changes its height.
+  const { isPending } = useInfiniteQuery(members)
   return (
     <Page title={t.title} lead={t.lead} guide="privacy#audit-trail">
-      <Loaded query={query}>
+      <Loaded query={isPending ? { ...query, data: undefined, isPending } : query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.entries)
           return rows.length === 0 ? (

@@ -130,10 +130,12 @@ interface ListProps {
   readonly search: string
   readonly current: string | null
   readonly labels: ReadonlyArray<Label>
+  /** Nothing is shown while what stands above the list is loading: it would move. */
+  readonly isHeld: boolean
   readonly onClear: () => void
 }
 
-export const ConversationList = ({ current, filter, labels, onClear, search }: ListProps) => {
+export const ConversationList = ({ current, filter, isHeld, labels, onClear, search }: ListProps) => {
   const t = useText(words)
   const { first, more, query, rows } = useInbox(filter)
   const frame = useRef<HTMLDivElement>(null)
@@ -167,6 +169,7 @@ export const ConversationList = ({ current, filter, labels, onClear, search }: L
   useShortcuts({ j: () => move(1), k: () => move(-1) })
 
   const isFiltered = Object.keys(filter).length > 0
+  if (isHeld) return null
   if (query.data === undefined) {
     return query.isPending ? <Skeleton rows={6} avatar /> : <Unloaded query={query} />
   }

@@ -65,7 +65,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
   const names = useText(shared)
   const main = useArrival()
   const { filter, search, setFilter } = useFilter()
-  const { data: items } = useQuery(inboxItems)
+  const { data: items, isPending } = useQuery(inboxItems)
   const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
   useEffect(() => {
     if (id === null) nameWindow(names.title)
@@ -105,6 +105,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
           search={search}
           current={id}
           labels={items?.labels ?? []}
+          isHeld={isPending}
           onClear={() => setFilter({})}
         />
       </section>

@@ -1,8 +1,8 @@
 /** Measures of the agents, over time and together, and what went wrong, grouped by question. */
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
+import { useInfiniteQuery, usePrefetchInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Link, useSearchParams } from "wouter"
 import { agents } from "../../api/Agents.ts"
-import { type Measures, measures, type MeasuresReport } from "../../api/Insights.ts"
+import { insights, type Measures, measures, type MeasuresReport } from "../../api/Insights.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Chart } from "../../components/charts/Chart.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
@@ -138,6 +138,7 @@ const Insights = ({ user }: { readonly user: User }) => {
   const known = useInfiniteQuery(agents).data?.pages.flatMap((page) => page.agents) ?? []
   const agentId = known.find(({ id }) => id === parameters.get("agent"))?.id
   const query = useQuery(measures(agentId))
+  usePrefetchInfiniteQuery(insights(agentId))
   return (
     <Page title={t.title} lead={t.lead} guide="insights#measures">
       <div className={css["filters"]}>
@@ -156,7 +157,10 @@ const Insights = ({ user }: { readonly user: User }) => {
           </>
         )}
       </Loaded>
-      <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
+      {/* Not before the measures above it, whose height is not known: it would move. */}
+      {query.isPending ? null : (
+        <WrongGroups agentId={agentId} mayChange={atLeast(user.role, "admin")} titled />
+      )}
     </Page>
   )
 }

@@ -1,10 +1,19 @@
 /** One source: its state, its config, and the outcome of every address. */
-import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
+import {
+  type QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  usePrefetchInfiniteQuery,
+  useQuery,
+  useQueryClient
+} from "@tanstack/react-query"
 import { useState } from "react"
 import { Link, useLocation } from "wouter"
 import { ApiError, isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
+import { documents } from "../../api/sources/Contents.ts"
 import {
+  crawl,
   deleteSource,
   isUntouched,
   patchSource,
@@ -306,6 +315,27 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
   )
 }
 
+const Content = ({ found }: { readonly found: SourceDetail }) => {
+  const t = useText(words)
+  const synced = `${found.latestJob?.id} ${found.latestJob?.status}`
+  const { isPending } = useInfiniteQuery(documents(found.id, "", synced))
+  usePrefetchInfiniteQuery(crawl(found.id, "all", synced))
+  return (
+    <>
+      <Documents found={found} />
+      {/* Not before the documents above, whose height is not known: they would move. */}
+      {isPending ? null : (
+        <>
+          <Card title={t.made}>
+            <Facts found={found} />
+          </Card>
+          <CrawlReport found={found} />
+        </>
+      )}
+    </>
+  )
+}
+
 const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
   const t = useText(words)
   const names = useText(shared)
@@ -331,11 +361,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
               </p>
             )}
           </Card>
-          <Documents found={found} />
-          <Card title={t.made}>
-            <Facts found={found} />
-          </Card>
-          <CrawlReport found={found} />
+          <Content found={found} />
         </Page>
       )}
     </LoadedPage>

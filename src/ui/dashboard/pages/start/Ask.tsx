@@ -4,7 +4,8 @@ import { useLocation } from "wouter"
 import type { User } from "../../api/Session.ts"
 import { questions } from "../../api/Widgets.ts"
 import { Button } from "../../components/Button.tsx"
-import { Loaded } from "../../components/Page.tsx"
+import { Unloaded } from "../../components/Page.tsx"
+import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Start.module.css"
 
@@ -21,50 +22,59 @@ const words = texts(
   }
 )
 
+/** Number of questions for which room is kept while they load. */
+const usualCount = 3
+
 interface Props {
   readonly agentId: string
   readonly user: User
   readonly isKnown: boolean
 }
 
-const Ask = ({ agentId, isKnown, user }: Props) => {
+export const Ask = ({ agentId, isKnown, user }: Props) => {
   const t = useText(words)
+  const common = useText(everywhere)
   const [, navigate] = useLocation()
   const query = useQuery({ ...questions(agentId), enabled: isKnown })
   if (!isKnown) return <p className={css["soft"]}>{t.waiting}</p>
+  if (query.data === undefined && !query.isPending) return <Unloaded query={query} />
   const place = `/agents/${agentId}/try`
+  const found = query.data
   return (
-    <Loaded query={query}>
-      {(found) => (
-        <>
-          {found.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
-          {/* In the language of the content, which is unknown. */}
-          <ul className={css["questions"]} lang="">
-            {found.map((question) => (
-              <li key={question}>
-                <Button
-                  onPress={() => {
-                    // The chat code is large, and most visits of this page do not need it.
-                    void import("../workbench/Talk.ts").then(({ talkOf }) => {
-                      talkOf(user.id, agentId).send(question, [])
-                      navigate(place)
-                    })
-                  }}
-                >
-                  {question}
-                </Button>
-              </li>
-            ))}
-          </ul>
-          <div>
-            <Button kind="quiet" onPress={() => navigate(place)}>
-              {t.own}
-            </Button>
-          </div>
-        </>
+    <>
+      {found?.length === 0 ? null : <p className={css["soft"]}>{t.lead}</p>}
+      {found === undefined ? (
+        <div role="status" className={css["questions"]}>
+          <span className="visually-hidden">{common.loading}</span>
+          {Array.from({ length: usualCount }, (_, place) => (
+            <span key={place} aria-hidden className={css["question"]} />
+          ))}
+        </div>
+      ) : (
+        // In the language of the content, which is unknown.
+        <ul className={css["questions"]} lang="">
+          {found.map((question) => (
+            <li key={question}>
+              <Button
+                onPress={() => {
+                  // The chat code is large, and most visits of this page do not need it.
+                  void import("../workbench/Talk.ts").then(({ talkOf }) => {
+                    talkOf(user.id, agentId).send(question, [])
+                    navigate(place)
+                  })
+                }}
+              >
+                {question}
+              </Button>
+            </li>
+          ))}
+        </ul>
       )}
-    </Loaded>
+      <div>
+        <Button kind="quiet" onPress={() => navigate(place)}>
+          {t.own}
+        </Button>
+      </div>
+    </>
   )
 }
-
-export default Ask

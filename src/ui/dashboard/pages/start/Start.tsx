@@ -13,11 +13,11 @@ import { Copyable } from "../../components/Copyable.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import { Ask } from "./Ask.tsx"
 import { Content } from "./Content.tsx"
 import css from "./Start.module.css"
 import { Step } from "./Step.tsx"
 
-const Ask = lazy(() => import("./Ask.tsx"))
 const Look = lazy(() => import("./Look.tsx"))
 const Reading = lazy(() => import("./Reading.tsx"))
 

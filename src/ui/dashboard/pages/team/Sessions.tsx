@@ -10,6 +10,7 @@ import { RowConfirm } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { passkeys } from "../../api/Passkeys.ts"
 import { Passkeys } from "./Passkeys.tsx"
 
 const words = texts(
@@ -98,6 +99,8 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
   const queries = useQueryClient()
   const options = openSessions(userId)
   const query = useQuery(options)
+  // Requested together with the sessions, although shown after them.
+  useQuery({ ...passkeys, enabled: userId === null })
   const team = useInfiniteQuery({ ...members, enabled: userId !== null })
   const member = team.data?.pages.flatMap((page) => page.users).find(({ id }) => id === userId)
   const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
@@ -158,7 +161,8 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
           )
         }
       </Loaded>
-      {userId === null ? <Passkeys /> : null}
+      {/* Not before the sessions above, whose height is not known: it would move. */}
+      {userId === null && !query.isPending ? <Passkeys /> : null}
     </Page>
   )
 }
