@@ -22,7 +22,9 @@ export const requestOf = (
     const value = values[name] ?? ""
     return value === "" ? whole : encodeURIComponent(value)
   })
-  const query = new URLSearchParams(given("query").map(({ name }) => [name, values[name] ?? ""]))
+  const query = new URLSearchParams(
+    Object.fromEntries(given("query").map(({ name }) => [name, values[name] ?? ""]))
+  )
   const takesJson = requestBody?.content["application/json"] !== undefined
   return {
     url: `${base}${filled}${query.size > 0 ? `?${query}` : ""}`,
