@@ -131,7 +131,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
             // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
             // before.
             const over = (yield* locked({ tenantId, ids, days })).map(({ id }) => id)
-            yield* forgetAnswers(sql, tenantId, sql`select unnest(${over}::text[])`)
+            yield* forgetAnswers(sql, tenantId, sql`conversation_id = any(${over}::text[])`)
             yield* sql`
               delete from conversations c
               where c.tenant_id = ${tenantId} and id = any(${over}::text[]) and ${isOver(days)}`

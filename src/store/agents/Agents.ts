@@ -11,7 +11,7 @@ import { AgentId, TenantId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
-import { published, reported } from "../events/ReportedEvents.ts"
+import { forgetAnswers, published, reported } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
   AgentSettings,
@@ -183,8 +183,14 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
       )
 
     /** Removes an agent locked by `seize`, with everything that belongs to it. */
-    const remove = (scope: TenantScope, id: AgentId) =>
-      Effect.asVoid(sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${id}`)
+    /** With what belongs to it. To be called in a transaction. */
+    const remove = ({ tenantId }: TenantScope, id: AgentId) =>
+      Effect.asVoid(
+        Effect.zipRight(
+          forgetAnswers(sql, tenantId, sql`agent_id = ${id}`),
+          sql`delete from agents where tenant_id = ${tenantId} and id = ${id}`
+        )
+      )
 
     return { insert, find, recorded, list, update, seize, remove } as const
   })

@@ -229,7 +229,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         yield* forgetAnswers(
           sql,
           tenantId,
-          sql`select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id}`
+          sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))

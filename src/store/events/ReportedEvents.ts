@@ -54,11 +54,12 @@ const row = (sql: SqlClient.SqlClient, report: Report) => sql`
   from ${report.from}`
 
 /**
- * Removes what receivers answered to events of deleted conversations, because an answer may repeat the event's content.
+ * Removes what receivers answered to the events that match `of`, a condition on `webhook_deliveries`, when what they
+ * report is deleted: an answer may repeat the event's content.
  */
-export const forgetAnswers = (sql: SqlClient.SqlClient, tenantId: string, conversations: Fragment) => sql`
+export const forgetAnswers = (sql: SqlClient.SqlClient, tenantId: string, of: Fragment) => sql`
   update webhook_deliveries set answer_text = null
-  where tenant_id = ${tenantId} and answer_text is not null and conversation_id in (${conversations})`
+  where tenant_id = ${tenantId} and answer_text is not null and ${of}`
 
 /** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const reported = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`

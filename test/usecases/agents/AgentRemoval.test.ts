@@ -107,6 +107,25 @@ eachEngineLive("The removal of an agent", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.scoped("removes what receivers of events answered about it, and nothing about another agent", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const agents = yield* Agents
+      const scope = yield* Fixtures.agent()
+      const neighbour = yield* agents.create(scope, { name: "Neighbour" })
+      yield* sql`insert into webhook_endpoints (id, tenant_id, url, events, payload, secret)
+        values ('whk_1', ${scope.tenantId}, 'https://example.com/', array['turn.settled'], 'thin', 'sealed')`
+      for (const agentId of [scope.agentId, neighbour.id])
+        yield* sql`insert into webhook_deliveries (tenant_id, event_id, endpoint_id, agent_id, type, ids, answer_text)
+          values (${scope.tenantId}, ${`evt_${agentId}`}, 'whk_1', ${agentId}, 'turn.settled', '{}', ${agentId})`
+      yield* agents.remove(scope, scope.agentId)
+      const rows = yield* sql<{ readonly text: string | null }>`
+        select answer_text as text from webhook_deliveries order by seq`
+      expect(rows.map(({ text }) => text)).toEqual([null, neighbour.id])
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped("is SERVICE_UNAVAILABLE and changes nothing when that cannot be queued", () =>
     Effect.gen(function* () {
       yield* reset
