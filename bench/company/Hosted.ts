@@ -78,8 +78,8 @@ export const makeHosted = async (
     const id: string = made.agent.id
     const { secret } = await good("POST", `/api/agents/${id}/keys`, { name: "Test", permissions: ["*"] })
     /** A turn with this request. */
-    const ask = async (body: object): Promise<Json> => {
-      const answered = await read(await send("POST", "/v1/chat", { "x-api-key": secret }, body))
+    const ask = async (body: object, headers: Record<string, string> = {}): Promise<Json> => {
+      const answered = await read(await send("POST", "/v1/chat", { ...headers, "x-api-key": secret }, body))
       if (answered.error !== undefined) throw new Error(JSON.stringify(answered.error))
       return answered.data
     }

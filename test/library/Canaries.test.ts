@@ -86,6 +86,12 @@ describe("A canary", () => {
       `When does the shop open in the morning, near the ${canary}?`,
       `${canary}@example.com`
     )
+    const repeated = { message: `Is it open near the ${canary}?`, conversationId }
+    const replies = [
+      await made.ask(repeated, { "idempotency-key": "open" }),
+      await made.ask(repeated, { "idempotency-key": "open" })
+    ]
+    expect(new Set(replies.map(({ runId: id }) => id)).size).toBe(1)
     await hosted.good("POST", `/api/conversations/${conversationId}/notes`, { content: `Note on ${canary}` })
     const one = { runIds: [runId] }
     await hosted.good("POST", `${made.path}/cases/from-run`, { runId })
@@ -144,6 +150,34 @@ describe("A canary", () => {
     const { reply } = await ask({ message: "Where is the canaryunkept?", persist: false })
     expect(reply).toContain("canaryunkept")
     expect(await tablesWith("canaryunkept")).toEqual([])
+  })
+
+  it("of a deleted source is in no table, also where its passages contradicted others", async () => {
+    const made = await hosted.agent()
+    const opens = (hour: string) => ({
+      text: `# Opening hours\n\nThe canarysource shop in the old harbour opens at ${hour} in the morning.`
+    })
+    const sources = [
+      await made.source("TEXT", "Hours", opens("9:00")),
+      await made.source("TEXT", "Harbour", opens("11:00"))
+    ]
+    await expect
+      .poll(() => tablesWith("canarysource"), { timeout: 120_000 })
+      .toEqual(expect.arrayContaining(["chunks", "passage_findings", "sources"]))
+    const { findings } = await hosted.good("GET", `${made.path}/findings`)
+    await hosted.good("POST", `${made.path}/findings/${findings[0].id}/dismiss`)
+    await hosted.good("DELETE", `/api/sources/${sources[0]}`)
+    await expect
+      .poll(() => tablesWith("canarysource"), { timeout: 120_000 })
+      .not.toContain("passage_findings")
+    await hosted.good("DELETE", `/api/sources/${sources[1]}`)
+    await expect.poll(() => tablesWith("canarysource"), { timeout: 120_000 }).toEqual([])
+  }, 400_000)
+
+  it("of a deleted agent is in no table but that of the person's own id", async () => {
+    const { path } = await prepared("canaryagent")
+    await hosted.good("DELETE", path)
+    await expect.poll(() => tablesWith("canaryagent"), { timeout: 20_000 }).toEqual(["end_users"])
   })
 
   it("of a deleted tenant is in no table, and nothing else of the tenant", async () => {
