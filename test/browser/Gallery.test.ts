@@ -110,6 +110,7 @@ const dialogs = [
   ["agent-experiments", /Run test cases|Testfälle stellen/],
   ["agent-experiments", /^(?:Show|Zeigen)/],
   ["agent-tools", /New tool|Neues Werkzeug/],
+  ["agent-tools", /(?:Edit|Bearbeiten): handbook/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["conversation-taken", /Canned replies|Textbausteine/],
   ["document", /Write a correction|Berichtigung schreiben/],

@@ -120,6 +120,12 @@ export const fill = async (spoke: Spoke, { email, password }: Owner, workshop: s
     bindings: [{ from: "/customer/id", to: "header:X-Customer" }],
     auth: { kind: "bearer", slot: "shop" }
   })
+  await own("POST", `/api/agents/${agentId}/tools`, {
+    name: "handbook",
+    description: "Searches the handbook of the workshop. Needs a person who connects it.",
+    mcp: { url: "https://mcp.example.com/handbook" },
+    auth: { kind: "oauth", scopes: ["handbook.read"] }
+  })
   await own("POST", `/api/agents/${agentId}/cases`, {
     question: "When does the workshop open on a Saturday?",
     expectSources: ["https://shop.example/hours"],

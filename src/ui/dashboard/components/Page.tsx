@@ -48,7 +48,7 @@ export const Page = ({ title, lead, guide, actions, children }: PageProps) => {
           <h1 id={heading}>{title}</h1>
           {lead === undefined ? null : (
             <p className={css["lead"]}>
-              {lead} {guide === undefined ? null : <GuideLink guide={guide} about={title} />}
+              {lead} {guide === undefined ? null : <GuideLink guide={guide} />}
             </p>
           )}
         </div>

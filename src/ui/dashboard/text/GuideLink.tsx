@@ -5,8 +5,8 @@ import { useText } from "./Language.tsx"
 interface Props {
   /** Page and heading: `chat`, or `chat#models`. */
   readonly guide: string
-  /** What it is about, for screen readers. */
-  readonly about: string
+  /** What it is about, for screen readers; omitted where the text before it says so. */
+  readonly about?: string
 }
 
 export const GuideLink = ({ about, guide }: Props) => {
@@ -14,7 +14,7 @@ export const GuideLink = ({ about, guide }: Props) => {
   return (
     <a href={`/docs/guide/${guide}`} target="_blank" rel="noopener">
       {t.guide}
-      <span className="visually-hidden">: {about}</span>
+      {about === undefined ? null : <span className="visually-hidden">: {about}</span>}
     </a>
   )
 }
