@@ -1,11 +1,11 @@
 /** The frame of every page: navigation, language, colour scheme, and the signed-in user. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import {
+  BookOpen,
   Archive,
   BookOpen,
   Bot,
   ChartColumn,
-  CodeXml,
   KeyRound,
   Lightbulb,
   LogOut,
@@ -59,7 +59,7 @@ const words = texts(
     retention: "Retention",
     signOn: "Single sign-on",
     sessions: "Where you are signed in",
-    reference: "API reference",
+    documentation: "Documentation",
     menu: "Menu",
     language: "Language",
     scheme: "Appearance",
@@ -90,7 +90,7 @@ const words = texts(
     retention: "Aufbewahrung",
     signOn: "Single Sign-on",
     sessions: "Wo Sie angemeldet sind",
-    reference: "API-Referenz",
+    documentation: "Dokumentation",
     menu: "Menü",
     language: "Sprache",
     scheme: "Darstellung",
@@ -220,9 +220,9 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
             </ul>
           </nav>
           <div className={css["foot"]}>
-            <a className={css["link"]} href="/docs">
-              <CodeXml aria-hidden size={17} strokeWidth={1.75} />
-              {t.reference}
+            <a className={css["link"]} href="/docs/guide">
+              <BookOpen aria-hidden size={17} strokeWidth={1.75} />
+              {t.documentation}
             </a>
             <div className={css["choices"]}>
               <PlainSelect label={t.language} options={languageOptions} value={language} onChange={choose} />
