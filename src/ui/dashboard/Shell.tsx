@@ -1,12 +1,12 @@
 /** The frame of every page: navigation, language, colour scheme, and the signed-in user. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import {
-  BookOpen,
   Archive,
   BookOpen,
   Bot,
   ChartColumn,
   KeyRound,
+  LifeBuoy,
   Lightbulb,
   LogOut,
   type LucideIcon,
@@ -221,7 +221,7 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
           </nav>
           <div className={css["foot"]}>
             <a className={css["link"]} href="/docs/guide">
-              <BookOpen aria-hidden size={17} strokeWidth={1.75} />
+              <LifeBuoy aria-hidden size={17} strokeWidth={1.75} />
               {t.documentation}
             </a>
             <div className={css["choices"]}>
