@@ -102,7 +102,7 @@ const Audit = () => {
           )
         }}
       </Loaded>
-      {query.hasNextPage ? (
+      {query.hasNextPage && !isPending ? (
         <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
     </Page>
