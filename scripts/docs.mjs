@@ -37,7 +37,7 @@ const wordsOf = (token) =>
 /**
  * Addresses in the application. Null for files that are only in the repository: they are shown without a link.
  */
-const addressOf = (href, name, pictures) => {
+const addressOf = (href, pictures) => {
   if (/^(?:https?:|mailto:|#)/.test(href)) return href
   const [file, fragment] = href.split("#")
   const page = /^([\w-]+)\.md$/.exec(file)?.[1]
@@ -68,16 +68,15 @@ const guide = (name, pictures) => {
     if (section !== undefined && token.type === "inline" && tokens[place - 1]?.type !== "heading_open")
       section.text += ` ${wordsOf(token)}`
     if (section !== undefined && token.type === "fence") section.text += ` ${token.content}`
-    if (token.type === "fence" || token.type === "table_open") token.attrSet("tabindex", "0")
     // An empty cell of the head is no header.
     if (token.type === "th_open" && tokens[place + 1].content === "")
       for (const cell of [token, tokens[place + 2]]) cell.tag = "td"
     if (token.type !== "inline") return
     const open = []
     token.children = token.children.filter((child) => {
-      if (child.type === "image") child.attrSet("src", addressOf(child.attrGet("src"), name, pictures) ?? "")
+      if (child.type === "image") child.attrSet("src", addressOf(child.attrGet("src"), pictures) ?? "")
       if (child.type === "link_open") {
-        const address = addressOf(child.attrGet("href"), name, pictures)
+        const address = addressOf(child.attrGet("href"), pictures)
         open.push(address)
         if (address !== null) child.attrSet("href", address)
         return address !== null
