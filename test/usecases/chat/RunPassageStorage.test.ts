@@ -33,9 +33,13 @@ const manual = Effect.forEach(Array.from({ length: passages }), (_, place) =>
   })
 )
 
-/** Bytes of all tables with their indexes: those that keep passages, and the others. */
+/**
+ * Bytes of all tables with their indexes, written anew: those that keep passages, and the others.
+ * Rows that updates left behind would make the figure depend on when the database last vacuumed.
+ */
 const sizes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  yield* sql`vacuum full`
   const [row] = yield* sql<{ readonly kept: number; readonly others: number }>`
     select sum(bytes) filter (where keeps)::float8 as kept, sum(bytes) filter (where not keeps)::float8 as others
     from (
