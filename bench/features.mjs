@@ -3,10 +3,12 @@
  * services on one PostgreSQL answer the same questions alternately in one run, on agents of 1,000 chunks. Versions, kept
  * evidence and grounding are part of every turn. The services have the role `api`, so the delivery of events, which is
  * the work of workers, is measured apart: one worker sends what the turns left. The record is bench/features.json: CPU of
- * the service and of the database for each turn, and the median of the ratios of each round.
+ * the service and of the database for each turn, the median of the ratios of each round, and the 95 % confidence
+ * interval of the ratio of all CPU. `--other` measures the build of another checkout beside them, with the same schema.
  *
  *   npm run bench -- --only features
- *   node bench/features.mjs --rounds 10 --seconds 5
+ *   node bench/features.mjs --rounds 40 --seconds 2
+ *   node bench/features.mjs --other ../spoke-before
  *   node bench/features.mjs --quick          small, short and not recorded
  */
 import * as fs from "node:fs"
@@ -24,12 +26,13 @@ const { values } = parseArgs({
   options: {
     rounds: { type: "string" },
     seconds: { type: "string" },
+    other: { type: "string" },
     quick: { type: "boolean", default: false }
   }
 })
 const { quick } = values
-const rounds = Number(values.rounds ?? (quick ? 1 : 7))
-const seconds = Number(values.seconds ?? (quick ? 0.5 : 4))
+const rounds = Number(values.rounds ?? (quick ? 1 : 25))
+const seconds = Number(values.seconds ?? (quick ? 0.5 : 2))
 const passages = quick ? 100 : 1_000
 const role = "spoke_tenant"
 
@@ -46,8 +49,9 @@ const receiver = http.createServer((request, response) => {
 await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve))
 
 /** A service that answers. With `webhook`, its tenant gets an event of each turn. */
-const started = async ({ variables = {}, webhook = false }) => {
-  const spoke = await serverSpoke(model, { postgres }, [passages], { args: ["--role", "api"], variables })
+const started = async ({ folder, variables = {}, webhook = false }) => {
+  const options = { args: ["--role", "api"], folder, variables }
+  const spoke = await serverSpoke(model, { postgres }, [passages], options)
   if (webhook) {
     const post = (place, body, headers) => call(`${spoke.url}${place}`, { method: "POST", body, headers })
     const { cookie } = await post("/api/auth/login", owner, { "x-spoke-csrf": "1" })
@@ -62,7 +66,8 @@ const services = {
   plain: await started({}),
   isolation: await started({ variables: isolated }),
   webhook: await started({ webhook: true }),
-  both: await started({ variables: isolated, webhook: true })
+  both: await started({ variables: isolated, webhook: true }),
+  ...(values.other !== undefined && { other: await started({ folder: path.resolve(values.other) }) })
 }
 const targets = Object.fromEntries(
   Object.entries(services).map(([name, spoke]) => [
@@ -76,7 +81,7 @@ const targets = Object.fromEntries(
   ])
 )
 
-for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 100 })
+for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 250 })
 const record = { ...machine(), postgres: postgres.version, rounds, seconds, passages, turns: [] }
 for (const clients of quick ? [4] : [1, 16]) {
   const run = await alternate(
@@ -92,6 +97,7 @@ for (const clients of quick ? [4] : [1, 16]) {
       cpu: ratio(({ cpuMs }) => cpuMs),
       databaseCpu: ratio(({ databaseCpuMs }) => databaseCpuMs),
       allCpu: ratio(({ cpuMs, databaseCpuMs }) => cpuMs + databaseCpuMs),
+      allCpuInterval: run.interval(name, "plain", ({ cpuMs, databaseCpuMs }) => cpuMs + databaseCpuMs),
       p50: ratio(({ p50 }) => p50)
     }
   }

@@ -119,14 +119,17 @@ const without = async (pids, work) => {
 }
 
 /**
- * Measures the targets alternately, `rounds` times. For each target: the medians, the errors of all rounds, and
- * `ratio`, the median of the ratios of two targets in the same round. `alone`: the processes of other targets are
- * stopped meanwhile.
+ * Measures the targets alternately, `rounds` times. Each round begins with another target, so that no target always
+ * comes after the same one. For each target: the medians, the errors of all rounds, `ratio`, the median of the ratios
+ * of two targets in the same round, and `interval`, the 95 % confidence interval of their geometric mean. `alone`: the
+ * processes of other targets are stopped meanwhile.
  */
 export const alternate = async (targets, rounds, { alone = false, ...options }, progress) => {
   const seen = Object.fromEntries(Object.keys(targets).map((name) => [name, []]))
   for (let round = 0; round < rounds; round++) {
-    for (const [name, target] of Object.entries(targets)) {
+    const all = Object.entries(targets)
+    const first = round % all.length
+    for (const [name, target] of [...all.slice(first), ...all.slice(0, first)]) {
       const others = alone
         ? Object.values(targets).flatMap(({ pid }) => (pid === target.pid ? [] : [pid]))
         : []
@@ -154,12 +157,23 @@ export const alternate = async (targets, rounds, { alone = false, ...options }, 
     }
   }
   /** Within a round, because both then had the same conditions. */
-  const ratio = (name, other, read, readOther = read) => {
-    const ratios = seen[name].flatMap((result, round) => {
+  const ratiosOf = (name, other, read, readOther) =>
+    seen[name].flatMap((result, round) => {
       const [value, reference] = [read(result), readOther(seen[other][round])]
       return value === null || !(reference > 0) ? [] : [value / reference]
     })
-    return rounded(median(ratios))
+  const ratio = (name, other, read, readOther = read) =>
+    rounded(median(ratiosOf(name, other, read, readOther)))
+  const interval = (name, other, read, readOther = read) => {
+    const logs = ratiosOf(name, other, read, readOther).map(Math.log)
+    const mean = logs.reduce((sum, value) => sum + value, 0) / logs.length
+    const variance = logs.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, logs.length - 1)
+    const half = 1.96 * Math.sqrt(variance / logs.length)
+    return [Math.exp(mean - half), Math.exp(mean + half)].map((value) => Number(value.toFixed(3)))
   }
-  return { results: Object.fromEntries(Object.keys(targets).map((name) => [name, summary(name)])), ratio }
+  return {
+    results: Object.fromEntries(Object.keys(targets).map((name) => [name, summary(name)])),
+    ratio,
+    interval
+  }
 }

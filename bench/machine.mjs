@@ -61,9 +61,9 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
 export const startScript = (file, args = [], variables = {}) =>
   start(process.execPath, [path.join(import.meta.dirname, file), ...args], variables)
 
-/** `spoke serve` on a free port, as built. */
-export const startSpoke = (variables, args = []) =>
-  start(process.execPath, [path.join(root, "dist/main.js"), "serve", ...args], {
+/** `spoke serve` on a free port, as built in `folder`. */
+export const startSpoke = (variables, args = [], folder = root) =>
+  start(process.execPath, [path.join(folder, "dist/main.js"), "serve", ...args], {
     PORT: "0",
     SPOKE_DRAIN_DELAY: "10 millis",
     LOG_LEVEL: "warning",

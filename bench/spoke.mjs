@@ -194,7 +194,7 @@ export const serverSpoke = async (
   model,
   { postgres, redis },
   passages,
-  { args, variables, ...options } = {}
+  { args, folder, variables, ...options } = {}
 ) => {
   const url = await postgres.database(`spoke_${randomUUID().slice(0, 8)}`)
   const all = settings(model, {
@@ -202,7 +202,7 @@ export const serverSpoke = async (
     ...(redis !== undefined && { REDIS_URL: redis.url }),
     ...variables
   })
-  const spoke = await startSpoke(all, args)
+  const spoke = await startSpoke(all, args, folder)
   const agents = await tenantOf(spoke.url, passages.length)
   await withServer(url, async (run) => {
     // The copies for pgvector are written beside the vectors: the trigger decodes each of them number by number.

@@ -65,6 +65,12 @@ export const makeHosted = async (
     if (status >= 300) throw new Error(`${method} ${path} is ${status}: ${JSON.stringify(error)}`)
     return data
   }
+  /** What a page downloads. */
+  const text = async (path: string): Promise<string> => {
+    const response = await send("GET", path, { cookie, origin })
+    if (!response.ok) throw new Error(`GET ${path} is ${response.status}`)
+    return response.text()
+  }
   const until = async (path: string, isDone: (data: Json) => boolean): Promise<Json> => {
     for (;;) {
       const data = await good("GET", path)
@@ -90,19 +96,31 @@ export const makeHosted = async (
       await ready(added.id)
       return added.id
     }
+    /** A file that has been read. */
+    const file = async (name: string, text: string): Promise<string> => {
+      const body = new FormData()
+      body.set("file", new Blob([text]), name)
+      const headers = { "x-api-key": secret }
+      const request = new Request(`${origin}/v1/sources/upload`, { method: "POST", headers, body })
+      const { data } = await read(await spoke.fetch(request, { clientAddress: "192.0.2.1" }))
+      await ready(data.source.id)
+      return data.source.id
+    }
     const ready = (source: string) =>
       until(`/api/sources/${source}`, ({ latestJob, status }) =>
         status === "FAILED" ? true : status === "READY" && latestJob?.status === "SUCCEEDED"
       )
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
-    return { id, path: `/api/agents/${id}`, ask, chat, source, ready, ended }
+    return { id, path: `/api/agents/${id}`, ask, chat, source, file, ready, ended }
   }
+  /** Stops the service, so that another process may use its folder. */
+  const stop = () => spoke.close()
   const close = async () => {
-    await spoke.close()
+    await stop()
     Fs.rmSync(folder, { recursive: true, force: true })
   }
-  return { ask, good, agent, close }
+  return { folder, ask, good, text, agent, stop, close }
 }
 
 export type Hosted = Awaited<ReturnType<typeof makeHosted>>

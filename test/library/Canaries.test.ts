@@ -1,11 +1,16 @@
 /** What somebody said is found nowhere once it is erased, too old, or was never to be kept: in all tables, over all routes. */
+import * as Fs from "node:fs"
 import { createServer } from "node:http"
+import * as Path from "node:path"
+import { gunzipSync } from "node:zlib"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type ModelPart, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
+import * as Backup from "../../src/app/backup/Backup.ts"
+import { fromRecord } from "../../src/app/config/Config.ts"
 import { RetentionStore } from "../../src/store/accounts/Retention.ts"
 import { RetentionLimits } from "../../src/usecases/accounts/Retention.ts"
 import { type Hosted, makeHosted } from "../../bench/company/Hosted.ts"
@@ -45,9 +50,12 @@ describe("A canary", () => {
     })
   )
 
+  const open = async () => {
+    hosted = await makeHosted(Layer.merge(layerHashing(), capture), parrot, { fetchAllow: ["127.0.0.1"] })
+  }
   beforeAll(async () => {
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
-    hosted = await makeHosted(Layer.merge(layerHashing(), capture), parrot, { fetchAllow: ["127.0.0.1"] })
+    await open()
   })
   afterAll(async () => {
     await hosted.close()
@@ -190,4 +198,37 @@ describe("A canary", () => {
     expect(await tablesWith("canarytenant")).toEqual([])
     expect(await sql("select 1 from passages")).toEqual([])
   })
+
+  it("of an erased person or of a deleted file is in no export, and those that are kept are", async () => {
+    await hosted.close()
+    await open()
+    const kept = await prepared("canarykept")
+    await kept.file("harbour.md", "# Harbour\n\nThe canaryharbour is open at night.")
+    const removed = await prepared("canaryremoved")
+    const lighthouse = await removed.file("light.md", "# Light\n\nThe canarylighthouse is closed.")
+    await hosted.good("DELETE", `/api/end-users/${removed.endUserId}`)
+    await hosted.good("DELETE", `/api/sources/${lighthouse}`)
+    await expect.poll(() => tablesWith("canarylighthouse"), { timeout: 120_000 }).toEqual([])
+
+    expect(await hosted.text(`${kept.path}/cases/export`)).toContain("canarykept")
+    expect(await hosted.text(`${removed.path}/cases/export`)).not.toContain("canaryremoved")
+
+    await hosted.stop()
+    const file = Path.join(hosted.folder, "store.spoke")
+    await Effect.runPromise(
+      Effect.flatMap(fromRecord({ SPOKE_DATA_DIR: hosted.folder }, false), (settings) =>
+        Backup.exportTo(settings, file, false)
+      )
+    )
+    const lines = gunzipSync(Fs.readFileSync(file)).toString().trimEnd().split("\n")
+    // Originals are strings in base64, and bytes in rows are hexadecimal.
+    const all = lines
+      .map((line) => (line.startsWith('"') ? Buffer.from(JSON.parse(line), "base64").toString() : line))
+      .join("\n")
+    const counts = (text: string) =>
+      all.split(text).length + all.split(Buffer.from(text).toString("hex")).length - 2
+    expect([counts("canarykept"), counts("canaryharbour")].map((count) => count > 0)).toEqual([true, true])
+    expect(lines.filter((line) => line.startsWith('"')).length).toBeGreaterThan(0)
+    expect([counts("canaryremoved"), counts("canarylighthouse")]).toEqual([0, 0])
+  }, 400_000)
 })
