@@ -82,6 +82,9 @@ const targets = Object.fromEntries(
 )
 
 for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 250 })
+// Plans are made for tables with rows, as some minutes after a first start.
+for (const { databaseUrl } of Object.values(services))
+  await withServer(databaseUrl, (run) => run("vacuum analyze"))
 const record = { ...machine(), postgres: postgres.version, rounds, seconds, passages, turns: [] }
 for (const clients of quick ? [4] : [1, 16]) {
   const run = await alternate(

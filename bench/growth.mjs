@@ -17,7 +17,7 @@ const template = async (run, size, indexRow) => {
     place int primary key, content text not null, tsv tsvector not null, length int not null, sum vector(${size}) not null)`)
   const rows = Array.from({ length: 2 * halves }, (_, place) => {
     const content = half(place)
-    const { length, tsv } = indexRow({ title: "", heading: "", content })
+    const { length, tsv } = indexRow({ title: "", heading: "", content, english: true })
     return { place, content, tsv, length, sum: literal(sumOf(content, size)) }
   })
   await run(
@@ -77,7 +77,7 @@ const verify = async (run, indexRow, number) => {
     [`chk_${String(number).padStart(26, "0")}`]
   )
   const [{ content, length, title, tsv }] = rows
-  const expected = indexRow({ title, heading: "", content })
+  const expected = indexRow({ title, heading: "", content, english: true })
   const same =
     content === line(number) &&
     length === expected.length &&

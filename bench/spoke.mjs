@@ -33,7 +33,7 @@ export const call = async (url, { method = "GET", headers = {}, body } = {}) => 
   return { data: JSON.parse(text).data, cookie: answer.headers.getSetCookie()[0]?.split(";")[0] }
 }
 
-/** A tenant, its agents and a key for each. */
+/** A tenant, its agents and a key for each. Every turn is shown passages: the scores of made-up texts are low. */
 export const tenantOf = async (url, agents = 1) => {
   const post = (place, body, headers) => call(`${url}${place}`, { method: "POST", body, headers })
   const { data } = await post(
@@ -45,7 +45,7 @@ export const tenantOf = async (url, agents = 1) => {
   const session = { cookie, "x-spoke-csrf": "1" }
   const made = []
   for (let place = 0; place < agents; place++) {
-    const { data: created } = await post("/api/agents", { name: `Bench ${place}` }, session)
+    const { data: created } = await post("/api/agents", { name: `Bench ${place}`, retrieval: { minScore: 0 } }, session)
     const agentId = created.agent.id
     const key = await post(`/api/agents/${agentId}/keys`, { name: "Bench", permissions: ["*"] }, session)
     made.push({ tenantId: data.tenant.id, agentId, key: key.data.secret })
@@ -121,7 +121,7 @@ export const know = async (run, { agentId, tenantId }, passages, options = {}) =
     const document = ids("doc", number)
     rows.documents.push([document, uri, title])
     for (const [ordinal, content] of texts.entries()) {
-      const { length, tsv } = indexRow({ title, heading: "", content })
+      const { length, tsv } = indexRow({ title, heading: "", content, english: true })
       const id = ids("chk", number++)
       lengths += length
       rows.chunks.push([id, document, ordinal, content, tsv, length])

@@ -43,16 +43,35 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
         filters: Schema.NullOr(Schema.String)
       }),
       Result: SectionChunk,
+      // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
+      // of many documents, and would read all chunks of the tenant.
       execute: ({ agentId, filters, places, tenantId }) => sql`
-        select distinct c.document_id as "documentId", c.heading, c.ordinal, c.content as text, d.created_at as "readAt"
-        from jsonb_to_recordset(${places}::jsonb) as place ("documentId" text, heading text, ordinal int)
-        join documents d on d.tenant_id = ${tenantId} and d.id = place."documentId" and d.agent_id = ${agentId}
-        join sources s on s.id = d.source_id and s.tenant_id = ${tenantId} and s.agent_id = ${agentId}
-          and s.live_generation = d.generation
-          and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
-        join chunks c on c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading
-          and not c.excluded
-          and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int`
+        with place as (
+          select * from jsonb_to_recordset(${places}::jsonb) as p ("documentId" text, heading text, ordinal int)
+        ),
+        document as materialized (
+          select d.id, d.created_at
+          from (select distinct "documentId" as id from place) asked
+          cross join lateral (
+            select * from documents d where d.tenant_id = ${tenantId} and d.id = asked.id and d.agent_id = ${agentId} offset 0
+          ) d
+          cross join lateral (
+            select * from sources s where s.tenant_id = ${tenantId} and s.id = d.source_id offset 0
+          ) s
+          where s.agent_id = ${agentId} and s.live_generation = d.generation
+            and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
+        )
+        select distinct on (c.document_id, c.ordinal) c.document_id as "documentId", c.heading, c.ordinal,
+          c.content as text, d.created_at as "readAt"
+        from place
+        join document d on d.id = place."documentId"
+        cross join lateral (
+          select * from chunks c
+          where c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading and not c.excluded
+            and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int
+          offset 0
+        ) c
+        order by c.document_id, c.ordinal`
     })
 
     /**
