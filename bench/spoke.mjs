@@ -45,7 +45,11 @@ export const tenantOf = async (url, agents = 1) => {
   const session = { cookie, "x-spoke-csrf": "1" }
   const made = []
   for (let place = 0; place < agents; place++) {
-    const { data: created } = await post("/api/agents", { name: `Bench ${place}`, retrieval: { minScore: 0 } }, session)
+    const { data: created } = await post(
+      "/api/agents",
+      { name: `Bench ${place}`, retrieval: { minScore: 0 } },
+      session
+    )
     const agentId = created.agent.id
     const key = await post(`/api/agents/${agentId}/keys`, { name: "Bench", permissions: ["*"] }, session)
     made.push({ tenantId: data.tenant.id, agentId, key: key.data.secret })
