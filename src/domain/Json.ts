@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { type JsonValue, sanitize, unstorable } from "./Text.ts"
+import { type JsonValue, hasUnstorable, sanitize } from "./Text.ts"
 
 /** Default maximum depth of nested objects and arrays. */
 export const maxJsonDepth = 64
@@ -61,7 +61,7 @@ export const parse = (
 ): Either.Either<JsonValue, JsonProblem> => {
   const value = parsePiece(text.toWellFormed(), maxDepth)
   // The JSON text itself can contain neither; only escapes can.
-  return unstorable.test(text) ? Either.map(value, clean) : value
+  return hasUnstorable(text) ? Either.map(value, clean) : value
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -1,6 +1,7 @@
 /** The text around chunks found by a search. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
@@ -17,15 +18,19 @@ interface Place {
   readonly ordinal: number
 }
 
-const SectionChunk = Schema.Struct({
+export interface SectionChunk extends Place {
+  readonly text: string
+  /** Time at which the service read the current version of the document. */
+  readonly readAt: DateTime.Utc
+}
+
+/** Chunks of one section, in reading order. One row is decoded much faster than one for each chunk. */
+const SectionRow = Schema.Struct({
   documentId: DocumentId,
   heading: Schema.String,
-  ordinal: Schema.Int,
-  text: Schema.String,
-  /** Time at which the service read the current version of the document. */
-  readAt: Schema.DateTimeUtcFromDate
+  readAt: Schema.DateTimeUtcFromDate,
+  chunks: Schema.Array(Schema.Tuple(Schema.Number, Schema.String))
 })
-export type SectionChunk = typeof SectionChunk.Type
 
 /** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
@@ -42,7 +47,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
         places: Schema.String,
         filters: Schema.NullOr(Schema.String)
       }),
-      Result: SectionChunk,
+      Result: SectionRow,
       // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
       // of many documents, and would read all chunks of the tenant.
       execute: ({ agentId, filters, places, tenantId }) => sql`
@@ -61,17 +66,21 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           where s.agent_id = ${agentId} and s.live_generation = d.generation
             and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
         )
-        select distinct on (c.document_id, c.ordinal) c.document_id as "documentId", c.heading, c.ordinal,
-          c.content as text, d.created_at as "readAt"
-        from place
-        join document d on d.id = place."documentId"
-        cross join lateral (
-          select * from chunks c
-          where c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading and not c.excluded
-            and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int
-          offset 0
-        ) c
-        order by c.document_id, c.ordinal`
+        select found.document_id as "documentId", found.heading, found.created_at as "readAt",
+          json_agg(json_build_array(found.ordinal, found.content) order by found.ordinal) as chunks
+        from (
+          select distinct on (c.document_id, c.ordinal) c.document_id, c.heading, c.ordinal, c.content, d.created_at
+          from place
+          join document d on d.id = place."documentId"
+          cross join lateral (
+            select * from chunks c
+            where c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading and not c.excluded
+              and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int
+            offset 0
+          ) c
+          order by c.document_id, c.ordinal
+        ) found
+        group by found.document_id, found.heading, found.created_at`
     })
 
     /**
@@ -85,7 +94,10 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })
       const filters = scope === null ? null : `[${scope}]`
-      return yield* select({ tenantId, agentId, places: toJsonb(asked), filters })
+      const sections = yield* select({ tenantId, agentId, places: toJsonb(asked), filters })
+      return sections.flatMap(({ chunks, ...section }) =>
+        chunks.map(([ordinal, text]): SectionChunk => ({ ...section, ordinal, text }))
+      )
     }, Effect.orDie)
 
     return { around } as const

@@ -3,7 +3,6 @@
  * it and one settles it; the stored reply is the streamed one. The invariants are in docs/design/turns.md.
  */
 import * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -11,7 +10,6 @@ import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Tracer from "effect/Tracer"
 import { Embedder } from "../../capabilities/Embedder.ts"
 import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
@@ -28,6 +26,7 @@ import type { ConversationChannel } from "../../domain/conversations/Conversatio
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import type { EndUserId, RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
 import { PassageStore } from "../../store/knowledge/Passages.ts"
 import { Turns } from "../../store/chat/Turns.ts"
@@ -59,15 +58,6 @@ export interface RunningTurn {
 
 type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
-
-/** Keeps only the tracer of the request's context. Each step of the turn would copy the rest of it. */
-const lean = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.mapInputContext(effect, (given: Context.Context<never>) =>
-    Option.match(Context.getOption(given, Tracer.ParentSpan), {
-      onNone: () => Context.empty(),
-      onSome: (span) => Context.make(Tracer.ParentSpan, span)
-    })
-  )
 
 /** Succeeds when the turn is the conversation's next; fails when it ends before that. */
 type Admitted = Deferred.Deferred<void, Failure | ConversationNotActive>
@@ -295,7 +285,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           )
         )
       )
-    }, lean)
+    }, withoutServices)
 
     /** Waits for the end of a turn whose parts are not read. */
     const ended = (turn: Turn) =>

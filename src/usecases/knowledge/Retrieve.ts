@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import { type FoundChunk, VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
 
 const view = ({ id, documentId, sourceName, text, score, url }: FoundChunk): Chunk => ({
@@ -23,7 +24,7 @@ export class Retrieve extends Effect.Service<Retrieve>()("usecases/knowledge/Ret
       const { filter, minScore, query: text, topK } = request
       const { chunks } = yield* search.search(scope, { text, topK, minScore, filter })
       return { chunks: chunks.map(view) }
-    })
+    }, withoutServices)
     return { run } as const
   })
 }) {}

@@ -67,17 +67,18 @@ class Budget {
     this.left = tokens
   }
 
-  /** False for a text that was taken before. */
-  isNew(text: string): boolean {
-    return !this.seen.has(text.replaceAll(/\s+/gu, " ").trim().toLowerCase())
-  }
-
-  /** `text` if it is new and fits, else null. The very first text is cut to fit. */
+  /** `text` if it fits and was not taken before, else null. The very first text is cut to fit. */
   take(text: string): string | null {
-    if (!this.isNew(text)) return null
     const tokens = estimateTokens(text)
+    // Checked first: it costs a fraction of the comparison, and most neighbours do not fit.
     if (tokens > this.left && this.seen.size > 0) return null
-    this.seen.add(text.replaceAll(/\s+/gu, " ").trim().toLowerCase())
+    // Single spaces, the most frequent white space, are not matched.
+    const compared = text
+      .replaceAll(/\s{2,}|[^\S ]/gu, " ")
+      .trim()
+      .toLowerCase()
+    if (this.seen.has(compared)) return null
+    this.seen.add(compared)
     const share = Math.min(1, this.left / tokens)
     this.left -= Math.ceil(tokens * share)
     return share === 1 ? text : text.slice(0, Math.floor(text.length * share)).toWellFormed()
