@@ -74,7 +74,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 1_000,
     rollupOptions: {
       // Small chunks that pages share become parts of others: each is a request of its own.
-      output: { experimentalMinChunkSize: 6_000 },
+      output: { experimentalMinChunkSize: 3_000 },
       onwarn: (warning, warn) => {
         // Comments of a library's own build, which are dropped.
         if (warning.code !== "INVALID_ANNOTATION") warn(warning)

@@ -190,6 +190,35 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
   })
 
+  it("choose by arrow keys and by typing, in a choice whose list was never opened", async () => {
+    await settingsOf(page)
+    const tone = page.getByRole("button", { name: /Tone$/ })
+    // The focus arrives as a person's does: with the key.
+    await page.getByLabel("Greeting").focus()
+    for (let press = 0; press < 30; press++) {
+      if (await tone.evaluate((button) => button.matches(":focus"))) break
+      await page.keyboard.press("Tab")
+    }
+    // The list's code is loaded with the focus, and its own button, still closed, takes it.
+    await until(
+      () => tone.evaluate((button) => button.matches("[data-rac]:focus")),
+      (isReplaced) => isReplaced
+    )
+    await page.keyboard.press("ArrowRight")
+    await until(
+      () => tone.textContent(),
+      (text) => text?.includes("Friendly") === true
+    )
+    expect(await tone.getAttribute("aria-expanded")).toBe("false")
+    await page.keyboard.type("Ca")
+    await until(
+      () => tone.textContent(),
+      (text) => text?.includes("Casual") === true
+    )
+    await page.getByRole("button", { name: "Discard" }).click()
+    expect(await tone.textContent()).toContain("No preference")
+  })
+
   it("say what is wrong at the field, and put the focus there", async () => {
     await settingsOf(page)
     await page.getByLabel("Passages per question").fill("99")

@@ -1,4 +1,5 @@
 /** A group of check boxes with descriptions, and the check box of a table row. */
+import { memo } from "react"
 import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
 import css from "./Choices.module.css"
 
@@ -49,8 +50,8 @@ interface ChoiceProps {
   readonly onChange: (isSelected: boolean) => void
 }
 
-export const Choice = ({ label, ...props }: ChoiceProps) => (
+export const Choice = memo(({ label, ...props }: ChoiceProps) => (
   <Checkbox {...props} aria-label={label} className={`${css["choice"]} ${css["alone"]}`}>
     <span aria-hidden className={css["box"]} />
   </Checkbox>
-)
+))

@@ -1,16 +1,21 @@
-/** A citation's number and its passage. */
-import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
-import { Button, Dialog, DialogTrigger, Popover } from "react-aria-components"
+/** A citation's number and its passage. The code of its popover is loaded when it is pointed at or focused. */
+import { lazy, Suspense, useState } from "react"
+import { Button } from "react-aria-components"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
+import type { Citation } from "./popovers/Citation.ts"
 
-/** While a reply streams, only the citation's target is known. */
-export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
-  Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score" | "span">>
+export type { Citation }
+
+const popover = () => import("./popovers/CitationPopover.tsx")
+const CitationPopover = lazy(() => popover().then((module) => ({ default: module.CitationPopover })))
+
+/** Without a connection it is loaded again, and a failure told, with the press. */
+const prepare = () => void popover().catch(() => {})
 
 const words = texts(
-  { citation: (index: number) => `Citation ${index}`, open: "Open the source" },
-  { citation: (index: number) => `Beleg ${index}`, open: "Quelle öffnen" }
+  { citation: (index: number) => `Citation ${index}` },
+  { citation: (index: number) => `Beleg ${index}` }
 )
 
 interface Props {
@@ -21,33 +26,34 @@ interface Props {
 
 export const CitationChip = ({ citation, onShow }: Props) => {
   const t = useText(words)
-  const { index, score, sourceName, text, title, url } = citation
+  const [isWanted, setWanted] = useState(false)
+  const { index } = citation
+  const label = t.citation(index)
   if (onShow !== undefined) {
     return (
-      <Button className={css["chip"] ?? ""} aria-label={t.citation(index)} onPress={() => onShow(index)}>
+      <Button className={css["chip"] ?? ""} aria-label={label} onPress={() => onShow(index)}>
         {index}
       </Button>
     )
   }
-  return (
-    <DialogTrigger>
-      <Button className={css["chip"] ?? ""} aria-label={t.citation(index)}>
-        {index}
-      </Button>
-      <Popover className={css["popover"] ?? ""}>
-        <Dialog className={css["passage"] ?? ""} aria-label={t.citation(index)}>
-          <strong>{title}</strong>
-          {sourceName === undefined ? null : (
-            <span className={css["soft"]}>{`${sourceName} · ${(score ?? 0).toFixed(2)}`}</span>
-          )}
-          {text === undefined ? null : <p>{text}</p>}
-          {/^https?:/.test(url) ? (
-            <a href={url} target="_blank" rel="noopener noreferrer nofollow">
-              {`${t.open}: ${url}`}
-            </a>
-          ) : null}
-        </Dialog>
-      </Popover>
-    </DialogTrigger>
+  const closed = (
+    <Button
+      className={css["chip"] ?? ""}
+      aria-label={label}
+      aria-haspopup="dialog"
+      aria-expanded={false}
+      onHoverStart={prepare}
+      onFocus={prepare}
+      onPress={() => setWanted(true)}
+    >
+      {index}
+    </Button>
+  )
+  return isWanted ? (
+    <Suspense fallback={closed}>
+      <CitationPopover citation={citation} label={label} />
+    </Suspense>
+  ) : (
+    closed
   )
 }

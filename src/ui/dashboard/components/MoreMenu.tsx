@@ -1,12 +1,19 @@
-/** A menu for removing the page's item, separate from the frequent actions. */
+/**
+ * A menu for removing the page's item, separate from the frequent actions. Its code is loaded when it is pointed at or
+ * focused.
+ */
 import { Ellipsis } from "lucide-react"
-import { useState } from "react"
-import { Menu, MenuItem, MenuTrigger, Popover } from "react-aria-components"
+import { lazy, Suspense, useState } from "react"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { Question } from "./Dialog.tsx"
-import css from "./MoreMenu.module.css"
+
+const menu = () => import("./popovers/MoreItems.tsx")
+const MoreItems = lazy(() => menu().then((module) => ({ default: module.MoreItems })))
+
+/** Without a connection it is loaded again, and a failure told, with the press. */
+const prepare = () => void menu().catch(() => {})
 
 interface Props {
   /** Label of the action in the menu and title of the confirmation. */
@@ -18,20 +25,30 @@ interface Props {
 export const MoreMenu = ({ title, question, onConfirm }: Props) => {
   const t = useText(everywhere)
   const [asking, setAsking] = useState(false)
+  const [isWanted, setWanted] = useState(false)
+  const closed = (
+    <Button
+      kind="quiet"
+      icon
+      aria-label={t.more}
+      aria-haspopup="menu"
+      aria-expanded={false}
+      onHoverStart={prepare}
+      onFocus={prepare}
+      onPress={() => setWanted(true)}
+    >
+      <Ellipsis aria-hidden size={18} />
+    </Button>
+  )
   return (
     <>
-      <MenuTrigger>
-        <Button kind="quiet" icon aria-label={t.more}>
-          <Ellipsis aria-hidden size={18} />
-        </Button>
-        <Popover className={css["popover"] ?? ""} placement="bottom end">
-          <Menu className={css["menu"] ?? ""} aria-label={t.more}>
-            <MenuItem className={css["danger"] ?? ""} onAction={() => setAsking(true)}>
-              {title}
-            </MenuItem>
-          </Menu>
-        </Popover>
-      </MenuTrigger>
+      {isWanted ? (
+        <Suspense fallback={closed}>
+          <MoreItems title={title} onAction={() => setAsking(true)} />
+        </Suspense>
+      ) : (
+        closed
+      )}
       <Question
         title={title}
         question={question}

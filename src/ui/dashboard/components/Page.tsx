@@ -4,6 +4,7 @@ import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { GuideLink } from "../text/GuideLink.tsx"
+import { Skeleton } from "./feedback/Skeleton.tsx"
 import { KeptDrafts } from "../forms/DraftNotes.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Page.module.css"
@@ -124,30 +125,16 @@ export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["quer
   )
 }
 
-/** Where the rows of a page will be, while they load. */
-const Bars = () => {
-  const t = useText(everywhere)
-  return (
-    <div role="status" className={css["bars"]}>
-      <span className="visually-hidden">{t.loading}</span>
-      <span aria-hidden className={css["bar"]} />
-      <span aria-hidden className={css["bar"]} />
-      <span aria-hidden className={css["bar"]} />
-    </div>
-  )
-}
-
 /** In place of a page whose code is being loaded. */
 export const PageSkeleton = () => (
   <main className={css["page"]} id="content" tabIndex={-1}>
-    <span aria-hidden className={`${css["bar"]} ${css["barOfTitle"]}`} />
-    <Bars />
+    <Skeleton rows={3} title />
   </main>
 )
 
 /** The data of a query. Until it has loaded, a loading state or the error. */
 export const Loaded = <A,>({ query, children }: LoadedProps<A>) => {
   if (query.data !== undefined) return children(query.data)
-  if (query.isPending) return <Bars />
+  if (query.isPending) return <Skeleton rows={3} />
   return <Unloaded query={query} />
 }

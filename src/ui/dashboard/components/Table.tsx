@@ -1,5 +1,5 @@
 /** A list of things in columns; on a phone each row becomes a block with its labels. */
-import type { ReactNode } from "react"
+import { PureComponent, type ReactNode } from "react"
 import css from "./Table.module.css"
 
 export interface Column<A> {
@@ -13,6 +13,31 @@ export interface Column<A> {
   readonly head?: ReactNode
   /** Never broken into lines: times, and what a row can be told to do. */
   readonly whole?: boolean
+}
+
+interface RowProps<A> {
+  readonly row: A
+  readonly columns: ReadonlyArray<Column<A>>
+}
+
+/** Not rendered again while `row` and `columns` are the same: a long list keeps its columns in a `useMemo`. */
+class Row<A> extends PureComponent<RowProps<A>> {
+  override render(): ReactNode {
+    const { columns, row } = this.props
+    return (
+      <tr>
+        {columns.map(({ title, cell, end, silent, whole }) => (
+          <td
+            key={title}
+            data-title={silent === true ? "" : title}
+            className={`${end === true ? css["end"] : ""} ${whole === true || silent === true ? css["whole"] : ""}`}
+          >
+            {cell(row)}
+          </td>
+        ))}
+      </tr>
+    )
+  }
 }
 
 export interface TableProps<A> {
@@ -36,17 +61,7 @@ export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
       </thead>
       <tbody>
         {rows.map((row) => (
-          <tr key={keyOf(row)}>
-            {columns.map(({ title, cell, end, silent, whole }) => (
-              <td
-                key={title}
-                data-title={silent === true ? "" : title}
-                className={`${end === true ? css["end"] : ""} ${whole === true || silent === true ? css["whole"] : ""}`}
-              >
-                {cell(row)}
-              </td>
-            ))}
-          </tr>
+          <Row key={keyOf(row)} row={row} columns={columns} />
         ))}
       </tbody>
     </table>

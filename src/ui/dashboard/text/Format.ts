@@ -13,10 +13,13 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
 const localeOf = (language: string) =>
   navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
 
-export const useFormat = () => {
-  const locale = localeOf(useLanguage().language)
+const formatsOf = (locale: string) => {
+  // Those of long lists are made once: each takes as long as a hundred uses of it.
+  const numbers = new Intl.NumberFormat(locale)
+  const moments = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
+  const distances = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })
   return {
-    number: (value: number) => new Intl.NumberFormat(locale).format(value),
+    number: (value: number) => numbers.format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
     /** Billionths of a US dollar; below a dollar with as many digits as are significant. */
@@ -42,8 +45,7 @@ export const useFormat = () => {
         new Date(`${month}-01T00:00:00Z`)
       ),
     /** With date and time. */
-    moment: (iso: string) =>
-      new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(iso)),
+    moment: (iso: string) => moments.format(new Date(iso)),
     day: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
     /** A short relative time: "now", "5m", "3h", "2d", then the date. */
@@ -68,11 +70,20 @@ export const useFormat = () => {
     /** "3 minutes ago". */
     ago: (iso: string) => {
       const seconds = (new Date(iso).getTime() - Date.now()) / 1_000
-      const format = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })
       for (const [unit, length] of units) {
-        if (Math.abs(seconds) >= length) return format.format(Math.round(seconds / length), unit)
+        if (Math.abs(seconds) >= length) return distances.format(Math.round(seconds / length), unit)
       }
-      return format.format(Math.round(seconds / 60), "minute")
+      return distances.format(Math.round(seconds / 60), "minute")
     }
   }
+}
+
+const known = new Map<string, ReturnType<typeof formatsOf>>()
+
+/** Functions that stay the same while the language does. */
+export const useFormat = () => {
+  const locale = localeOf(useLanguage().language)
+  const formats = known.get(locale) ?? formatsOf(locale)
+  known.set(locale, formats)
+  return formats
 }

@@ -1,7 +1,7 @@
 import { isChannel } from "../../api/Conversations.ts"
 /** The list of the inbox: its filters, and its rows, of which only the visible ones are rendered. */
 import { useVirtualizer } from "@tanstack/react-virtual"
-import { useEffect, useRef } from "react"
+import { memo, useCallback, useEffect, useMemo, useRef } from "react"
 import { Link, useLocation } from "wouter"
 import type { Conversation } from "../../api/Conversations.ts"
 import type { Filter, Label } from "../../api/Inbox.ts"
@@ -55,7 +55,7 @@ interface LineProps {
   readonly isCurrent: boolean
 }
 
-const Line = ({ address, isCurrent, labels, row }: LineProps) => {
+const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
   const t = useText(words)
   const names = useText(shared)
   const { moment, since } = useFormat()
@@ -117,12 +117,13 @@ const Line = ({ address, isCurrent, labels, row }: LineProps) => {
       </span>
     </Link>
   )
-}
+})
 
 /** Heights of a row and of a title above rows, in rem. */
 const rowHeight = 6
 const titleHeight = 2.25
 
+/** Pixels of one rem. */
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize)
 
 interface ListProps {
@@ -139,16 +140,24 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
   const t = useText(words)
   const { first, more, query, rows } = useInbox(filter)
   const frame = useRef<HTMLDivElement>(null)
-  const items: ReadonlyArray<string | Conversation> =
-    first.length === 0 ? rows : [t.waiting, ...first, ...(rows.length === 0 ? [] : [t.others, ...rows])]
+  const items: ReadonlyArray<string | Conversation> = useMemo(
+    () =>
+      first.length === 0 ? rows : [t.waiting, ...first, ...(rows.length === 0 ? [] : [t.others, ...rows])],
+    [first, rows, t]
+  )
+  const px = useMemo(rem, [])
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => frame.current,
-    estimateSize: (index) => (typeof items[index] === "string" ? titleHeight : rowHeight) * rem(),
-    getItemKey: (index) => {
-      const item = items[index]
-      return item === undefined || typeof item === "string" ? `title ${index}` : item.id
-    },
+    estimateSize: (index) => (typeof items[index] === "string" ? titleHeight : rowHeight) * px,
+    // With another function all rows are measured again.
+    getItemKey: useCallback(
+      (index: number) => {
+        const item = items[index]
+        return item === undefined || typeof item === "string" ? `title ${index}` : item.id
+      },
+      [items]
+    ),
     overscan: 8
   })
   const shown = virtual.getVirtualItems()
@@ -171,7 +180,7 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
   const isFiltered = Object.keys(filter).length > 0
   if (isHeld) return null
   if (query.data === undefined) {
-    return query.isPending ? <Skeleton rows={6} avatar /> : <Unloaded query={query} />
+    return query.isPending ? <Skeleton rows={6} person /> : <Unloaded query={query} />
   }
   if (items.length === 0) {
     return isFiltered ? (

@@ -1,5 +1,6 @@
 /** Entries of a thread that are not messages: events, and notes of the team. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { memo } from "react"
 import { type Entry as Happened, removeNote, type Teammate } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { everywhere } from "../../text/everywhere.ts"
@@ -75,7 +76,7 @@ interface Props {
   readonly userId: string
 }
 
-export const Entry = ({ conversationId, entry, userId }: Props) => {
+export const Entry = memo(({ conversationId, entry, userId }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { ago, moment } = useFormat()
@@ -109,4 +110,4 @@ export const Entry = ({ conversationId, entry, userId }: Props) => {
       <span>{tell(entry)}</span> {time}
     </p>
   )
-}
+})

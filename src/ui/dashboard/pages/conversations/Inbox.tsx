@@ -41,10 +41,10 @@ const One = ({ id, search, user }: OneProps) => {
   const live = useLive(id, onChange)
   const [runId, setRunId] = useState<string | null>(null)
   const [isOpen, setOpen] = useState(false)
-  const onTrace = (run: string | null) => {
+  const onTrace = useCallback((run: string | null) => {
     setRunId(run)
     if (run !== null) setOpen(true)
-  }
+  }, [])
   const shared = { id, isOpen, live, onTrace, runId, search, user }
   return (
     <>

@@ -1,5 +1,5 @@
 /** The messages of a conversation: the newest at the bottom and in sight, older ones on demand. */
-import { Fragment, type ReactNode, useLayoutEffect, useRef } from "react"
+import { Fragment, memo, type ReactNode, useLayoutEffect, useMemo, useRef } from "react"
 import type { Message } from "../../api/Conversations.ts"
 import type { Entry as Happened } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
@@ -30,6 +30,40 @@ const words = texts(
     empty: "Noch wurde nichts gesagt."
   }
 )
+
+interface OneProps {
+  readonly conversationId: string
+  readonly message: Message
+  readonly customer: string
+  readonly agent: string
+  readonly isChosen: boolean
+  readonly onTrace: ((runId: string | null) => void) | null
+}
+
+/** A message, with the button for its trace. Others are not rendered again when one is added or changes. */
+const One = memo(({ agent, conversationId, customer, isChosen, message, onTrace }: OneProps) => {
+  const t = useText(words)
+  const { runId } = message
+  return (
+    <Said
+      conversationId={conversationId}
+      message={message}
+      names={{ customer, agent }}
+      aside={
+        runId === null || onTrace === null ? null : (
+          <button
+            type="button"
+            className={css["trace"]}
+            aria-pressed={isChosen}
+            onClick={() => onTrace(isChosen ? null : runId)}
+          >
+            {t.trace}
+          </button>
+        )
+      }
+    />
+  )
+})
 
 interface Props {
   readonly conversationId: string
@@ -84,10 +118,15 @@ export const Messages = ({
   }, [first])
 
   const before = messages[0]?.position ?? Infinity
+  const places = useMemo(() => {
+    const found = new Map<number, Array<Happened>>()
+    for (const entry of entries) found.set(entry.position, [...(found.get(entry.position) ?? []), entry])
+    return found
+  }, [entries])
   const after = (position: number) =>
-    entries
-      .filter((entry) => entry.position === position)
-      .map((entry) => <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />)
+    (places.get(position) ?? []).map((entry) => (
+      <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />
+    ))
 
   const loadOlder = () => {
     const box = frame.current
@@ -119,31 +158,19 @@ export const Messages = ({
           .map((entry) => (
             <Entry key={entry.id} conversationId={conversationId} entry={entry} userId={userId} />
           ))}
-        {messages.map((message) => {
-          const { runId } = message
-          return (
-            <Fragment key={message.id}>
-              <Said
-                conversationId={conversationId}
-                message={message}
-                names={names}
-                aside={
-                  runId === null || onTrace === null ? null : (
-                    <button
-                      type="button"
-                      className={css["trace"]}
-                      aria-pressed={chosen === runId}
-                      onClick={() => onTrace(chosen === runId ? null : runId)}
-                    >
-                      {t.trace}
-                    </button>
-                  )
-                }
-              />
-              {after(message.position)}
-            </Fragment>
-          )
-        })}
+        {messages.map((message) => (
+          <Fragment key={message.id}>
+            <One
+              conversationId={conversationId}
+              message={message}
+              customer={names.customer}
+              agent={names.agent}
+              isChosen={message.runId !== null && message.runId === chosen}
+              onTrace={onTrace}
+            />
+            {after(message.position)}
+          </Fragment>
+        ))}
         {children}
       </div>
       <p role="status" className={typing !== null ? css["typing"] : "visually-hidden"}>

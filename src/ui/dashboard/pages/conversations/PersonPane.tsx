@@ -330,7 +330,7 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
   if (found === undefined) {
     return (
       <aside className={css["pane"]} data-open={isOpen ? "" : undefined} aria-label={t.details}>
-        {query.isPending ? <Skeleton rows={3} /> : null}
+        {query.isPending ? <Skeleton rows={6} /> : null}
       </aside>
     )
   }

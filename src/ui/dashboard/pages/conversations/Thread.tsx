@@ -176,7 +176,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         {query.isPending ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
-            <Skeleton rows={4} avatar />
+            <Skeleton rows={4} person />
           </>
         ) : isNowhere(query.error) ? (
           <>

@@ -1,6 +1,6 @@
 /** The sources of one agent, with live progress. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { createContext, type FormEvent, useCallback, useContext, useMemo, useState } from "react"
 import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { membersOf } from "../../api/membersOf.ts"
@@ -17,7 +17,7 @@ import { Choice } from "../../components/Choices.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Table } from "../../components/Table.tsx"
+import { type Column, Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
@@ -105,10 +105,86 @@ const Filters = ({ asked, onChange }: FiltersProps) => {
   )
 }
 
-export const SourceList = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => {
+interface Selection {
+  /** Of the sources that are shown. */
+  readonly ids: ReadonlyArray<string>
+  readonly chosen: ReadonlySet<string>
+  readonly choose: (ids: ReadonlyArray<string>, isChosen: boolean) => void
+}
+
+/** Read by the check boxes alone: one choice leaves the rows of the table as they are. */
+const Selected = createContext<Selection>({ ids: [], chosen: new Set(), choose: () => {} })
+
+const ChooseAll = () => {
+  const t = useText(words)
+  const { choose, chosen, ids } = useContext(Selected)
+  const count = ids.filter((id) => chosen.has(id)).length
+  return (
+    <Choice
+      label={t.chooseAll}
+      isSelected={count > 0 && count === ids.length}
+      isIndeterminate={count > 0 && count < ids.length}
+      onChange={(all) => choose(ids, all)}
+    />
+  )
+}
+
+const ChooseOne = ({ source: { id, name } }: { readonly source: SourceItem }) => {
+  const t = useText(words)
+  const { choose, chosen } = useContext(Selected)
+  const onChange = useCallback((isChosen: boolean) => choose([id], isChosen), [choose, id])
+  return <Choice label={t.chooseOne(name)} isSelected={chosen.has(id)} onChange={onChange} />
+}
+
+const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
   const t = useText(words)
   const common = useText(everywhere)
   const { ago } = useFormat()
+  return useMemo(() => {
+    const choice: Column<SourceItem> = {
+      title: t.choose,
+      silent: true,
+      head: <ChooseAll />,
+      cell: (source) => <ChooseOne source={source} />
+    }
+    return [
+      ...(mayChange ? [choice] : []),
+      {
+        title: common.name,
+        cell: (row) => (
+          <span className={css["name"]}>
+            <Link href={`/sources/${row.id}`}>{row.name}</Link>
+            {row.lastError === null ? null : (
+              <span className={css["error"]}>
+                <Why error={row.lastError} />
+              </span>
+            )}
+          </span>
+        )
+      },
+      { title: t.type, cell: ({ type }) => t[type] },
+      {
+        title: t.status,
+        cell: (row) => (
+          <span className={css["state"]}>
+            <State source={row} />
+            {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
+          </span>
+        )
+      },
+      {
+        title: t.synced,
+        end: true,
+        whole: true,
+        cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
+      }
+    ]
+  }, [ago, common, mayChange, t])
+}
+
+export const SourceList = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => {
+  const t = useText(words)
+  const common = useText(everywhere)
   const [asked, setAsked] = useState(everything)
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const isFiltered = asked !== everything
@@ -129,15 +205,19 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
       </Button>
     </span>
   ) : null
-  const choose = (ids: ReadonlyArray<string>, isChosen: boolean) =>
-    setChosen((now) => {
-      const next = new Set(now)
-      for (const id of ids) {
-        if (isChosen) next.add(id)
-        else next.delete(id)
-      }
-      return next
-    })
+  const columns = useColumns(mayChange)
+  const choose = useCallback(
+    (ids: ReadonlyArray<string>, isChosen: boolean) =>
+      setChosen((now) => {
+        const next = new Set(now)
+        for (const id of ids) {
+          if (isChosen) next.add(id)
+          else next.delete(id)
+        }
+        return next
+      }),
+    []
+  )
   return (
     <>
       <AddSource agentId={agentId} isOpen={adding} onClose={() => setAdding(false)} />
@@ -152,27 +232,7 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
               </Empty>
             )
           }
-          const ids = rows.map(({ id }) => id)
           const selected = rows.filter(({ id }) => chosen.has(id))
-          const choice = {
-            title: t.choose,
-            silent: true,
-            head: (
-              <Choice
-                label={t.chooseAll}
-                isSelected={rows.length > 0 && selected.length === rows.length}
-                isIndeterminate={selected.length > 0 && selected.length < rows.length}
-                onChange={(all) => choose(ids, all)}
-              />
-            ),
-            cell: ({ id, name }: SourceItem) => (
-              <Choice
-                label={t.chooseOne(name)}
-                isSelected={chosen.has(id)}
-                onChange={(one) => choose([id], one)}
-              />
-            )
-          }
           return (
             <>
               {atLeast(user.role, "agent") ? <TestSearch agentId={agentId} /> : null}
@@ -184,43 +244,9 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
               {rows.length === 0 ? (
                 <p className={css["none"]}>{t.noneFound}</p>
               ) : (
-                <Table
-                  label={t.title}
-                  rows={rows}
-                  keyOf={({ id }) => id}
-                  columns={[
-                    ...(mayChange ? [choice] : []),
-                    {
-                      title: common.name,
-                      cell: (row) => (
-                        <span className={css["name"]}>
-                          <Link href={`/sources/${row.id}`}>{row.name}</Link>
-                          {row.lastError === null ? null : (
-                            <span className={css["error"]}>
-                              <Why error={row.lastError} />
-                            </span>
-                          )}
-                        </span>
-                      )
-                    },
-                    { title: t.type, cell: ({ type }) => t[type] },
-                    {
-                      title: t.status,
-                      cell: (row) => (
-                        <span className={css["state"]}>
-                          <State source={row} />
-                          {isUntouched(row) && mayChange ? <SyncNow source={row} /> : null}
-                        </span>
-                      )
-                    },
-                    {
-                      title: t.synced,
-                      end: true,
-                      whole: true,
-                      cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
-                    }
-                  ]}
-                />
+                <Selected value={{ ids: rows.map(({ id }) => id), chosen, choose }}>
+                  <Table label={t.title} rows={rows} keyOf={({ id }) => id} columns={columns} />
+                </Selected>
               )}
             </>
           )

@@ -16,7 +16,7 @@ const words = texts(
     none: "Noch wird nichts gelesen.",
     leave: "Sie können diese Seite verlassen: Das Lesen geht weiter.",
     documents: (count: number) =>
-      count === 1 ? "Eine Seite ist lesbar." : `${count} Seiten sind gefunden und gelesen.`
+      count === 1 ? "Eine Seite ist auffindbar." : `${count} Seiten sind auffindbar.`
   }
 )
 
