@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
+import { filesOfMetafile, packagesOf } from "./bundled.mjs"
 import { dist, ensureSeed, replaceFile, root } from "./seed.mjs"
 import { buildUi } from "./ui.mjs"
 import { watOfEsbuild } from "./wat.mjs"
@@ -40,6 +41,7 @@ const require = createRequireOfBundle(import.meta.url)`
 
 const selectors = fileURLToPath(new URL("selectors.mjs", import.meta.url))
 const assembler = fileURLToPath(new URL("wat.mjs", import.meta.url))
+const recorder = fileURLToPath(new URL("bundled.mjs", import.meta.url))
 
 /** Replaces linkedom's `css-select` with {@link selectors}. */
 const keptSelectors = {
@@ -63,7 +65,13 @@ const withMaps = process.argv.includes("--maps")
 
 const inputHash = () => {
   const hash = createHash("sha256").update(String(withMaps))
-  const own = [fileURLToPath(import.meta.url), selectors, assembler, Path.join(root, "package-lock.json")]
+  const own = [
+    fileURLToPath(import.meta.url),
+    selectors,
+    assembler,
+    recorder,
+    Path.join(root, "package-lock.json")
+  ]
   const programmed = filesBelow(source).filter((file) => !file.startsWith(ui))
   for (const file of [...own, ...programmed]) {
     hash.update(`${Path.relative(root, file)}\n`).update(Fs.readFileSync(file))
@@ -85,7 +93,7 @@ const clients = ["client.ts", "client/Effect.ts"].map((name) => Path.join(source
 
 const recordFile = Path.join(dist, "build.json")
 
-/** Inputs and outputs of the last complete build. */
+/** Inputs and outputs of the last complete build, and the packages in them. */
 const lastBuild = () => {
   try {
     return JSON.parse(Fs.readFileSync(recordFile, "utf8"))
@@ -108,6 +116,7 @@ const bundle = async (entryPoints) => {
     sourcemap: withMaps,
     plugins: [watOfEsbuild],
     write: false,
+    metafile: true,
     logLevel: "warning"
   }
   const forNode = {
@@ -133,14 +142,19 @@ const bundle = async (entryPoints) => {
       chunkNames: "client/chunk-[hash]"
     })
   ]
-  const outputFiles = (await Promise.all(builds)).flatMap((built) => built.outputFiles)
+  const built = await Promise.all(builds)
+  const outputFiles = built.flatMap((one) => one.outputFiles)
+  const packages = packagesOf(
+    root,
+    built.flatMap(({ metafile }) => filesOfMetafile(metafile))
+  )
   // Chunks come before who imports them: an entry that is read while we write finds all it names.
   const written = outputFiles.toSorted(
     (a, b) => Number(b.path.includes("chunk-")) - Number(a.path.includes("chunk-"))
   )
   for (const { path, contents } of written) replaceFile(path, contents)
   const files = written.map(({ path }) => Path.relative(dist, path))
-  replaceFile(recordFile, JSON.stringify({ hash, files }))
+  replaceFile(recordFile, JSON.stringify({ hash, files, packages }))
   for (const name of before.files) {
     if (!files.includes(name)) Fs.rmSync(Path.join(dist, name), { force: true })
   }

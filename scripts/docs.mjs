@@ -6,6 +6,7 @@ import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import MarkdownIt from "markdown-it"
+import { filesOfMetafile } from "./bundled.mjs"
 import { root } from "./seed.mjs"
 
 const folder = Path.join(root, "docs")
@@ -146,6 +147,7 @@ ${readers}
 `
 }
 
+/** Returns the files that its script and style consist of. */
 export const buildDocs = async (outDir) => {
   const { build } = await import("esbuild")
   const source = Path.join(root, "src/ui/docs")
@@ -202,4 +204,5 @@ export const buildDocs = async (outDir) => {
     }))
   )
   Fs.writeFileSync(Path.join(outDir, "docs-search.json"), JSON.stringify(index))
+  return filesOfMetafile(built.metafile)
 }

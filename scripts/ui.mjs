@@ -7,6 +7,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
+import { filesOfMetafile, filesOfRollup, packagesOf } from "./bundled.mjs"
 import { buildDocs, guideFiles } from "./docs.mjs"
 import { dist, replaceFile, root } from "./seed.mjs"
 
@@ -24,6 +25,7 @@ const inputHash = () => {
   const hash = createHash("sha256")
   for (const file of [
     fileURLToPath(import.meta.url),
+    fileURLToPath(new URL("bundled.mjs", import.meta.url)),
     fileURLToPath(new URL("docs.mjs", import.meta.url)),
     Path.join(root, "package-lock.json"),
     ...guideFiles(),
@@ -44,7 +46,7 @@ export const isUiStale = () => {
 }
 
 /**
- * Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build React's development
+ * Builds it and returns the files that it consists of. Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build React's development
  * version.
  */
 const dashboard = async (outDir) => {
@@ -52,11 +54,12 @@ const dashboard = async (outDir) => {
   const before = process.env.NODE_ENV
   process.env.NODE_ENV = "production"
   try {
-    await build({
+    const built = await build({
       configFile: Path.join(source, "vite.config.ts"),
       logLevel: "warn",
       build: { outDir }
     })
+    return filesOfRollup(built)
   } finally {
     if (before === undefined) delete process.env.NODE_ENV
     else process.env.NODE_ENV = before
@@ -65,14 +68,14 @@ const dashboard = async (outDir) => {
 
 /**
  * One script for any page, without names in the page's global scope, and the module that it loads when a visitor
- * opens the chat.
+ * opens the chat. Returns the files that they consist of.
  */
 const widget = async (outDir) => {
   const entry = Path.join(source, "widget/main.tsx")
-  if (!Fs.existsSync(entry)) return
+  if (!Fs.existsSync(entry)) return []
   const { build } = await import("esbuild")
-  const common = { bundle: true, minify: true, target: "es2022", logLevel: "warning" }
-  await build({
+  const common = { bundle: true, minify: true, metafile: true, target: "es2022", logLevel: "warning" }
+  const script = await build({
     ...common,
     entryPoints: [entry],
     outfile: Path.join(outDir, "widget.js"),
@@ -81,12 +84,13 @@ const widget = async (outDir) => {
     jsxImportSource: "preact",
     loader: { ".css": "text" }
   })
-  await build({
+  const markdown = await build({
     ...common,
     entryPoints: [Path.join(source, "markdown/Elements.ts")],
     outfile: Path.join(outDir, "widget-markdown.js"),
     format: "esm"
   })
+  return [script, markdown].flatMap(({ metafile }) => filesOfMetafile(metafile))
 }
 
 /** Compresses text files once, at build time. */
@@ -103,14 +107,12 @@ export const buildUi = async () => {
   const hash = inputHash()
   const fresh = `${target}.${process.pid}`
   try {
-    await dashboard(fresh)
-    await widget(fresh)
-    await buildDocs(fresh)
+    const files = [...(await dashboard(fresh)), ...(await widget(fresh)), ...(await buildDocs(fresh))]
     compress(fresh)
     // The old folder is removed only after the new one is complete.
     Fs.rmSync(target, { recursive: true, force: true })
     Fs.renameSync(fresh, target)
-    replaceFile(recordFile, JSON.stringify({ hash }))
+    replaceFile(recordFile, JSON.stringify({ hash, packages: packagesOf(root, files) }))
   } finally {
     Fs.rmSync(fresh, { recursive: true, force: true })
   }

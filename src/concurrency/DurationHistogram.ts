@@ -1,40 +1,76 @@
 /**
  * Histograms of durations, all with the same buckets, so that different metrics can be compared and alert rules can use
- * the same bounds. Exported at `/metrics` and to a collector.
+ * the same bounds. Exported at `/metrics` and to a collector. The last traced observation of each bucket is kept as its
+ * exemplar, which leads from a slow bucket to a trace.
  */
+import * as Effect from "effect/Effect"
+import { globalValue } from "effect/GlobalValue"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
 import * as MetricLabel from "effect/MetricLabel"
+import * as MutableHashMap from "effect/MutableHashMap"
+import * as Option from "effect/Option"
 
 /** In seconds. */
-const boundaries = MetricBoundaries.fromIterable([
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300
-])
+const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const boundaries = MetricBoundaries.fromIterable(bounds)
 
 /** The labels of a metric with all their values, which bound the number of its series. */
 export type Labels = Readonly<Record<string, string>>
 
+/** One observation of a bucket, made within a trace. */
+export interface Exemplar {
+  readonly traceId: string
+  readonly seconds: number
+  /** Seconds since 1970. */
+  readonly at: number
+}
+
+/** Of a series, by the place of the bucket; the last is of observations above all bounds. */
+type Exemplars = Array<Exemplar | undefined>
+
+const kept = globalValue("spoke/concurrency/DurationHistogram", () =>
+  MutableHashMap.empty<MetricKey.MetricKey.Untyped, Exemplars>()
+)
+
+/** The exemplars of a series, in the order of its buckets; empty for one without any. */
+export const exemplarsOf = (key: MetricKey.MetricKey.Untyped): ReadonlyArray<Exemplar | undefined> =>
+  Option.getOrElse(MutableHashMap.get(kept, key), () => [])
+
+/** The id of the trace that the fiber is in; undefined if there is none, or it is not sampled. */
+export const currentTrace: Effect.Effect<string | undefined> = Effect.withFiberRuntime(({ currentSpan }) =>
+  Effect.succeed(currentSpan?.sampled === true ? currentSpan.traceId : undefined)
+)
+
+interface Series {
+  readonly add: (seconds: number) => void
+  readonly exemplars: Exemplars
+}
+
 /** Records durations in one series per label set. A series is looked up once. */
 export class DurationHistogram<L extends Labels> {
   private readonly key: MetricKey.MetricKey.Histogram
-  private readonly series = new Map<string, (seconds: number) => void>()
+  private readonly series = new Map<string, Series>()
 
   constructor(name: string, description: string) {
     this.key = MetricKey.histogram(name, boundaries, description)
   }
 
-  private of(labels: L): (seconds: number) => void {
+  private of(labels: L): Series {
     const name = Object.values(labels).join("\n")
     const known = this.series.get(name)
     if (known !== undefined) return known
     const tags = Object.entries(labels).map(([label, value]) => MetricLabel.make(label, value))
-    const metric = Metric.fromMetricKey(MetricKey.taggedWithLabels(this.key, tags))
+    const key = MetricKey.taggedWithLabels(this.key, tags)
+    const metric = Metric.fromMetricKey(key)
     // Reading the metric registers it, without an observation.
     metric.unsafeValue([])
-    const add = (seconds: number) => metric.unsafeUpdate(seconds, [])
-    this.series.set(name, add)
-    return add
+    const exemplars: Exemplars = []
+    MutableHashMap.set(kept, key, exemplars)
+    const series = { add: (seconds: number) => metric.unsafeUpdate(seconds, []), exemplars }
+    this.series.set(name, series)
+    return series
   }
 
   /** Registers a series before its first observation. The order of the labels must always be the same. */
@@ -42,7 +78,13 @@ export class DurationHistogram<L extends Labels> {
     this.of(labels)
   }
 
-  observe(millis: number, labels: L): void {
-    this.of(labels)(Math.max(0, millis) / 1_000)
+  /** `traceId` is that of {@link currentTrace}. */
+  observe(millis: number, labels: L, traceId?: string): void {
+    const seconds = Math.max(0, millis) / 1_000
+    const { add, exemplars } = this.of(labels)
+    add(seconds)
+    if (traceId === undefined) return
+    const place = bounds.findIndex((bound) => seconds <= bound)
+    exemplars[place === -1 ? bounds.length : place] = { traceId, seconds, at: Date.now() / 1_000 }
   }
 }

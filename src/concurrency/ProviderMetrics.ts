@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { monotonicMillis } from "../domain/Elapsed.ts"
-import { DurationHistogram } from "./DurationHistogram.ts"
+import { currentTrace, DurationHistogram } from "./DurationHistogram.ts"
 
 /** `stopped`: the caller cancelled the request, for example at its own time-out. */
 export type Outcome = "ok" | "failed" | "rate_limited" | "timed_out" | "stopped"
@@ -45,8 +45,8 @@ export const observe = <E>(
   exit: Exit.Exit<unknown, E>,
   ofError: (error: E) => Outcome
 ): Effect.Effect<void> =>
-  Effect.map(monotonicMillis, (now) =>
-    durations.observe(now - began, { operation, provider, outcome: outcomeOf(exit, ofError) })
+  Effect.zipWith(monotonicMillis, currentTrace, (now, trace) =>
+    durations.observe(now - began, { operation, provider, outcome: outcomeOf(exit, ofError) }, trace)
   )
 
 /** Measures one call. */

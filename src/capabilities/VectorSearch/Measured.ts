@@ -1,7 +1,7 @@
 /** Duration of searches, on each backend, for `/metrics`. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
+import { currentTrace, DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { VectorSearch } from "../VectorSearch.ts"
 
@@ -20,8 +20,8 @@ export const measuredSearch = Layer.effect(
       search: (scope, query) =>
         Effect.flatMap(monotonicMillis, (began) =>
           Effect.tap(inner.search(scope, query), ({ degraded }) =>
-            Effect.map(monotonicMillis, (now) =>
-              durations.observe(now - began, { degraded: degraded ? "true" : "false" })
+            Effect.zipWith(monotonicMillis, currentTrace, (now, trace) =>
+              durations.observe(now - began, { degraded: degraded ? "true" : "false" }, trace)
             )
           )
         )

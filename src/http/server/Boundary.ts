@@ -23,6 +23,7 @@ import * as HashMap from "effect/HashMap"
 import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { currentTrace } from "../../concurrency/DurationHistogram.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import {
   type CodedError,
@@ -176,8 +177,16 @@ export const withRequestContext =
         )
       )
       yield* workFor(networkOf(client))
+      const tell = ({ status }: HttpServerResponse.HttpServerResponse) =>
+        Effect.gen(function* () {
+          const route = yield* pattern
+          const millis = (yield* monotonicMillis) - began
+          RequestMetrics.observe(method, route, status, millis, yield* currentTrace)
+          yield* AccessLog.write(route, status, millis)
+        })
       const response = yield* app.pipe(
         Effect.catchAllCause((cause) => (clientLeft(cause) ? Effect.failCause(cause) : recover(cause))),
+        Effect.tap(tell),
         Span.around(
           { method, headers },
           requestId,
@@ -185,10 +194,6 @@ export const withRequestContext =
           ({ status }: HttpServerResponse.HttpServerResponse) => status
         )
       )
-      const route = yield* pattern
-      const millis = (yield* monotonicMillis) - began
-      RequestMetrics.observe(method, route, response.status, millis)
-      yield* AccessLog.write(route, response.status, millis)
       return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
     })
 

@@ -16,9 +16,19 @@ const durations = new DurationHistogram<{
 const methods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
 
 /** `route` is a pattern, null when no route matches; `millis` is the time until the response began. */
-export const observe = (method: string, route: string | null, status: number, millis: number): void =>
-  durations.observe(millis, {
-    method: methods.has(method) ? method : "other",
-    route: route ?? "none",
-    status: String(status)
-  })
+export const observe = (
+  method: string,
+  route: string | null,
+  status: number,
+  millis: number,
+  traceId?: string
+): void =>
+  durations.observe(
+    millis,
+    {
+      method: methods.has(method) ? method : "other",
+      route: route ?? "none",
+      status: String(status)
+    },
+    traceId
+  )

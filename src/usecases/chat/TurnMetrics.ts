@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
+import { currentTrace, DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import type { Turn } from "./Turn.ts"
 
 const turns = Metric.counter("spoke_turns_total", {
@@ -49,10 +49,10 @@ export const count = (
   end: End,
   { inputTokens, outputTokens }: { readonly inputTokens: number; readonly outputTokens: number }
 ): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
+  Effect.zipWith(Clock.currentTimeMillis, currentTrace, (now, trace) => {
     ended[end].unsafeUpdate(1, [])
     read.unsafeUpdate(inputTokens, [])
     written.unsafeUpdate(outputTokens, [])
-    durations.observe(now - opening.startedAt.epochMillis, { outcome: end })
-    if (summary.firstTextMs !== null) firstTexts.observe(summary.firstTextMs, {})
+    durations.observe(now - opening.startedAt.epochMillis, { outcome: end }, trace)
+    if (summary.firstTextMs !== null) firstTexts.observe(summary.firstTextMs, {}, trace)
   })

@@ -1,6 +1,9 @@
 /** Rules and dashboards ask for what a started server tells, and what it tells is what Prometheus wants. */
-import { spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import * as Fs from "node:fs"
+import * as Http from "node:http"
+import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { parser } from "@prometheus-io/lezer-promql"
 import * as Effect from "effect/Effect"
@@ -39,6 +42,10 @@ const selectorsOf = (query: string): ReadonlyArray<Selector> => {
 const promtool = (args: ReadonlyArray<string>, input = "") =>
   spawnSync("promtool", args, { cwd: root, encoding: "utf8", input })
 const hasPromtool = promtool(["--version"]).status === 0
+const hasPrometheus = spawnSync("prometheus", ["--version"]).status === 0
+
+/** As Prometheus asks for metrics. */
+const accept = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
 interface Rule {
   readonly alert?: string
@@ -77,9 +84,18 @@ describe.skipIf(production)("A server that is monitored", () => {
 
   const scrape = async () => (await fetch(`${spoke.url}/metrics`)).text()
 
+  /** What a collector of traces was sent. */
+  let traced = ""
+  const collector = Http.createServer((request, response) => {
+    request.setEncoding("utf8").on("data", (part: string) => (traced += part))
+    request.on("end", () => response.setHeader("content-type", "application/json").end("{}"))
+  })
+
   beforeAll(async () => {
     const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
+    await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve))
     spoke = await start(folder, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
       OPENAI_API_KEY: "sk-test",
       OPENAI_BASE_URL: stub.url,
       SPOKE_ACCESS_LOG: "enabled",
@@ -98,6 +114,8 @@ describe.skipIf(production)("A server that is monitored", () => {
   afterAll(async () => {
     await spoke.kill()
     removeFolder(folder)
+    collector.closeAllConnections()
+    collector.close()
     await Effect.runPromise(Scope.close(scope, Exit.void))
   })
 
@@ -196,6 +214,111 @@ describe.skipIf(production)("A server that is monitored", () => {
       )
     expect(new Set(buckets).size).toBe(1)
   })
+
+  it("leads from slow turns, searches, calls to providers and requests to their traces", async () => {
+    const response = await fetch(`${spoke.url}/metrics`, { headers: { accept } })
+    expect(response.headers.get("content-type")).toBe(
+      "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    )
+    const open = await response.text()
+    const tracesOf = (name: string) =>
+      Array.from(
+        open.matchAll(new RegExp(`^${name}_bucket.* # \\{trace_id="(\\w{32})"\\} `, "gmu")),
+        ([, id = ""]) => id
+      )
+    const names = [
+      "spoke_turn_duration_seconds",
+      "spoke_turn_first_text_seconds",
+      "spoke_retrieval_duration_seconds",
+      "spoke_provider_request_duration_seconds",
+      "spoke_http_request_duration_seconds"
+    ]
+    for (const name of names) expect([name, tracesOf(name).length > 0]).toEqual([name, true])
+    const [turn = ""] = tracesOf("spoke_turn_duration_seconds")
+    expect(tracesOf("spoke_http_request_duration_seconds")).toContain(turn)
+    // The collector has that trace.
+    await until(
+      async () => traced.includes(turn),
+      (found) => found
+    )
+    // Without exemplars it is what the text format tells, but for the names of counters.
+    const plain = open
+      .replace(/ # \{trace_id=.*$/gmu, "")
+      .replace(/^# (HELP|TYPE) (\S+)(?= .*$)/gmu, (line, kind, name) =>
+        families.get(`${name}_total`)?.type === "counter" ? `# ${kind} ${name}_total` : line
+      )
+      .replace(/# EOF\n$/u, "")
+    expect(read(plain).problems).toEqual([])
+  })
+
+  it.skipIf(!hasPrometheus)(
+    "is scraped by Prometheus, which keeps the exemplars",
+    async () => {
+      const home = Path.join(folder, "prometheus")
+      Fs.mkdirSync(home)
+      const file = Path.join(home, "prometheus.yml")
+      const target = spoke.url.replace("http://", "")
+      Fs.writeFileSync(
+        file,
+        JSON.stringify({
+          global: { scrape_interval: "1s", evaluation_interval: "1s" },
+          rule_files: [rulesFile],
+          scrape_configs: [{ job_name: "spoke", static_configs: [{ targets: [target] }] }]
+        })
+      )
+      const probe = Http.createServer().listen(0, "127.0.0.1")
+      await once(probe, "listening")
+      const { port } = probe.address() as AddressInfo
+      probe.close()
+      const url = `http://127.0.0.1:${port}`
+      const server = spawn(
+        "prometheus",
+        [
+          `--config.file=${file}`,
+          `--storage.tsdb.path=${home}`,
+          `--web.listen-address=127.0.0.1:${port}`,
+          "--enable-feature=exemplar-storage",
+          "--log.level=error"
+        ],
+        { stdio: "ignore" }
+      )
+      const exited = once(server, "exit")
+      try {
+        const end = () => Date.now() / 1_000
+        const query = async (path: string) => {
+          try {
+            return await (await fetch(`${url}/api/v1/${path}`)).json()
+          } catch {
+            return undefined
+          }
+        }
+        const asked = encodeURIComponent("spoke_turn_duration_seconds_bucket")
+        const found = await until(
+          async () => query(`query_exemplars?query=${asked}&start=${end() - 600}&end=${end()}`),
+          (answer) => answer?.data?.length > 0,
+          30_000
+        )
+        expect(found.data[0].exemplars[0].labels.trace_id).toMatch(/^\w{32}$/u)
+        const up = await query("query?query=up")
+        expect(up.data.result[0]).toMatchObject({
+          metric: { job: "spoke" },
+          value: [expect.any(Number), "1"]
+        })
+        const told = await query("rules")
+        const loaded = told.data.groups.flatMap(
+          (group: { readonly rules: ReadonlyArray<Rule> }) => group.rules
+        )
+        expect(loaded).toHaveLength(rules.length)
+        expect(
+          loaded.filter(({ lastError }: { readonly lastError?: string }) => lastError !== undefined)
+        ).toEqual([])
+      } finally {
+        server.kill("SIGKILL")
+        await exited
+      }
+    },
+    60_000
+  )
 
   it("writes a line for each request that was answered, where that is asked for, without what stands behind a question mark", async () => {
     await spoke.request("GET", "/v1/sources?limit=7")

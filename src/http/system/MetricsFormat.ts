@@ -1,0 +1,99 @@
+/**
+ * Metrics in Prometheus' text format, and in OpenMetrics, which also has exemplars. Prometheus asks for OpenMetrics by its
+ * `Accept` header; `promtool` and most people read the text.
+ */
+import type * as MetricLabel from "effect/MetricLabel"
+import type * as MetricPair from "effect/MetricPair"
+import * as MetricState from "effect/MetricState"
+import { type Exemplar, exemplarsOf } from "../../concurrency/DurationHistogram.ts"
+
+export type Format = "text" | "openmetrics"
+
+export const contentTypes: Readonly<Record<Format, string>> = {
+  text: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+}
+
+/** OpenMetrics where the caller names it, whatever else it takes. */
+export const formatFor = (accept: string | undefined): Format =>
+  accept?.toLowerCase().includes("application/openmetrics-text") === true ? "openmetrics" : "text"
+
+const nameOf = (text: string) => text.replace(/[^a-zA-Z0-9_:]/g, "_").replace(/^(?=\d)/, "_")
+
+const quoted = (text: string) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
+
+const explained = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
+
+type Labels = ReadonlyArray<readonly [key: string, value: string]>
+
+const number = (value: number | bigint) => (value === Number.POSITIVE_INFINITY ? "+Inf" : String(value))
+
+/** OpenMetrics writes whole bounds with a decimal point. */
+const bound = (value: number, format: Format) =>
+  format === "openmetrics" && Number.isInteger(value) ? `${value}.0` : number(value)
+
+const labelled = (labels: Labels) => labels.map(([key, text]) => `${nameOf(key)}="${quoted(text)}"`).join(",")
+
+const sample = (name: string, labels: Labels, value: number | bigint) => {
+  const inner = labelled(labels)
+  return `${name}${inner === "" ? "" : `{${inner}}`} ${number(value)}`
+}
+
+const exemplar = ({ at, seconds, traceId }: Exemplar) =>
+  ` # {${labelled([["trace_id", traceId]])}} ${seconds} ${at.toFixed(3)}`
+
+const labelsOf = (tags: ReadonlyArray<MetricLabel.MetricLabel>): Labels =>
+  tags.map(({ key, value }) => [key, value] as const)
+
+/** Type and samples of one metric with one set of labels. */
+const render = (
+  name: string,
+  { metricKey, metricState: state }: MetricPair.MetricPair.Untyped,
+  format: Format
+): readonly [type: string, samples: ReadonlyArray<string>] => {
+  const labels = labelsOf(metricKey.tags)
+  if (MetricState.isCounterState(state)) return ["counter", [sample(name, labels, state.count)]]
+  if (MetricState.isGaugeState(state)) return ["gauge", [sample(name, labels, state.value)]]
+  if (MetricState.isFrequencyState(state)) {
+    const samples = Array.from(state.occurrences, ([value, count]) =>
+      sample(name, [...labels, ["value", value]], count)
+    )
+    return ["counter", samples]
+  }
+  if (MetricState.isHistogramState(state)) {
+    const exemplars = format === "openmetrics" ? exemplarsOf(metricKey) : []
+    const buckets = state.buckets.map(([upper, count], place) => {
+      const last = exemplars[place]
+      const line = sample(`${name}_bucket`, [...labels, ["le", bound(upper, format)]], count)
+      return last === undefined ? line : `${line}${exemplar(last)}`
+    })
+    const totals = [sample(`${name}_sum`, labels, state.sum), sample(`${name}_count`, labels, state.count)]
+    return ["histogram", [...buckets, ...totals]]
+  }
+  return [format === "openmetrics" ? "unknown" : "untyped", []]
+}
+
+/** Metrics of the library's fibers. Their names do not fit the format, and operators do not need them. */
+const isOfFibers = (name: string) => name.startsWith("effect_fiber_")
+
+/** Metrics of one name are grouped under one `TYPE`, as both formats require. */
+export const exposition = (pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>, format: Format): string => {
+  const families = new Map<
+    string,
+    { readonly head: ReadonlyArray<string>; readonly samples: Array<string> }
+  >()
+  for (const pair of pairs) {
+    const name = nameOf(pair.metricKey.name)
+    if (isOfFibers(name)) continue
+    const [type, samples] = render(name, pair, format)
+    // In OpenMetrics the ending of a counter is of its samples alone.
+    const title = format === "openmetrics" && type === "counter" ? name.replace(/_total$/u, "") : name
+    const { description } = pair.metricKey
+    const help = description._tag === "Some" ? [`# HELP ${title} ${explained(description.value)}`] : []
+    const family = families.get(name) ?? { head: [...help, `# TYPE ${title} ${type}`], samples: [] }
+    family.samples.push(...samples)
+    families.set(name, family)
+  }
+  const lines = Array.from(families.values(), ({ head, samples }) => [...head, ...samples]).flat()
+  return `${[...lines, ...(format === "openmetrics" ? ["# EOF"] : [])].join("\n")}\n`
+}
