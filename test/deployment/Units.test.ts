@@ -1,4 +1,4 @@
-/** Units of systemd, the chart and the database of compose.yaml: what can be known of them where neither runs. */
+/** Units of systemd and the database of compose.yaml: what can be known of them where neither runs. */
 import { execFileSync, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
@@ -7,23 +7,19 @@ import { afterAll, describe, expect, inject, it } from "vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Pg from "pg"
-import { parse, parseAllDocuments } from "yaml"
-import { Variables } from "../src/app/config/Config.ts"
-import { fileVariables } from "../src/app/config/SecretFiles.ts"
-import { isolateTenants, layerPostgres, migrate } from "../src/store/Database.ts"
-import { binaries, startServer } from "./servers/PostgresServer.ts"
-import { migrations } from "./TestDatabase.ts"
+import { Variables } from "../../src/app/config/Config.ts"
+import { fileVariables } from "../../src/app/config/SecretFiles.ts"
+import { isolateTenants, layerPostgres, migrate } from "../../src/store/Database.ts"
+import { binaries, startServer } from "../servers/PostgresServer.ts"
+import { migrations } from "../TestDatabase.ts"
+import { has, read, root } from "./Tools.ts"
 
-const root = Path.join(import.meta.dirname, "..")
-const read = (...name: ReadonlyArray<string>) => Fs.readFileSync(Path.join(root, ...name), "utf8")
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-deploy-"))
 const known: ReadonlySet<string> = new Set([...Object.keys(Variables.fields), ...fileVariables])
 /** Variables that are read by others than Spoke. */
 const others = new Set(["NODE_ENV", "ROLE"])
 
 afterAll(() => Fs.rmSync(folder, { recursive: true, force: true }))
-
-const has = (program: string, args: ReadonlyArray<string>) => spawnSync(program, args).status === 0
 
 describe("The units of systemd", () => {
   const names = Fs.readdirSync(Path.join(root, "deploy/systemd")).toSorted()
@@ -72,89 +68,6 @@ describe("The units of systemd", () => {
         encoding: "utf8"
       })
       expect([judged.stdout, judged.stderr, judged.status]).toEqual([expect.any(String), "", 0])
-    }
-  })
-})
-
-describe("The chart", () => {
-  const chart = Path.join(root, "deploy/helm/spoke")
-  const values = parse(read("deploy/helm/spoke/values.yaml"))
-  const templates = Fs.readdirSync(Path.join(chart, "templates"))
-    .map((name) => read("deploy/helm/spoke/templates", name))
-    .join("\n")
-
-  it("has the version of the package", () => {
-    const { version } = JSON.parse(read("package.json"))
-    expect(parse(read("deploy/helm/spoke/Chart.yaml"))).toMatchObject({
-      apiVersion: "v2",
-      name: "spoke",
-      version,
-      appVersion: version
-    })
-  })
-
-  it("uses every value that it documents, and no other", () => {
-    const used = new Set(Array.from(templates.matchAll(/\.Values\.([\w.]+)/gu), ([, name = ""]) => name))
-    const at = (name: string) =>
-      name.split(".").reduce((value, key) => (value === undefined ? undefined : value[key]), values)
-    expect([...used].filter((name) => at(name) === undefined)).toEqual([])
-    const leaves = (value: unknown, name: string): ReadonlyArray<string> =>
-      used.has(name) || typeof value !== "object" || value === null
-        ? [name]
-        : Object.entries(value).flatMap(([key, inner]) => leaves(inner, name === "" ? key : `${name}.${key}`))
-    expect(leaves(values, "").filter((name) => !used.has(name))).toEqual([])
-  })
-
-  it("sets variables of Spoke alone, and takes secrets from files", () => {
-    const names = [
-      ...Object.keys(values.settings),
-      ...values.secretKeys.map((name: string) => `${name}_FILE`)
-    ]
-    expect(names.filter((name) => !known.has(name))).toEqual([])
-  })
-
-  it("closes every block that it opens", () => {
-    const opened = templates.match(/\{\{-? (?:if|range|define|with) /gu)?.length
-    expect(templates.match(/\{\{-? end \}\}/gu)?.length).toBe(opened)
-  })
-
-  it.skipIf(!has("helm", ["version"]))("is rendered by Helm to what was meant", () => {
-    const rendered = execFileSync(
-      "helm",
-      ["template", "one", chart, "--set", "ingress.enabled=true,server.autoscaling.enabled=true"],
-      { encoding: "utf8" }
-    )
-    const all = parseAllDocuments(rendered)
-      .map((document) => document.toJS())
-      .filter((document) => document !== null)
-    expect(all.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted()).toEqual([
-      "Deployment one-server",
-      "Deployment one-worker",
-      "HorizontalPodAutoscaler one-server",
-      "Ingress one",
-      "Job one-migrate",
-      "PodDisruptionBudget one-server",
-      "PodDisruptionBudget one-worker",
-      "Service one"
-    ])
-    for (const { kind, spec } of all) {
-      if (kind !== "Deployment" && kind !== "Job") continue
-      const pod = spec.template.spec
-      expect(pod.securityContext).toMatchObject({ runAsNonRoot: true })
-      const [container] = pod.containers
-      expect(container.securityContext).toMatchObject({
-        allowPrivilegeEscalation: false,
-        readOnlyRootFilesystem: true,
-        capabilities: { drop: ["ALL"] }
-      })
-      const environment: ReadonlyArray<{ readonly name: string; readonly value: string }> = container.env
-      expect(environment.filter(({ name }) => !known.has(name))).toEqual([])
-      expect(environment.map(({ name }) => name)).toContain("DATABASE_URL_FILE")
-      if (kind === "Deployment")
-        expect([container.livenessProbe.httpGet.path, container.readinessProbe.httpGet.path]).toEqual([
-          "/healthz",
-          "/readyz"
-        ])
     }
   })
 })
