@@ -1,7 +1,8 @@
 /**
  * The model of the benchmarks: an OpenAI-compatible `/chat/completions` and `/embeddings` that costs little and always the
  * same, in a process of its own. `POST /pace` sets when tokens come: `{first, gap, tokens}`, in milliseconds; all at once
- * by default. With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
+ * by default. With `held` streams go on until `POST /release` with `{over}`: then they end one by one within so many
+ * milliseconds. With `alike` every text has the same vector, which costs nothing. `MODEL_KEEP_ALIVE` is how many
  * milliseconds a connection may rest. `node bench/model.mjs` serves on a free port and tells which.
  */
 import * as http from "node:http"
@@ -74,7 +75,12 @@ const usage = (tokens) => ({ prompt_tokens: 900, completion_tokens: tokens, tota
 const end = (tokens) =>
   `${frame({}, { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}${frame({}, { choices: [], usage: usage(tokens) })}data: [DONE]\n\n`
 
-const streamed = (response, { first, gap, tokens }) => {
+/** When held streams began to end, and within how long all of them do. */
+let release = { at: Number.POSITIVE_INFINITY, over: 0 }
+
+const streamed = (response, { first, gap, held = false, tokens }) => {
+  const place = Math.random()
+  const isHeld = () => held && performance.now() - release.at < place * release.over
   response.writeHead(200, { "content-type": "text/event-stream" })
   response.write(frame({ role: "assistant", content: "" }))
   let sent = 0
@@ -82,7 +88,7 @@ const streamed = (response, { first, gap, tokens }) => {
     if (response.destroyed) return
     do response.write(frames[sent++ % frames.length])
     while (gap === 0 && sent < tokens)
-    if (sent < tokens) setTimeout(next, gap)
+    if (sent < tokens || isHeld()) setTimeout(next, gap)
     else response.end(end(tokens))
   }
   if (first === 0) next()
@@ -152,6 +158,9 @@ const serve = () => {
       if (request.url.endsWith("/embeddings")) embedded(response, body, pace)
       else if (request.url === "/pace") {
         pace = body
+        json(response, {})
+      } else if (request.url === "/release") {
+        release = { at: performance.now(), over: body.over }
         json(response, {})
       } else if (!request.url.endsWith("/chat/completions")) response.writeHead(404).end()
       else if (body.stream) streamed(response, pace)

@@ -12,9 +12,10 @@ if (Fs.existsSync(Path.join(root, ".git"))) throw new Error("This is for the fol
 const unread = [
   // Source maps and declarations.
   /\.(?:map|d\.[cm]?ts)$/u,
-  // Text recognition loads a core with LSTM only, as a file of its own, and the small model: src/workers/recognize.ts.
+  // Text recognition loads a core as a file of its own, not as a script, and every processor of today has SIMD.
   /^tesseract\.js-core\/.*\.wasm\.js$/u,
-  /^tesseract\.js-core\/tesseract-core(?:-simd|-relaxedsimd)?\.(?:js|wasm)$/u,
+  /^tesseract\.js-core\/tesseract-core(?:-lstm)?\.(?:js|wasm)$/u,
+  // It uses the small model: src/workers/recognize.ts.
   /^@tesseract\.js-data\/eng\/4\.0\.0\//u,
   // For browsers.
   /^tesseract\.js\/(?:dist|docs|examples)\//u,

@@ -4,9 +4,10 @@
  * and that the image has what the service needs, not what is in the base images of a registry. It ends with 1 where the image
  * is larger than 250 MB, lacks a package of its bill of materials, or does not serve.
  *
- *   node scripts/rehearse-image.mjs [--folder FOLDER] [--keep]
+ *   node scripts/rehearse-image.mjs [--folder FOLDER] [--keep] [--built]
  *
- * Everything is in the folder, a temporary one by default. `--keep` leaves it, so that the next run need not fetch again.
+ * Everything is in the folder, a temporary one by default. `--keep` leaves it, so that the next run need not
+ * fetch again; `--built` starts the image that is there.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -15,10 +16,16 @@ import { createServer } from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
+import { pathToFileURL } from "node:url"
 import { parseArgs } from "node:util"
+import { build as bundle } from "esbuild"
 
 const { values } = parseArgs({
-  options: { folder: { type: "string" }, keep: { type: "boolean", default: false } }
+  options: {
+    folder: { type: "string" },
+    built: { type: "boolean", default: false },
+    keep: { type: "boolean", default: false }
+  }
 })
 const root = Path.join(import.meta.dirname, "..")
 const folder = Path.resolve(values.folder ?? Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-image-")))
@@ -190,20 +197,62 @@ const compared = (mounted) => {
   )
 }
 
-/** Starts the image as it says, asks it, and ends it. */
+/** A document and a picture, which the tests draw: each is read by an optional package. */
+const documents = async () => {
+  const outfile = Path.join(folder, "documents.mjs")
+  const contents = `export { handbook } from "./test/fixtures/documents/PdfWriter.ts"
+    export { drawText, toPng } from "./test/fixtures/images/ImageWriter.ts"`
+  await bundle({
+    stdin: { contents, resolveDir: root },
+    bundle: true,
+    platform: "node",
+    format: "esm",
+    outfile,
+    logLevel: "error"
+  })
+  const { drawText, handbook, toPng } = await import(pathToFileURL(outfile).href)
+  return [
+    { name: "handbook.pdf", bytes: handbook(1), says: "millibar" },
+    { name: "notice.png", bytes: toPng(drawText(["CALL MERIDIAN", "FOR THE KEYS"])), says: "KEYS" }
+  ]
+}
+
+/** Uses the service as its first users do. */
+const walk = async (ask, key) => {
+  const headers = { "x-api-key": key }
+  const post = async (place, body) =>
+    JSON.parse(
+      await ask(place, {
+        method: "POST",
+        headers: { ...headers, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+    ).data
+  await until("The sample source", 60, async () => {
+    const { citations } = await post("/v1/chat", { message: "How do I add a source?" })
+    return citations.length > 0 || undefined
+  })
+  say("it answers from its own documentation")
+  for (const { bytes, name, says } of await documents()) {
+    const form = new FormData()
+    form.set("name", name)
+    form.set("file", new Blob([bytes]), name)
+    await ask("/v1/sources/upload", { method: "POST", headers, body: form })
+    await until(`Reading ${name}`, 60, async () => {
+      const { chunks } = await post("/v1/retrieve", { query: says, topK: 20 })
+      return chunks.some(({ text }) => text.includes(says)) || undefined
+    })
+    say(`it has read ${name}`)
+  }
+  for (const place of ["/metrics", "/widget.js", "/app/", "/docs", "/openapi.json"]) await ask(place)
+}
+
+/** Starts the image as it says, uses it, and ends it. */
 const serve = async (container, mounted) => {
   const port = await freePort()
   const started = Date.now()
-  const settings = [
-    "--env",
-    `PORT=${port}`,
-    "--env",
-    "HOST=127.0.0.1",
-    "--env",
-    "SPOKE_ADMIN_PASSWORD=correct horse battery"
-  ]
-  // Its entry point, its user, its variables.
-  const [image] = JSON.parse(buildah("inspect", "--format", "[{{json .OCIv1.config}}]", container))
+  const settings = ["--env", `PORT=${port}`, "--env", "HOST=127.0.0.1"]
+  const image = JSON.parse(buildah("inspect", container)).OCIv1.config
   const command = [...image.Entrypoint, ...image.Cmd]
   const child = spawn(
     "buildah",
@@ -215,64 +264,46 @@ const serve = async (container, mounted) => {
   let output = ""
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk))
   const ended = once(child, "exit")
-  const url = `http://127.0.0.1:${port}`
   const ask = async (place, options = {}) => {
-    const answer = await fetch(`${url}${place}`, options)
+    const answer = await fetch(`http://127.0.0.1:${port}${place}`, options)
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${place} answered ${answer.status}: ${text}`)
     return text
   }
   try {
-    await until("The start", 120, async () => (await ask("/readyz")) && true)
-    say(`the server is ready as ${image.User}`)
-    const key = await until("The first key", 60, async () => /spk_\w+|sk_\w+/.exec(output)?.[0])
-    const headers = { "x-api-key": key }
-    const upload = async (name, bytes) => {
-      const form = new FormData()
-      form.set("name", name)
-      form.set("file", new Blob([bytes]), name)
-      await ask("/v1/sources/upload", { method: "POST", headers, body: form })
-    }
-    const { handbook } = await import("../test/fixtures/documents/PdfWriter.ts").catch(() => ({}))
-    if (handbook !== undefined) await upload("handbook.pdf", handbook(1))
-    const chat = JSON.parse(
-      await ask("/v1/chat", {
-        method: "POST",
-        headers: { ...headers, "content-type": "application/json" },
-        body: JSON.stringify({ message: "How do I add a source?" })
-      })
-    ).data
-    if (chat.citations.length === 0)
-      throw new Error(`It does not answer from its documentation: ${chat.reply}`)
-    say("it answers from its own documentation")
-    for (const place of ["/metrics", "/widget.js", "/app/", "/docs", "/openapi.json"]) await ask(place)
-    const changed = filesBelow(mounted).filter(
-      (file) =>
-        Fs.statSync(file).mtimeMs > started &&
-        !/^\/(?:data|tmp|proc|dev|sys|run|etc)\//u.test(file.slice(mounted.length))
-    )
+    await until("The start", 120, async () => ((await ask("/readyz")) !== "" ? true : undefined))
+    say(`the server is ready, as user ${image.User}`)
+    const key = await until("The first key", 60, async () => /API key +(\S+)/u.exec(output)?.[1])
+    await walk(ask, key)
+    const changed = filesBelow(mounted)
+      .map((file) => file.slice(mounted.length))
+      .filter((file) => !/^\/(?:data|tmp|proc|dev|sys|run|etc)\//u.test(file))
+      .filter((file) => Fs.statSync(mounted + file).mtimeMs > started)
     if (changed.length > 0) throw new Error(`It writes outside of /data and /tmp: ${changed.join()}`)
     say("it has written below /data and /tmp only")
   } catch (error) {
+    child.kill("SIGKILL")
     throw new Error(`${error.message}\n${output.slice(-3_000)}`)
-  } finally {
-    child.kill("SIGTERM")
-    await ended
   }
-  return output
+  child.kill("SIGTERM")
+  const [code] = await ended
+  if (code !== 0) throw new Error(`It ended with ${code} on SIGTERM.\n${output.slice(-3_000)}`)
+  say("it has ended with 0 on SIGTERM")
+}
+
+const build = (image) => {
+  const runtimeImage = imageOf("localhost/runtime", runtime())
+  const nodeImage = imageOf("localhost/node", node())
+  say("the base images are there: packages of Debian 12")
+  const bases = [`RUNTIME_IMAGE=${runtimeImage}`, `NODE_IMAGE=${nodeImage}`]
+  const given = bases.flatMap((one) => ["--build-arg", one])
+  buildah("build", "--isolation", "chroot", "--layers=false", "--quiet", ...given, "--tag", image, root)
+  say("the image is built")
 }
 
 try {
-  const runtimeImage = imageOf("localhost/runtime", runtime())
-  say("the base images are there: packages of Debian 12")
-  const nodeImage = imageOf("localhost/node", node())
   const image = "localhost/spoke"
-  const images = [`RUNTIME_IMAGE=${runtimeImage}`, `NODE_IMAGE=${nodeImage}`].flatMap((one) => [
-    "--build-arg",
-    one
-  ])
-  buildah("build", "--isolation", "chroot", "--layers=false", "--quiet", ...images, "--tag", image, root)
-  say("the image is built")
+  if (!values.built) build(image)
   const container = buildah("from", "--pull-never", image).trim()
   const mounted = buildah("mount", container).trim()
   const bytes = bytesOf(mounted)

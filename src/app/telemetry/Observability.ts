@@ -41,7 +41,8 @@ const words = (message: unknown): string =>
 const traceOf = (refs: FiberRefs.FiberRefs) =>
   Option.match(Context.getOption(FiberRefs.getOrDefault(refs, FiberRef.currentContext), Tracer.ParentSpan), {
     onNone: () => ({}),
-    onSome: ({ traceId }) => ({ traceId })
+    // Without tracing a span has no id of its own.
+    onSome: ({ traceId }) => (traceId === "noop" ? {} : { traceId })
   })
 
 /** The SQLSTATE of the failure, as a field to search by. */
