@@ -197,6 +197,23 @@ const compared = (mounted) => {
   )
 }
 
+/** The process of `program` below `ancestor`: buildah itself would not pass a signal on. */
+const processOf = (ancestor, program) => {
+  const all = Fs.readdirSync("/proc").filter((name) => /^\d+$/u.test(name))
+  const read = (pid, file) => {
+    try {
+      return Fs.readFileSync(`/proc/${pid}/${file}`, "utf8")
+    } catch {
+      return ""
+    }
+  }
+  const parentOf = (pid) => Number(/^PPid:\s+(\d+)/mu.exec(read(pid, "status"))?.[1] ?? 0)
+  const isBelow = (pid) => pid === ancestor || (pid > 1 && isBelow(parentOf(pid)))
+  const found = all.map(Number).find((pid) => read(pid, "cmdline").startsWith(`${program}\0`) && isBelow(pid))
+  if (found === undefined) throw new Error("The server has ended by itself.")
+  return found
+}
+
 /** A document and a picture, which the tests draw: each is read by an optional package. */
 const documents = async () => {
   const outfile = Path.join(folder, "documents.mjs")
@@ -238,7 +255,7 @@ const walk = async (ask, key) => {
     form.set("name", name)
     form.set("file", new Blob([bytes]), name)
     await ask("/v1/sources/upload", { method: "POST", headers, body: form })
-    await until(`Reading ${name}`, 60, async () => {
+    await until(`Reading ${name}`, 180, async () => {
       const { chunks } = await post("/v1/retrieve", { query: says, topK: 20 })
       return chunks.some(({ text }) => text.includes(says)) || undefined
     })
@@ -285,7 +302,7 @@ const serve = async (container, mounted) => {
     child.kill("SIGKILL")
     throw new Error(`${error.message}\n${output.slice(-3_000)}`)
   }
-  child.kill("SIGTERM")
+  process.kill(processOf(child.pid, command[0]), "SIGTERM")
   const [code] = await ended
   if (code !== 0) throw new Error(`It ended with ${code} on SIGTERM.\n${output.slice(-3_000)}`)
   say("it has ended with 0 on SIGTERM")

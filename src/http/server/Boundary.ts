@@ -45,6 +45,7 @@ import * as OpenAiError from "../OpenAiError.ts"
 import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
 import { isOutage } from "./Outage.ts"
+import * as RepeatedRefusals from "./RepeatedRefusals.ts"
 import * as RequestContext from "./RequestContext.ts"
 import * as RequestId from "./RequestId.ts"
 import * as Routes from "../Routes.ts"
@@ -197,6 +198,14 @@ export const withRequestContext =
       return Headers.complete(response, requestId, overHttps, yield* FiberRef.get(Headers.extra))
     })
 
+/** The server may repeat the answer. */
+const told = (
+  source: IncomingMessage,
+  response: HttpServerResponse.HttpServerResponse,
+  requestId: string,
+  pattern: Effect.Effect<string | null>
+) => Effect.map(pattern, (route) => RepeatedRefusals.answered(source, response, requestId, route))
+
 /** The pattern of the route that matches a request; null when none does. */
 const patternAt = (
   routes: ReadonlyArray<{ readonly method: string; readonly path: string }>,
@@ -308,7 +317,12 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
             pattern: patternOf(request),
             recover: (cause) => recover(cause, request, methods, requestId),
             overHttps
-          })
+          }),
+          Effect.tap((response) =>
+            response.status === 503 && request.source instanceof IncomingMessage
+              ? told(request.source, response, requestId, patternOf(request))
+              : Effect.void
+          )
         )
       })
   })

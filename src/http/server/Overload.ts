@@ -10,11 +10,13 @@ import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as Metric from "effect/Metric"
 import type * as Scope from "effect/Scope"
 import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
+import * as AccessLog from "./AccessLog.ts"
 import { answer } from "./Boundary.ts"
 import { ownerOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Connections from "./Connections.ts"
@@ -22,6 +24,7 @@ import * as Headers from "./Headers.ts"
 import { LoadShedder, lookInterval } from "./LoadShedder.ts"
 import { type RawRequests, send } from "./RawRequests.ts"
 import { closeAfter, RequestBodies, RequestBodyLimits } from "./RequestBody.ts"
+import { RepeatedRefusals } from "./RepeatedRefusals.ts"
 import * as RequestId from "./RequestId.ts"
 
 /** A short query, run as a request would run it. Its duration is the database's lateness. Does nothing by default. */
@@ -95,11 +98,15 @@ interface Settings {
   readonly connections: Connections.Connections
   readonly rawRequests: RawRequests["Type"]
   readonly ownerOf: (request: IncomingMessage) => string
+  /** True if each request is logged or traced. */
+  readonly isTold: boolean
 }
 
 /** Begins, queues or refuses each request. */
 class Reception {
   readonly shedder: LoadShedder
+  /** None where each request is logged or traced. */
+  readonly #repeated: RepeatedRefusals | undefined
   readonly #server: Server
   readonly #emit: Server["emit"]
   readonly #clock: Clock.Clock
@@ -115,6 +122,7 @@ class Reception {
     this.#emit = server.emit
     this.#clock = clock
     this.#settings = settings
+    this.#repeated = settings.isTold ? undefined : new RepeatedRefusals(() => this.#now)
     const activeMillis = () => performance.eventLoopUtilization().active
     this.shedder = new LoadShedder(() => this.#now, activeMillis, {
       maxWait: settings.maxWait,
@@ -175,6 +183,7 @@ class Reception {
     if (permit !== undefined) {
       return permit.state === "granted" ? begin() : turnAway(0)
     }
+    if (this.#repeated?.repeat(owner, request, () => response) === true) return refused.unsafeUpdate(1, [])
     const came = this.#now
     this.shedder.arrive({
       owner,
@@ -195,16 +204,20 @@ class Reception {
     const sentBefore = socket.bytesWritten
     // Node has removed its error listener, and the handler has not added one yet.
     socket.on("error", () => {})
-    const refuse = (error: ServiceUnavailable, retryAfter: number) => {
+    const open = () => {
       refused.unsafeUpdate(1, [])
       const response = new ServerResponse(request)
       response.shouldKeepAlive = false
       response.assignSocket(socket)
       response.once("finish", () => socket.end())
-      this.#refuse(request, response, error, retryAfter)
+      return response
     }
+    const refuse = (error: ServiceUnavailable, retryAfter: number) =>
+      this.#refuse(request, open(), error, retryAfter)
+    const owner = this.#settings.ownerOf(request)
+    if (this.#repeated?.repeat(owner, request, open) === true) return
     this.shedder.arrive({
-      owner: this.#settings.ownerOf(request),
+      owner,
       begin: () => (this.#isAway ? refuse(away, 0) : this.pass(event)),
       refuse: (retryAfter) => refuse(this.#isAway ? away : busy, retryAfter),
       isOver: () => socket.destroyed || socket.bytesWritten > sentBefore
@@ -321,7 +334,8 @@ export const guard = (
       bodies: new RequestBodies(yield* RequestBodyLimits),
       connections,
       rawRequests,
-      ownerOf: (request) => ownerOf(proxies, request)
+      ownerOf: (request) => ownerOf(proxies, request),
+      isTold: (yield* FiberRef.get(FiberRef.currentTracerEnabled)) || (yield* FiberRef.get(AccessLog.enabled))
     })
     const connected = watchConnections(reception.shedder)
     let lately = 0

@@ -136,8 +136,15 @@ export const layer = <R>(routes: Effect.Effect<ReadonlyArray<RawRoute>, never, R
               runFork
             )
 
+          /** Without a fiber: a sweep may give up a thousand bodies at once. */
+          const refuse = (error: CodedError) => {
+            const told = Boundary.answer(error, requestId)
+            RequestMetrics.observe("POST", route.path, told.status, elapsed() - began)
+            send(response, Headers.complete(told, requestId, overHttps))
+          }
+
           collect(request, route.maxBodyBytes, (read) => {
-            if (Either.isLeft(read)) return fork(Effect.fail(read.left))
+            if (Either.isLeft(read)) return isTold ? fork(Effect.fail(read.left)) : refuse(read.left)
             const raw = { headers: request.headers, body: read.right }
             const isAnswered =
               !isTold &&

@@ -212,6 +212,16 @@ const joinPieces = (request: IncomingMessage): (() => void) => {
 }
 
 /**
+ * Reads nothing more of a body for which there is no memory: to discard a flood costs as much as to take it. The client can
+ * read the response until the connection is closed.
+ */
+const leaveUnread = (request: IncomingMessage, leave: () => void): void => {
+  leave()
+  request.pause()
+  request.socket.pause()
+}
+
+/**
  * Calls `done` with the whole body of `request`, at most `maxBytes`, or with the reason why it is unavailable. Call
  * once per request. The returned function stops reading; `done` is then not called.
  */
@@ -223,14 +233,18 @@ export const collect = (
   const of = taken.get(request)
   const collected = new GrowingBuffer(maxBytes)
   let length = 0
-  const stop = () => {
+  const leave = () => {
     unwatch()
     request.off("data", onData).off("end", onEnd).off("error", onCut).off("close", onCut)
+  }
+  const stop = () => {
+    leave()
     // Discards the rest.
     request.resume()
   }
   const fail = (error: BodyError) => {
-    stop()
+    if (error instanceof ServiceUnavailable) leaveUnread(request, leave)
+    else stop()
     of?.permit?.release()
     if (of !== undefined && !(error instanceof PayloadTooLarge)) closeAfter(request, of.response)
     done(Either.left(error))

@@ -34,7 +34,10 @@ const maxLines = 1_000
 const nothing = { message: null, pattern: null, depth: null, parent: null, robots: null, httpStatus: null }
 
 const busy = () =>
-  new ServiceUnavailable({ message: "Too many dry runs are under way. Try again in half a minute." })
+  new ServiceUnavailable({
+    message: "Too many dry runs are under way. Try again in half a minute.",
+    details: { retryAfterSeconds: 30 }
+  })
 
 /** A page of a report. `next` is the cursor of the following page. */
 export interface CrawlReport {

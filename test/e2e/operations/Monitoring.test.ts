@@ -287,7 +287,7 @@ describe.skipIf(production)("A server that is monitored", () => {
         const end = () => Date.now() / 1_000
         const query = async (path: string) => {
           try {
-            return await (await fetch(`${url}/api/v1/${path}`)).json()
+            return JSON.parse(await (await fetch(`${url}/api/v1/${path}`)).text())
           } catch {
             return undefined
           }

@@ -1,0 +1,114 @@
+/**
+ * Refuses a request again that was just refused: if a request was answered 503 with `retry-after`, the same network,
+ * credential, method and address get the same answer for a second, which is the least that `retry-after` can ask for.
+ * A caller whom a shared limit refuses and who comes back at once then costs a look-up instead of routing, authentication
+ * and decoding: 0.1 instead of 0.8 to 1.5 ms of the thread that all callers share.
+ *
+ * A request without a credential is never refused so: other callers of its network may have another share. Neither are
+ * webhooks, whose senders share addresses and send no credential.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as RequestMetrics from "../system/RequestMetrics.ts"
+import * as Headers from "./Headers.ts"
+import * as RequestId from "./RequestId.ts"
+
+/** Milliseconds for which an answer is repeated. */
+const repeatedMillis = 1_000
+/** Maximum answers that are kept; the oldest is forgotten first. */
+const maxKept = 1_024
+/** Maximum characters of what tells callers apart. A request with more is handled. */
+const maxKeyLength = 4_096
+
+interface Refusal {
+  readonly until: number
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** With {@link requestId} in it. */
+  readonly text: string
+  readonly requestId: string
+  readonly route: string | null
+}
+
+/** The request's credential; undefined without one. A visitor's socket has it in its address. */
+const credentialOf = ({ headers, url = "" }: IncomingMessage): string | undefined =>
+  Headers.line(headers, "x-api-key") ??
+  headers.authorization ??
+  headers.cookie ??
+  (url.includes("token=") ? "" : undefined)
+
+const keyOf = (owner: string, request: IncomingMessage): string | undefined => {
+  const credential = credentialOf(request)
+  if (credential === undefined) return undefined
+  const key = [owner, request.method, request.url, credential].join("\n")
+  return key.length > maxKeyLength ? undefined : key
+}
+
+interface Arrived {
+  readonly refusals: RepeatedRefusals
+  readonly key: string
+}
+
+const arrived = new WeakMap<IncomingMessage, Arrived>()
+
+/** Tells the request's server how it was answered, so that it may repeat the answer. `route` is the pattern. */
+export const answered = (
+  request: IncomingMessage,
+  { body, headers, status }: HttpServerResponse.HttpServerResponse,
+  requestId: string,
+  route: string | null
+): void => {
+  if (status !== 503 || headers["retry-after"] === undefined || body._tag !== "Uint8Array") return
+  const of = arrived.get(request)
+  of?.refusals.keep(of.key, {
+    status,
+    headers,
+    text: new TextDecoder().decode(body.body),
+    requestId,
+    route
+  })
+}
+
+/** The refusals of one server. `now` is in monotonic milliseconds. */
+export class RepeatedRefusals {
+  readonly #kept = new Map<string, Refusal>()
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  keep(key: string, refusal: Omit<Refusal, "until">): void {
+    // Of equal age, so that the first is always the oldest.
+    this.#kept.delete(key)
+    this.#kept.set(key, { ...refusal, until: this.#now() + repeatedMillis })
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= maxKept) return
+      this.#kept.delete(oldest)
+    }
+  }
+
+  /** Repeats the answer of a refused request of `owner` and returns true; false for every other request. */
+  repeat(owner: string, request: IncomingMessage, open: () => ServerResponse): boolean {
+    const key = keyOf(owner, request)
+    if (key === undefined) return false
+    const refusal = this.#kept.get(key)
+    if (refusal === undefined || refusal.until <= this.#now()) {
+      this.#kept.delete(key)
+      arrived.set(request, { refusals: this, key })
+      return false
+    }
+    const { headers, route, status } = refusal
+    const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), Date.now())
+    const text = refusal.text.replace(refusal.requestId, requestId)
+    RequestMetrics.observe(request.method ?? "", route, status, 0)
+    const response = open()
+    response.writeHead(status, {
+      ...headers,
+      [RequestId.header]: requestId,
+      "content-length": Buffer.byteLength(text)
+    })
+    response.end(text)
+    return true
+  }
+}
