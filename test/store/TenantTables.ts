@@ -180,9 +180,9 @@ const everyTenant = {
   "store/knowledge/ArtifactRows.ts orphans": ["sources s", "conversation_artifacts c"],
   "store/knowledge/EmbeddingProfiles.ts behind": ["agent_stats"],
   "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
-  "store/knowledge/EmbeddingProfiles.ts lacking": ["sources s"],
-  "store/knowledge/Findings.ts claim": ["agent_stats s", "passage_scans p"],
-  "store/knowledge/IngestionJobs.ts forsaken": ["ingestion_jobs j"],
+  "store/knowledge/EmbeddingProfiles.ts lacking": ["agent_stats stats", "sources o", "embedding_failures"],
+  "store/knowledge/Findings.ts due": ["agent_stats s", "passage_scans p"],
+  "store/knowledge/IngestionJobs.ts forsaken": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
   "store/knowledge/Reindex.ts outdated": ["documents"]
 }

@@ -84,12 +84,17 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
        */
       const lacking = (model: EmbeddingModel, limit: number, again: Duration.Duration) =>
         sql<{ readonly tenantId: TenantId; readonly id: SourceId }>`/* every tenant: sweep */
-          select s.tenant_id as "tenantId", s.id from sources s
-          join agent_stats stats on stats.tenant_id = s.tenant_id and stats.agent_id = s.agent_id
+          select s.tenant_id as "tenantId", s.id from (
+            -- Not all sources: those of agents that are behind, and those that have failed.
+            select o.tenant_id, o.id from agent_stats stats
+            join sources o on o.tenant_id = stats.tenant_id and o.agent_id = stats.agent_id
+            where stats.profile is distinct from ${model.profile}
+            union
+            select tenant_id, source_id from embedding_failures where profile = ${model.profile}
+          ) s
           left join embedding_failures f
             on f.tenant_id = s.tenant_id and f.source_id = s.id and f.profile = ${model.profile}
-          where (stats.profile is distinct from ${model.profile} or f.source_id is not null)
-            and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
+          where (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
               select from chunks c
               where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${supportsChunk(sql, model)}

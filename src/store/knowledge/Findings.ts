@@ -85,28 +85,44 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    const isDue = sql`s.chunk_count > 0 and (p.agent_id is null or p.version < s.version
+      or p.stale_at is null or p.stale_at < now() - interval '1 day')`
+
     /**
-     * Claims the next agent with passages to compare, and locks its scan. Tenants take turns: first comes the one whose
-     * last turn is longest ago. None when there is nothing to do, or another process does it.
+     * Agents with passages to compare, at most `limit`. Tenants take turns: the first agent of each comes before any second
+     * one, and of these the one of the tenant whose last turn is longest ago. It reads a row of every agent, so a sweep asks
+     * once.
      */
-    const claim = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Scan,
-      execute: () => sql`/* every tenant: sweep */
-        with taken as (select pg_try_advisory_xact_lock(hashtextextended('passage findings', 0)) as it),
-        due as (
-          select s.tenant_id, s.agent_id, p.touched_at,
-            (select max(q.touched_at) from passage_scans q where q.tenant_id = s.tenant_id) as tenant_touched
+    const due = (limit: number) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
+        execute: () => sql`/* every tenant: sweep */
+          select tenant_id as "tenantId", agent_id as "agentId" from (
+            select s.tenant_id, s.agent_id, p.touched_at,
+              row_number() over (partition by s.tenant_id order by p.touched_at nulls first, s.agent_id) as place
+            from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+            where ${isDue}
+          ) agents
+          order by place, (select max(q.touched_at) from passage_scans q where q.tenant_id = agents.tenant_id) nulls first,
+            touched_at nulls first, tenant_id, agent_id limit ${limit}`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.due"))
+
+    /** Claims the agent and locks its scan. None when it has nothing to do, or another process compares passages. */
+    const claim = ({ agentId, tenantId }: AgentScope) =>
+      SqlSchema.findOne({
+        Request: Schema.Void,
+        Result: Scan,
+        execute: () => sql`
+          with taken as (select pg_try_advisory_xact_lock(hashtextextended('passage findings', 0)) as it)
+          insert into passage_scans as p (tenant_id, agent_id, touched_at)
+          select s.tenant_id, s.agent_id, clock_timestamp()
           from taken, agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-          where taken.it and s.chunk_count > 0
-            and (p.agent_id is null or p.version < s.version or p.stale_at is null or p.stale_at < now() - interval '1 day')
-          order by tenant_touched nulls first, p.touched_at nulls first, s.tenant_id, s.agent_id limit 1
-        )
-        insert into passage_scans as p (tenant_id, agent_id, touched_at) select tenant_id, agent_id, clock_timestamp() from due
-        on conflict (tenant_id, agent_id) do update set touched_at = excluded.touched_at
-        returning p.tenant_id as "tenantId", p.agent_id as "agentId", p.version::text as version, p.chunk_id as "chunkId",
-          p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.claim"))
+          where taken.it and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and ${isDue}
+          on conflict (tenant_id, agent_id) do update set touched_at = excluded.touched_at
+          returning p.tenant_id as "tenantId", p.agent_id as "agentId", p.version::text as version, p.chunk_id as "chunkId",
+            p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`
+      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.claim"))
 
     /** The agent's index version. All chunks up to it are visible. */
     const liveVersion = ({ agentId, tenantId }: AgentScope) =>
@@ -380,6 +396,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.values"))
 
     return {
+      due,
       claim,
       liveVersion,
       next,

@@ -101,8 +101,13 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
         Request: Schema.Void,
         Result: Schema.Struct({ tenantId: TenantId, id: IngestionJobId }),
         execute: () => sql`/* every tenant: sweep */
-          select j.tenant_id as "tenantId", j.id from ingestion_jobs j
-          where j.status in ('QUEUED', 'RUNNING') and not exists (
+          select j.tenant_id as "tenantId", j.id from (
+            -- Each by its own index of open jobs: together they would be a scan of all jobs.
+            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'QUEUED'
+            union all
+            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'RUNNING'
+          ) j
+          where not exists (
             select from queue_jobs q
             where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
               and q.payload ->> 'jobId' = j.id

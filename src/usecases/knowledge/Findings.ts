@@ -186,38 +186,45 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
     })
 
     /**
-     * Compares one batch of the agent whose turn it is. The claim is kept when the batch fails: an agent whose passages
-     * cannot be compared is then claimed last the next time, and does not hold up the others.
+     * Compares one batch of the agent. The claim is kept when the batch fails: an agent whose passages cannot be compared is
+     * then claimed last the next time, and does not hold up the others.
      */
-    const claimOne = Effect.gen(function* () {
-      const claimed = yield* store.claim
-      if (Option.isNone(claimed)) return "none" as const
-      const scan = claimed.value
-      return yield* round(scan).pipe(
-        sql.withTransaction,
-        Effect.as("compared" as const),
-        Effect.catchAllCause((cause) =>
-          Cause.isInterrupted(cause)
-            ? Effect.failCause(cause)
-            : Effect.logWarning(`Passages of agent ${scan.agentId} could not be compared`, cause).pipe(
-                Effect.as(scan.agentId)
-              )
+    const batch = (agent: AgentScope) =>
+      Effect.gen(function* () {
+        const claimed = yield* store.claim(agent)
+        if (Option.isNone(claimed)) return "none" as const
+        return yield* round(claimed.value).pipe(
+          sql.withTransaction,
+          Effect.as("compared" as const),
+          Effect.catchAllCause((cause) =>
+            Cause.isInterrupted(cause)
+              ? Effect.failCause(cause)
+              : Effect.logWarning(`Passages of agent ${agent.agentId} could not be compared`, cause).pipe(
+                  Effect.as("failed" as const)
+                )
+          )
         )
-      )
-    }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
+      }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
 
     /** Compares several batches, agents in turns. Returns true when there may be more to do. */
     const sweep = Effect.gen(function* () {
-      const failed = new Set<AgentId>()
-      for (let done = 0; done < maxBatches; done++) {
-        const result = yield* claimOne
-        if (result === "none") return false
-        if (result === "compared") continue
-        // Since this agent failed, every other agent with something to compare has had its turn.
-        if (failed.has(result)) return false
-        failed.add(result)
+      const due = yield* store.due(maxBatches)
+      let open = due
+      let done = 0
+      let compared = 0
+      while (open.length > 0 && done < maxBatches) {
+        const next: Array<AgentScope> = []
+        for (const agent of open) {
+          if (done++ >= maxBatches) next.push(agent)
+          else if ((yield* batch(agent)) === "compared") {
+            next.push(agent)
+            compared += 1
+          }
+        }
+        open = next
       }
-      return true
+      // Without one that was compared, another process does it, or none of them can be.
+      return compared > 0 && (open.length > 0 || due.length === maxBatches)
     }).pipe(Effect.withSpan("Findings.sweep"))
 
     const known = Effect.fn("Findings.known")(function* ({ tenantId }: TenantScope, agentId: AgentId) {

@@ -233,15 +233,19 @@ eachEngineLive("What is wrong with passages", (it) => {
       const small = yield* agent
       yield* pages(small, { only: "A single page of text." })
       const store = yield* FindingStore
-      const taken: Array<string> = []
       const sql = yield* SqlClient.SqlClient
       const findings = yield* Findings
-      // One transaction of a sweep each, as the claims of one tell.
-      for (let round = 0; round < 2; round++) {
-        const claimed = yield* sql.withTransaction(store.claim)
-        if (claimed._tag === "Some") taken.push(claimed.value.tenantId)
-      }
-      expect(new Set(taken).size).toBe(2)
+      const due = yield* store.due(10)
+      expect(due.map(({ tenantId }) => tenantId).toSorted()).toEqual(
+        [big.tenantId, small.tenantId].toSorted()
+      )
+      // Whoever was claimed last comes last.
+      const [first = big, second] = due
+      yield* sql.withTransaction(store.claim(first))
+      expect((yield* store.due(10)).map(({ tenantId }) => tenantId)).toEqual([
+        second?.tenantId,
+        first.tenantId
+      ])
       yield* findings.sweep
       expect((yield* data(`/api/agents/${small.agentId}/findings`)).isComplete).toBe(true)
       current.user = { ...current.user, tenantId: big.tenantId }

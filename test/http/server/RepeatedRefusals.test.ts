@@ -2,6 +2,7 @@ import { it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { unsafeCoerce } from "effect/Function"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -30,11 +31,13 @@ const refusing = (retryAfterSeconds: number | undefined, { told = false } = {}) 
     yield* Ref.set(Context.get(built, Script).start, () =>
       Effect.suspend(() => {
         handled++
-        return Effect.fail(
-          new ServiceUnavailable({
-            message: "There is no place.",
-            ...(retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } })
-          })
+        const refused = new ServiceUnavailable({
+          message: "There is no place.",
+          ...(retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } })
+        })
+        // Endpoints that declare it have no script.
+        return unsafeCoerce<Effect.Effect<never, ServiceUnavailable>, Effect.Effect<never>>(
+          Effect.fail(refused)
         )
       })
     )
