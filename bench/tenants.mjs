@@ -107,6 +107,9 @@ const statements = async () => {
 }
 
 const measured = async (agent, size) => {
+  await query("create extension if not exists pg_stat_statements")
+  // Each sweep has a round at the start.
+  await query("select pg_stat_statements_reset()")
   const [{ bytes }] = await query("select pg_database_size(current_database())::float8 as bytes")
   const started = performance.now()
   const spoke = await startSpoke(variables)
@@ -127,8 +130,6 @@ const measured = async (agent, size) => {
   const from = performance.now()
   const metrics = await (await fetch(`${spoke.url}/metrics`)).text()
   const metricsMs = rounded(performance.now() - from)
-  await query("create extension if not exists pg_stat_statements")
-  await query("select pg_stat_statements_reset()")
   const before = { service: cpuOf(spoke.pid), database: cpuOf(postgres.pid) }
   await pause(seconds * 1_000)
   const idle = (name, pid) => rounded(((cpuOf(pid) - before[name]) * 60) / seconds)
@@ -162,7 +163,7 @@ for (const size of sizes) {
   progress(JSON.stringify(shown))
 }
 
-/** Statements that take longer with more tenants: milliseconds of each call at the smallest and the largest number. */
+/** Statements that read more with more tenants: milliseconds and blocks of a call at the smallest and the largest number. */
 const [few, many] = [results[0], results.at(-1)]
 const growing = many.statements
   .flatMap((now) => {
@@ -170,10 +171,10 @@ const growing = many.statements
     if (then === undefined) return []
     const [was, is] = [then.total / then.calls, now.total / now.calls]
     const [blocks, blocksNow] = [then.blocks / then.calls, now.blocks / now.calls]
-    return is > 1 && is > 2 * was
+    return blocksNow > 2 * blocks + 10
       ? [
           {
-            statement: now.text.slice(0, 160),
+            statement: now.text.slice(0, 600),
             calls: now.calls,
             ms: [rounded(was), rounded(is)],
             blocks: [Math.round(blocks), Math.round(blocksNow)]

@@ -299,7 +299,7 @@ const serve = async (container, mounted) => {
     if (changed.length > 0) throw new Error(`It writes outside of /data and /tmp: ${changed.join()}`)
     say("it has written below /data and /tmp only")
   } catch (error) {
-    child.kill("SIGKILL")
+    process.kill(processOf(child.pid, command[0]), "SIGKILL")
     throw new Error(`${error.message}\n${output.slice(-3_000)}`)
   }
   process.kill(processOf(child.pid, command[0]), "SIGTERM")

@@ -1,0 +1,230 @@
+/**
+ * Writes the measured part of docs/scaling.md from bench/costs.json, streams.json, tenants.json: what units of work cost, and
+ * what loads need by those figures. `node bench/scaling.mjs`; a test compares the page with the records.
+ */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { root } from "./machine.mjs"
+
+const read = (name) => JSON.parse(fs.readFileSync(path.join(root, "bench", `${name}.json`), "utf8"))
+
+/** Share of a core that a process, and of a server that the database, is to use at most: requests do not come evenly. */
+const maxShare = 0.6
+/** Requests to providers of one process at a time: the limit `provider-connections`. */
+const maxStreams = 2_048
+/** A turn as customers have it: its reply is this long and comes this fast. */
+const reply = { tokens: 300, perSecond: 30 }
+/** Connections of a process to the database: `SPOKE_DATABASE_POOL` and one for LISTEN. */
+const connections = 11
+
+const number = (value) => Number(value.toPrecision(2)).toLocaleString("en", { maximumFractionDigits: 2 })
+const kilobytes = (bytes) => `${number(bytes / 1_000)} kB`
+const row = (...cells) => `| ${cells.join(" | ")} |`
+
+/** What one of each costs, in milliseconds of a core, kB and MiB. */
+export const units = ({ costs, streams, tenants }) => {
+  const { conversationTurnStored, ingestion, search, turns } = costs
+  const token = Math.max(0, streams.tokens.serviceCpuMsPerToken)
+  const few = tenants.tenants[0]
+  const many = tenants.tenants.at(-1)
+  const idle = (name) =>
+    Math.max(0, many.idleCpuSecondsPerMinute[name] - few.idleCpuSecondsPerMinute[name]) /
+    ((many.tenants - few.tenants) / 1_000)
+  return {
+    turn: { service: turns.serviceCpuMs, database: turns.databaseCpuMs, bytes: turns.stored.bytes },
+    conversationBytes: conversationTurnStored.bytes,
+    token,
+    streamBytes: streams.held.memoryKiBPerStream * 1_024,
+    search: { service: search.serviceCpuMs, database: search.databaseCpuMs },
+    document: {
+      service: ingestion.perDocument.workerCpuMs,
+      database: ingestion.perDocument.databaseCpuMs,
+      chunks: ingestion.chunks / ingestion.documents
+    },
+    chunkBytes: ingestion.storedPerChunk.bytes,
+    connectionBytes: costs.connections.kibibytes * 1_024,
+    tenant: {
+      bytes: tenants.kibibytesPerTenant * 1_024,
+      service: idle("service"),
+      database: idle("database")
+    },
+    processMiB: costs.idleProcessMiB
+  }
+}
+
+const unitTable = (of) =>
+  [
+    row("One …", "CPU of the service (ms)", "CPU of the database (ms)", "Memory or disk"),
+    row("---", "---", "---", "---"),
+    row(
+      "turn that begins a conversation, answered as a whole",
+      number(of.turn.service),
+      number(of.turn.database),
+      `${kilobytes(of.turn.bytes)} on disk`
+    ),
+    row(
+      "turn in a conversation of ten",
+      "the same",
+      "the same",
+      `${kilobytes(of.conversationBytes)} on disk`
+    ),
+    row("token of a streamed reply, in addition", number(of.token), "–", "–"),
+    row("open stream", "–", "–", `${kilobytes(of.streamBytes)} of memory`),
+    row(
+      "search (`/v1/retrieve`) in 1,000 chunks",
+      number(of.search.service),
+      number(of.search.database),
+      "–"
+    ),
+    row(
+      `document of ${number(of.document.chunks)} chunks, read, embedded and compared`,
+      `${number(of.document.service)} (worker)`,
+      number(of.document.database),
+      "–"
+    ),
+    row(
+      "chunk with its vector of 1,536 dimensions and its indexes",
+      "–",
+      "–",
+      `${kilobytes(of.chunkBytes)} on disk`
+    ),
+    row("connection that rests", "–", "–", `${kilobytes(of.connectionBytes)} of memory`),
+    row(
+      "1,000 tenants that rest, a minute, in each process that sweeps",
+      number(of.tenant.service * 1_000),
+      number(of.tenant.database * 1_000),
+      `${kilobytes(of.tenant.bytes)} on disk each`
+    ),
+    row("API process that rests", "–", "–", `${number(of.processMiB)} MiB of memory`)
+  ].join("\n")
+
+/** What `perSecond` streamed turns need. */
+export const needs = (of, perSecond) => {
+  const open = (perSecond * reply.tokens) / reply.perSecond
+  const service = (perSecond * (of.turn.service + reply.tokens * of.token)) / 1_000
+  const database = (perSecond * of.turn.database) / 1_000
+  const processes = Math.max(1, Math.ceil(service / maxShare), Math.ceil(open / maxStreams))
+  return {
+    perSecond,
+    open,
+    service,
+    database,
+    processes,
+    databaseCores: Math.max(1, Math.ceil(database / maxShare)),
+    memory: (processes * of.processMiB * 2 ** 20 + open * of.streamBytes) / 1e9,
+    diskADay: (perSecond * 86_400 * of.conversationBytes) / 1e9,
+    connections: processes * connections
+  }
+}
+
+const loads = [1, 10, 50, 100, 500, 1_000]
+
+const loadTable = (of) =>
+  [
+    row(
+      "Turns a second",
+      "Open streams",
+      "CPU of services (cores)",
+      "CPU of the database (cores)",
+      "API processes",
+      "Cores of the database",
+      "Memory of services",
+      "Disk a day",
+      "Connections"
+    ),
+    row(...Array.from({ length: 9 }, () => "---")),
+    ...loads.map((perSecond) => {
+      const need = needs(of, perSecond)
+      return row(
+        perSecond.toLocaleString("en"),
+        number(need.open),
+        number(need.service),
+        number(need.database),
+        need.processes.toLocaleString("en"),
+        need.databaseCores,
+        `${number(need.memory)} GB`,
+        `${number(need.diskADay)} GB`,
+        need.connections.toLocaleString("en")
+      )
+    })
+  ].join("\n")
+
+const heldTable = ({ held }) =>
+  [
+    row("10,000 streams at once", ""),
+    row("---", "---"),
+    row("processes", held.processes),
+    row("open at the same time", held.openAtOnce.toLocaleString("en")),
+    row(
+      "ended whole, their turns stored",
+      `${(held.ends.whole ?? 0).toLocaleString("en")} of ${held.streams.toLocaleString("en")}`
+    ),
+    row(
+      "memory of a process before and with its streams",
+      `${number(held.idleProcessMiB)} and ${number(held.processMiB)} MiB`
+    ),
+    row(
+      "first token, median and 99th percentile, while they were opened",
+      `${number(held.firstTokenMs.p50)} and ${number(held.firstTokenMs.p99)} ms`
+    ),
+    row(
+      "CPU of a stream from its request to its stored turn: services, database, Redis",
+      `${number(held.serviceCpuMs)}, ${number(held.databaseCpuMs)} and ${number(held.redisCpuMs)} ms`
+    ),
+    row(
+      "CPU of all services while all are open, at " + number(held.tokensPerSecondHeld) + " tokens a second",
+      `${number(held.cpuSecondsPerSecondHeld)} cores`
+    ),
+    row(
+      "delay of the event loop with all open, 99th percentile",
+      `${number(held.eventLoopDelayP99Seconds * 1_000)} ms`
+    )
+  ].join("\n")
+
+const tenantTable = ({ tenants }) =>
+  [
+    row("Tenants", ...tenants.map(({ tenants: count }) => count.toLocaleString("en"))),
+    row("---", ...tenants.map(() => "---")),
+    row("start until ready (s)", ...tenants.map(({ startMs }) => number(startMs / 1_000))),
+    row("memory of a process (MiB)", ...tenants.map(({ processMiB }) => number(processMiB))),
+    row("`/metrics` (kB)", ...tenants.map(({ metricsKiB }) => number(metricsKiB))),
+    row("turn, median (ms)", ...tenants.map(({ turnP50Ms }) => number(turnP50Ms))),
+    row(
+      "CPU of a resting process (s a minute)",
+      ...tenants.map(({ idleCpuSecondsPerMinute: { service } }) => number(service))
+    ),
+    row(
+      "CPU of its database (s a minute)",
+      ...tenants.map(({ idleCpuSecondsPerMinute: { database } }) => number(database))
+    ),
+    row("database (MB)", ...tenants.map(({ databaseMiB }) => number(databaseMiB * 1.048576)))
+  ].join("\n")
+
+/** The measured parts of the page, by name. */
+export const parts = (
+  records = { costs: read("costs"), streams: read("streams"), tenants: read("tenants") }
+) => {
+  const of = units(records)
+  return {
+    units: unitTable(of),
+    loads: loadTable(of),
+    streams: heldTable(records.streams),
+    tenants: tenantTable(records.tenants)
+  }
+}
+
+/** `page` with the measured parts. */
+export const written = (page, all = parts()) =>
+  Object.entries(all).reduce(
+    (text, [name, table]) =>
+      text.replace(
+        new RegExp(`(<!-- ${name} -->\n)[^]*?(\n<!-- /${name} -->)`, "u"),
+        (_, begin, end) => `${begin}\n${table}\n${end}`
+      ),
+    page
+  )
+
+if (path.resolve(process.argv[1] ?? "") === import.meta.filename) {
+  const file = path.join(root, "docs/scaling.md")
+  fs.writeFileSync(file, written(fs.readFileSync(file, "utf8")))
+}
