@@ -40,7 +40,7 @@ const { quick } = values
 const processes = Number(values.processes ?? (quick ? 2 : 5))
 const streams = Number(values.streams ?? (quick ? 100 : 10_000))
 /** Time within which all streams begin. */
-const rampSeconds = quick ? 2 : Math.ceil(streams / 60)
+const rampSeconds = quick ? 2 : Math.ceil(streams / 80)
 /** Time for which all of them are open. */
 const heldSeconds = Number(values.seconds ?? (quick ? 2 : 30))
 const progress = (text) => process.stderr.write(`${text}\n`)

@@ -80,6 +80,9 @@ export const closeAfter = (request: IncomingMessage, response: ServerResponse): 
   Object.defineProperty(socket, "destroySoon", { configurable: true, value: () => socket.end() })
 }
 
+/** Slow bodies that are given up without letting other work go first. */
+const maxGivenUp = 16
+
 /** The bodies of one server's requests. */
 export class RequestBodies {
   readonly memory: FairLimiter
@@ -130,14 +133,16 @@ export class RequestBodies {
 
   /** Gives up bodies that arrive too slowly. `elapsed`: milliseconds since the last call. */
   sweep(elapsed: number): void {
+    const slow: Array<Reader> = []
     for (const reader of this.#readers) {
       const { bytesBefore, request } = reader
       // Bytes that have arrived but are not read yet are not the client's delay.
       if (request.complete || request.readableLength > 0) continue
       reader.waitedMillis += elapsed
       const earned = ((request.socket.bytesRead - bytesBefore) / this.#limits.minBytesPerSecond) * 1_000
-      if (reader.waitedMillis > this.#limits.graceMillis + earned) reader.giveUp("slow")
+      if (reader.waitedMillis > this.#limits.graceMillis + earned) slow.push(reader)
     }
+    this.#giveUp(slow)
     for (const [request, millis] of this.#lingering) {
       if (request.complete || request.socket.destroyed) this.#lingering.delete(request)
       else if (millis < this.#limits.lingerMillis) this.#lingering.set(request, millis + elapsed)
@@ -146,6 +151,12 @@ export class RequestBodies {
         request.socket.destroy()
       }
     }
+  }
+
+  /** A few at a time: bodies that came together end together, and each answer takes about half a millisecond. */
+  #giveUp(slow: Array<Reader>): void {
+    for (const reader of slow.splice(0, maxGivenUp)) if (this.#readers.has(reader)) reader.giveUp("slow")
+    if (slow.length > 0) setImmediate(() => this.#giveUp(slow))
   }
 
   watch(reader: Reader): void {
