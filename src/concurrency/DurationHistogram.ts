@@ -3,6 +3,7 @@
  * the same bounds. Exported at `/metrics` and to a collector. The last traced observation of each bucket is kept as its
  * exemplar, which leads from a slow bucket to a trace.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { globalValue } from "effect/GlobalValue"
 import * as Metric from "effect/Metric"
@@ -19,12 +20,15 @@ const boundaries = MetricBoundaries.fromIterable(bounds)
 /** The labels of a metric with all their values, which bound the number of its series. */
 export type Labels = Readonly<Record<string, string>>
 
-/** One observation of a bucket, made within a trace. */
-export interface Exemplar {
+/** The trace of an observation, and when it was made, in milliseconds since 1970. */
+export interface Trace {
   readonly traceId: string
-  readonly seconds: number
-  /** Seconds since 1970. */
   readonly at: number
+}
+
+/** One observation of a bucket, made within a trace. */
+export interface Exemplar extends Trace {
+  readonly seconds: number
 }
 
 /** Of a series, by the place of the bucket; the last is of observations above all bounds. */
@@ -38,9 +42,11 @@ const kept = globalValue("spoke/concurrency/DurationHistogram", () =>
 export const exemplarsOf = (key: MetricKey.MetricKey.Untyped): ReadonlyArray<Exemplar | undefined> =>
   Option.getOrElse(MutableHashMap.get(kept, key), () => [])
 
-/** The id of the trace that the fiber is in; undefined if there is none, or it is not sampled. */
-export const currentTrace: Effect.Effect<string | undefined> = Effect.withFiberRuntime(({ currentSpan }) =>
-  Effect.succeed(currentSpan?.sampled === true ? currentSpan.traceId : undefined)
+/** The trace that the fiber is in; undefined if there is none, or it is not sampled. */
+export const currentTrace: Effect.Effect<Trace | undefined> = Effect.withFiberRuntime(({ currentSpan }) =>
+  currentSpan?.sampled === true
+    ? Effect.map(Clock.currentTimeMillis, (at) => ({ traceId: currentSpan.traceId, at }))
+    : Effect.succeed(undefined)
 )
 
 interface Series {
@@ -78,13 +84,13 @@ export class DurationHistogram<L extends Labels> {
     this.of(labels)
   }
 
-  /** `traceId` is that of {@link currentTrace}. */
-  observe(millis: number, labels: L, traceId?: string): void {
+  /** `trace` is {@link currentTrace}. */
+  observe(millis: number, labels: L, trace?: Trace): void {
     const seconds = Math.max(0, millis) / 1_000
     const { add, exemplars } = this.of(labels)
     add(seconds)
-    if (traceId === undefined) return
+    if (trace === undefined) return
     const place = bounds.findIndex((bound) => seconds <= bound)
-    exemplars[place === -1 ? bounds.length : place] = { traceId, seconds, at: Date.now() / 1_000 }
+    exemplars[place === -1 ? bounds.length : place] = { ...trace, seconds }
   }
 }

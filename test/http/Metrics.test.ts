@@ -41,15 +41,16 @@ it.effect(
     Effect.gen(function* () {
       yield* Metric.increment(Metric.counter("test_told_total", { description: "Answers" }))
       const durations = new DurationHistogram<{ readonly kind: string }>("test_slow_seconds", "How slow")
-      durations.observe(400, { kind: "a" }, "4bf92f3577b34da6a3ce929d0e0e4736")
-      durations.observe(450, { kind: "a" }, "00f067aa0ba902b700f067aa0ba902b7")
+      const trace = { traceId: "4bf92f3577b34da6a3ce929d0e0e4736", at: 1_700_000_000_123 }
+      durations.observe(400, { kind: "a" }, trace)
+      durations.observe(450, { kind: "a" }, { ...trace, traceId: "00f067aa0ba902b700f067aa0ba902b7" })
       durations.observe(460, { kind: "a" })
-      durations.observe(900_000, { kind: "a" }, "4bf92f3577b34da6a3ce929d0e0e4736")
+      durations.observe(900_000, { kind: "a" }, trace)
       const pairs = yield* Metric.snapshot
       const text = exposition(pairs, "openmetrics")
       expect(text).toContain("# TYPE test_told counter\ntest_told_total 1\n")
       expect(text).toMatch(
-        /^test_slow_seconds_bucket\{kind="a",le="0.5"\} 3 # \{trace_id="00f067aa0ba902b700f067aa0ba902b7"\} 0.45 \d+\.\d{3}$/mu
+        /^test_slow_seconds_bucket\{kind="a",le="0.5"\} 3 # \{trace_id="00f067aa0ba902b700f067aa0ba902b7"\} 0.45 1700000000\.123$/mu
       )
       expect(text).toMatch(/^test_slow_seconds_bucket\{kind="a",le="1\.0"\} 3$/mu)
       expect(text).toMatch(/^test_slow_seconds_bucket\{kind="a",le="\+Inf"\} 4 # \{trace_id="4bf9/mu)
@@ -62,7 +63,7 @@ it.effect("an observation is linked to its trace if that is sampled, and to none
   Effect.gen(function* () {
     expect(yield* currentTrace).toBeUndefined()
     const [trace, span] = yield* Effect.zip(currentTrace, Effect.currentSpan).pipe(Effect.withSpan("turn"))
-    expect(trace).toBe(span.traceId)
+    expect(trace?.traceId).toBe(span.traceId)
     expect(yield* currentTrace.pipe(Effect.withSpan("turn"), Effect.withTracerEnabled(false))).toBeUndefined()
   })
 )

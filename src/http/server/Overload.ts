@@ -122,7 +122,7 @@ class Reception {
     this.#emit = server.emit
     this.#clock = clock
     this.#settings = settings
-    this.#repeated = settings.isTold ? undefined : new RepeatedRefusals(() => this.#now)
+    this.#repeated = settings.isTold ? undefined : new RepeatedRefusals(clock)
     const activeMillis = () => performance.eventLoopUtilization().active
     this.shedder = new LoadShedder(() => this.#now, activeMillis, {
       maxWait: settings.maxWait,

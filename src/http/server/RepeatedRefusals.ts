@@ -9,6 +9,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type * as Clock from "effect/Clock"
 import * as RequestMetrics from "../system/RequestMetrics.ts"
 import * as Headers from "./Headers.ts"
 import * as RequestId from "./RequestId.ts"
@@ -69,19 +70,24 @@ export const answered = (
   })
 }
 
-/** The refusals of one server. `now` is in monotonic milliseconds. */
+/** The refusals of one server. */
 export class RepeatedRefusals {
   readonly #kept = new Map<string, Refusal>()
-  readonly #now: () => number
+  readonly #clock: Clock.Clock
 
-  constructor(now: () => number) {
-    this.#now = now
+  constructor(clock: Clock.Clock) {
+    this.#clock = clock
+  }
+
+  /** Monotonic, in milliseconds. */
+  get #now(): number {
+    return Number(this.#clock.unsafeCurrentTimeNanos()) / 1e6
   }
 
   keep(key: string, refusal: Omit<Refusal, "until">): void {
     // Of equal age, so that the first is always the oldest.
     this.#kept.delete(key)
-    this.#kept.set(key, { ...refusal, until: this.#now() + repeatedMillis })
+    this.#kept.set(key, { ...refusal, until: this.#now + repeatedMillis })
     for (const oldest of this.#kept.keys()) {
       if (this.#kept.size <= maxKept) return
       this.#kept.delete(oldest)
@@ -93,13 +99,16 @@ export class RepeatedRefusals {
     const key = keyOf(owner, request)
     if (key === undefined) return false
     const refusal = this.#kept.get(key)
-    if (refusal === undefined || refusal.until <= this.#now()) {
+    if (refusal === undefined || refusal.until <= this.#now) {
       this.#kept.delete(key)
       arrived.set(request, { refusals: this, key })
       return false
     }
     const { headers, route, status } = refusal
-    const requestId = RequestId.of(Headers.line(request.headers, RequestId.header), Date.now())
+    const requestId = RequestId.of(
+      Headers.line(request.headers, RequestId.header),
+      this.#clock.unsafeCurrentTimeMillis()
+    )
     const text = refusal.text.replace(refusal.requestId, requestId)
     RequestMetrics.observe(request.method ?? "", route, status, 0)
     const response = open()

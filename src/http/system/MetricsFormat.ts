@@ -40,7 +40,7 @@ const sample = (name: string, labels: Labels, value: number | bigint) => {
 }
 
 const exemplar = ({ at, seconds, traceId }: Exemplar) =>
-  ` # {${labelled([["trace_id", traceId]])}} ${seconds} ${at.toFixed(3)}`
+  ` # {${labelled([["trace_id", traceId]])}} ${seconds} ${(at / 1_000).toFixed(3)}`
 
 const labelsOf = (tags: ReadonlyArray<MetricLabel.MetricLabel>): Labels =>
   tags.map(({ key, value }) => [key, value] as const)

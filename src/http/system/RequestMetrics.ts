@@ -2,7 +2,7 @@
  * Durations of requests by method, route and status. Labels are route patterns, never addresses, so their number is
  * bounded. A request costs one map lookup.
  */
-import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
+import { DurationHistogram, type Trace } from "../../concurrency/DurationHistogram.ts"
 
 const durations = new DurationHistogram<{
   readonly method: string
@@ -21,7 +21,7 @@ export const observe = (
   route: string | null,
   status: number,
   millis: number,
-  traceId?: string
+  trace?: Trace
 ): void =>
   durations.observe(
     millis,
@@ -30,5 +30,5 @@ export const observe = (
       route: route ?? "none",
       status: String(status)
     },
-    traceId
+    trace
   )
