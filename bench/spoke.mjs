@@ -34,14 +34,14 @@ export const call = async (url, { method = "GET", headers = {}, body } = {}) => 
 }
 
 /** A tenant, its agents and a key for each. Every turn is shown passages: the scores of made-up texts are low. */
-export const tenantOf = async (url, agents = 1) => {
+export const tenantOf = async (url, agents = 1, who = owner) => {
   const post = (place, body, headers) => call(`${url}${place}`, { method: "POST", body, headers })
   const { data } = await post(
     "/api/operator/tenants",
-    { name: "Bench", owner },
+    { name: "Bench", owner: who },
     { authorization: `Bearer ${operatorToken}` }
   )
-  const { cookie } = await post("/api/auth/login", owner, { "x-spoke-csrf": "1" })
+  const { cookie } = await post("/api/auth/login", who, { "x-spoke-csrf": "1" })
   const session = { cookie, "x-spoke-csrf": "1" }
   const made = []
   for (let place = 0; place < agents; place++) {

@@ -25,7 +25,7 @@ import {
   startSpoke,
   until
 } from "./machine.mjs"
-import { call, keyHeader, searchable, serverSpoke, withServer } from "./spoke.mjs"
+import { call, keyHeader, know, searchable, serverSpoke, tenantOf, withServer } from "./spoke.mjs"
 
 const { values } = parseArgs({
   options: {
@@ -52,14 +52,18 @@ if (postgres === undefined || redis === undefined) throw new Error("PostgreSQL a
 const model = await startScript("model.mjs")
 const pace = (body) => call(`${model.url}/pace`, { method: "POST", body })
 
-/** Of one owner, a process accepts a part of all requests to providers: several agents of one tenant do not help. */
-const agents = 10
-const first = await serverSpoke(
-  model,
-  { postgres, redis },
-  Array.from({ length: agents }, () => 50),
-  { args: ["--role", "api"], variables: { SPOKE_TURN_TIMEOUT: "30 minutes" } }
-)
+const first = await serverSpoke(model, { postgres, redis }, [50], {
+  args: ["--role", "api"],
+  variables: { SPOKE_TURN_TIMEOUT: "30 minutes" }
+})
+/** One tenant has at most half of the requests to providers that a process makes at a time. */
+const keys = [first.key]
+for (let place = 1; place < 4; place++) {
+  const who = { email: `bench${place}@example.com`, password: "correct horse battery" }
+  const [agent] = await tenantOf(first.url, 1, who)
+  await withServer(first.databaseUrl, (run) => know(run, agent, 50, { first: place * 100_000_000 }))
+  keys.push(agent.key)
+}
 const all = [first]
 for (let place = 1; place < processes; place++) all.push(await startSpoke(first.variables, ["--role", "api"]))
 await pace({ first: 0, gap: 0, tokens: 5 })
@@ -157,7 +161,8 @@ const held = async () => {
     const wait = due - (performance.now() - began)
     if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait))
     const at = all[place % processes]
-    const { key } = first.agents[place % agents]
+    // Each tenant at each process.
+    const key = keys[Math.floor(place / processes) % keys.length]
     running.push(
       stream({ key, url: at.url }, place, agent, () => {
         open += 1
