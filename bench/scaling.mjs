@@ -151,7 +151,7 @@ const loadTable = (of) =>
 
 const heldTable = ({ held }) =>
   [
-    row("10,000 streams at once", ""),
+    row(`${held.streams.toLocaleString("en")} streams at once`, ""),
     row("---", "---"),
     row("processes", held.processes),
     row("open at the same time", held.openAtOnce.toLocaleString("en")),

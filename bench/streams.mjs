@@ -190,7 +190,10 @@ const held = async () => {
   const endSeconds = rounded((performance.now() - ending) / 1_000)
   clearInterval(watching)
   const ends = {}
-  for (const { end } of results) ends[end] = (ends[end] ?? 0) + 1
+  for (const { end } of results) {
+    const kind = /"errorText":"(\w+)"/.exec(end)?.[1] ?? end
+    ends[kind] = (ends[kind] ?? 0) + 1
+  }
   const { rows } = await withServer(first.databaseUrl, (run) =>
     run("select status, count(*)::int as count from agent_runs group by status")
   )
@@ -257,6 +260,7 @@ record.held = await held()
 console.log(JSON.stringify(record, null, 2))
 const lost = Object.entries(record.held.ends).filter(([end]) => end !== "whole")
 const unsettled = Object.keys(record.held.runs).filter((status) => status !== "complete")
+if (lost.length > 0) progress(all.map(({ output }) => output().slice(-4_000)).join("\n"))
 if (!quick) fs.writeFileSync(values.out, `${JSON.stringify(record, null, 2)}\n`)
 for (const { stop } of all) await stop()
 for (const service of [model, redis, postgres]) await service.stop()

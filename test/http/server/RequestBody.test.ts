@@ -1,4 +1,5 @@
 import * as Http from "node:http"
+import * as Net from "node:net"
 import type { AddressInfo } from "node:net"
 import { it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -92,6 +93,36 @@ describe("Bodies of requests", () => {
         )
       })
     }).pipe(Effect.provide(publicServer()))
+  )
+
+  it.live("are not read on when there is no memory for them", () =>
+    Effect.promise(async () => {
+      const bodies = new RequestBodies({ ...limits, maxBufferedBytes: 64 * KiB })
+      let read = (): number => 0
+      let client: Net.Socket | undefined
+      const refused = new Promise<void>((resolve) => {
+        const server = Http.createServer((request, response) => {
+          bodies.take(request, response, "a", () => {})()
+          read = () => request.socket.bytesRead
+          collect(request, 1_024 * 1_024 * KiB, (body) => {
+            expect(Either.isLeft(body) && body.left._tag).toBe("SERVICE_UNAVAILABLE")
+            resolve()
+          })
+          request.socket.once("close", () => server.close())
+        }).listen(0, "127.0.0.1", () => {
+          client = Net.connect((server.address() as AddressInfo).port, "127.0.0.1")
+          client.on("error", () => {})
+          client.write(head("/", "", 64 * 1_024 * KiB))
+          client.write(Buffer.alloc(64 * 1_024 * KiB))
+        })
+      })
+      await refused
+      const before = read()
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      expect(read() - before).toBeLessThan(1_024 * KiB)
+      expect(before).toBeLessThan(2 * 1_024 * KiB)
+      client?.destroy()
+    })
   )
 
   for (const raw of [true, false])
