@@ -9,7 +9,7 @@ import { binaries } from "../servers/PostgresServer.ts"
 const run = promisify(execFile)
 const root = Path.resolve(import.meta.dirname, "../..")
 const { needs, parts, units, written } = await import(
-  pathToFileURL(Path.join(root, "bench/scaling.mjs")).href
+  pathToFileURL(Path.join(root, "bench/scaling/page.mjs")).href
 )
 
 describe("The page on scaling", () => {
@@ -34,7 +34,7 @@ describe("The page on scaling", () => {
 describe.skipIf(binaries === undefined)("A process with many tenants", () => {
   // Blocks that a statement reads, not its time: 20 tenants and 1,000.
   it("sweeps without reading more, but for the statements that read a row for each agent", async () => {
-    const { stdout } = await run(process.execPath, ["bench/tenants.mjs", "--quick", "--sizes", "20,1000"], {
+    const { stdout } = await run(process.execPath, ["bench/scaling/tenants.mjs", "--quick", "--sizes", "20,1000"], {
       cwd: root,
       timeout: 280_000
     })

@@ -181,7 +181,7 @@ const everyTenant = {
   "store/knowledge/EmbeddingProfiles.ts behind": ["agent_stats"],
   "store/knowledge/EmbeddingProfiles.ts forget": ["agent_stats stats", "chunk_embeddings"],
   "store/knowledge/EmbeddingProfiles.ts lacking": ["agent_stats stats", "sources o", "embedding_failures"],
-  "store/knowledge/Findings.ts due": ["agent_stats s", "passage_scans p"],
+  "store/knowledge/PassageScans.ts due": ["agent_stats s", "passage_scans p"],
   "store/knowledge/IngestionJobs.ts forsaken": ["ingestion_jobs"],
   "store/knowledge/Refreshes.ts claim": ["sources s"],
   "store/knowledge/Reindex.ts outdated": ["documents"]

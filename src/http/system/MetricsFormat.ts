@@ -7,7 +7,7 @@ import type * as MetricPair from "effect/MetricPair"
 import * as MetricState from "effect/MetricState"
 import { type Exemplar, exemplarsOf } from "../../concurrency/DurationHistogram.ts"
 
-export type Format = "text" | "openmetrics"
+type Format = "text" | "openmetrics"
 
 export const contentTypes: Readonly<Record<Format, string>> = {
   text: "text/plain; version=0.0.4; charset=utf-8",

@@ -17,12 +17,8 @@ import type { AgentId } from "../../domain/Ids.ts"
 import type { FindingId, FindingKind, FindingReason } from "../../domain/knowledge/Finding.ts"
 import * as Statements from "../../search/Statements.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
-import {
-  FindingStore,
-  type NewFinding,
-  type Scan,
-  type ScannedChunk
-} from "../../store/knowledge/Findings.ts"
+import { FindingStore, type NewFinding, type ScannedChunk } from "../../store/knowledge/Findings.ts"
+import type { Scan } from "../../store/knowledge/PassageScans.ts"
 
 /** Passages that one transaction compares. */
 const batchSize = 5

@@ -4,16 +4,16 @@
  * came, and fails if one of them failed or its turn was not stored. `tokens` is measured apart, with fewer streams of two
  * lengths: the CPU of one more token. All of it shares this machine, model and clients too. Linux only.
  *
- *   node bench/streams.mjs [--processes 5] [--streams 10000] [--out bench/streams.json]
- *   node bench/streams.mjs --quick          two processes, 100 streams, not recorded
+ *   node bench/scaling/streams.mjs [--processes 5] [--streams 10000] [--out bench/streams.json]
+ *   node bench/scaling/streams.mjs --quick          two processes, 100 streams, not recorded
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
-import { buildAll } from "../scripts/build.mjs"
-import { startPostgres, startRedis } from "./databases.mjs"
-import { load } from "./load.mjs"
+import { buildAll } from "../../scripts/build.mjs"
+import { startPostgres, startRedis } from "../databases.mjs"
+import { load } from "../load.mjs"
 import {
   cpuOf,
   machine,
@@ -24,8 +24,8 @@ import {
   startScript,
   startSpoke,
   until
-} from "./machine.mjs"
-import { call, keyHeader, know, searchable, serverSpoke, tenantOf, withServer } from "./spoke.mjs"
+} from "../machine.mjs"
+import { call, keyHeader, know, searchable, serverSpoke, tenantOf, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
   options: {

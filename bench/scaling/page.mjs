@@ -1,10 +1,10 @@
 /**
  * Writes the measured part of docs/scaling.md from bench/costs.json, streams.json, tenants.json: what units of work cost, and
- * what loads need by those figures. `node bench/scaling.mjs`; a test compares the page with the records.
+ * what loads need by those figures. `node bench/scaling/page.mjs`; a test compares the page with the records.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
-import { root } from "./machine.mjs"
+import { root } from "../machine.mjs"
 
 const read = (name) => JSON.parse(fs.readFileSync(path.join(root, "bench", `${name}.json`), "utf8"))
 

@@ -3,19 +3,19 @@
  * search and a document, and the bytes that a turn, a chunk and an idle connection take. docs/scaling.md calculates with
  * these figures. Linux only.
  *
- *   node bench/costs.mjs [--seconds 20] [--out bench/costs.json]
- *   node bench/costs.mjs --quick          small, short and not recorded
+ *   node bench/scaling/costs.mjs [--seconds 20] [--out bench/costs.json]
+ *   node bench/scaling/costs.mjs --quick          small, short and not recorded
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
-import { buildAll } from "../scripts/build.mjs"
-import { documents, question } from "./corpus.mjs"
-import { startPostgres, startRedis } from "./databases.mjs"
-import { load } from "./load.mjs"
-import { cpuOf, machine, memoryOf, rounded, root, startScript, startSpoke, until } from "./machine.mjs"
-import { call, keyHeader, searchable, serverSpoke, withServer } from "./spoke.mjs"
+import { buildAll } from "../../scripts/build.mjs"
+import { documents, question } from "../corpus.mjs"
+import { startPostgres, startRedis } from "../databases.mjs"
+import { load } from "../load.mjs"
+import { cpuOf, machine, memoryOf, rounded, root, startScript, startSpoke, until } from "../machine.mjs"
+import { call, keyHeader, searchable, serverSpoke, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
   options: {

@@ -3,18 +3,27 @@
  * with 100 and with 10,000 of them. Each tenant is a copy of one that was used once: an owner, an agent, a key, a source that
  * was read, a conversation. PostgreSQL with pg_stat_statements and one process for everything. Linux only.
  *
- *   node bench/tenants.mjs [--sizes 100,10000] [--seconds 200] [--out bench/tenants.json]
- *   node bench/tenants.mjs --quick          few and short, not recorded
+ *   node bench/scaling/tenants.mjs [--sizes 100,10000] [--seconds 200] [--out bench/tenants.json]
+ *   node bench/scaling/tenants.mjs --quick          few and short, not recorded
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
-import { buildAll } from "../scripts/build.mjs"
-import { startPostgres } from "./databases.mjs"
-import { load } from "./load.mjs"
-import { cpuOf, machine, memoryOf, rounded, root, startScript, startSpoke, until } from "./machine.mjs"
-import { call, keyHeader, owner, provider, tenantOf, withServer } from "./spoke.mjs"
-import { temporaryFolder } from "./machine.mjs"
+import { buildAll } from "../../scripts/build.mjs"
+import { startPostgres } from "../databases.mjs"
+import { load } from "../load.mjs"
+import {
+  cpuOf,
+  machine,
+  memoryOf,
+  rounded,
+  root,
+  startScript,
+  startSpoke,
+  temporaryFolder,
+  until
+} from "../machine.mjs"
+import { call, keyHeader, owner, provider, tenantOf, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({
   options: {
