@@ -218,8 +218,8 @@ export const written = (page, all = parts()) =>
   Object.entries(all).reduce(
     (text, [name, table]) =>
       text.replace(
-        new RegExp(`(<!-- ${name} -->\n)[^]*?(\n<!-- /${name} -->)`, "u"),
-        (_, begin, end) => `${begin}\n${table}\n${end}`
+        new RegExp(`(<!-- ${name} -->)[^]*?(<!-- /${name} -->)`, "u"),
+        (_, begin, end) => `${begin}\n\n${table}\n\n${end}`
       ),
     page
   )
