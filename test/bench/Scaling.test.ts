@@ -34,10 +34,14 @@ describe("The page on scaling", () => {
 describe.skipIf(binaries === undefined)("A process with many tenants", () => {
   // Blocks that a statement reads, not its time: 20 tenants and 1,000.
   it("sweeps without reading more, but for the statements that read a row for each agent", async () => {
-    const { stdout } = await run(process.execPath, ["bench/scaling/tenants.mjs", "--quick", "--sizes", "20,1000"], {
-      cwd: root,
-      timeout: 280_000
-    })
+    const { stdout } = await run(
+      process.execPath,
+      ["bench/scaling/tenants.mjs", "--quick", "--sizes", "20,1000"],
+      {
+        cwd: root,
+        timeout: 280_000
+      }
+    )
     const record: { readonly growing: ReadonlyArray<{ readonly statement: string }> } = JSON.parse(stdout)
     const known = /agent_stats/u
     expect(record.growing.map(({ statement }) => statement).filter((text) => !known.test(text))).toEqual([])
