@@ -182,8 +182,7 @@ export const start = async (
     return startProduction(dataDir, variables)
   }
   const { prepare } = await import("./Prepared.ts")
-  await prepare(dataDir, variables)
-  return startProcess(dataDir, variables, args, program)
+  return startProcess(dataDir, variables, args, await prepare(dataDir, variables, program))
 }
 
 /** As {@link start}, but the first start on an empty data directory is a real one: it reads the whole documentation. */
