@@ -22,7 +22,7 @@ export default defineConfig({
     isolate: false,
     poolOptions: { forks: { isolate: false, minForks: 1, maxForks: workers } },
     // Ends what hangs; a loaded machine may take its time.
-    testTimeout: 60_000,
-    hookTimeout: 60_000
+    testTimeout: 120_000,
+    hookTimeout: 180_000
   }
 })

@@ -13,10 +13,9 @@ import { startRedis } from "../servers/RedisServer.ts"
 import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
 import { once } from "../TestDatabase.ts"
 import { fleetVariables, freshDatabase, startFleet } from "./Fleet.ts"
+import { owner, pages } from "./FirstStart.ts"
 import * as Prepared from "./Prepared.ts"
 import { finished, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
-
-const { owner } = Prepared
 
 interface Kept {
   readonly databaseUrl: string
@@ -166,7 +165,7 @@ const prepared = () =>
     const shared = { ...fleetVariables, ...owner, REDIS_URL: redis.url }
     const DATABASE_URL = await freshDatabase(template)
     const spoke = await startFresh(folder, { ...shared, DATABASE_URL }, ["--role", "all"])
-    const apiKey = await firstStart(spoke, {}, Prepared.pages)
+    const apiKey = await firstStart(spoke, {}, pages)
     await Prepared.embedded(spoke, apiKey)
     await spoke.stop()
     await redis.stop()

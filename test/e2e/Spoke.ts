@@ -168,7 +168,7 @@ const startProcess = async (
 }
 
 /**
- * Starts a server. An empty data directory gets what a first start would leave, with a short sample source (Prepared.ts).
+ * Starts a server. An empty data directory gets what a first start would leave, with a short sample source (FirstStart.ts).
  * `program` is its main file.
  */
 export const start = async (
@@ -182,7 +182,7 @@ export const start = async (
     return startProduction(dataDir, variables)
   }
   const { prepare } = await import("./Prepared.ts")
-  return startProcess(dataDir, variables, args, await prepare(dataDir, variables, program))
+  return startProcess(dataDir, variables, args, prepare(dataDir, variables, program))
 }
 
 /** As {@link start}, but the first start on an empty data directory is a real one: it reads the whole documentation. */
