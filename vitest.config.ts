@@ -1,8 +1,16 @@
+import * as Os from "node:os"
 import { defineConfig } from "vitest/config"
 import { watOfVite } from "./scripts/wat.mjs"
 
-// Files share a worker one after another, and with it one embedded database (0.5 GB each): hence no isolation, and two
-// workers at most. So a test file leaves no global state behind and never closes what test/TestDatabase.ts gave it.
+// Most files wait more than they compute, for servers, leases and pauses: two workers for each core. Each takes up to
+// 1.5 GB.
+const workers = Math.max(
+  2,
+  Math.min(8, 2 * Os.availableParallelism(), Math.floor(Os.totalmem() / (2 * 1_024 ** 3)))
+)
+
+// Files share a worker one after another, and with it one embedded database (0.5 GB each): hence no isolation. So a test
+// file leaves no global state behind and never closes what test/TestDatabase.ts gave it.
 export default defineConfig({
   plugins: [watOfVite],
   test: {
@@ -12,9 +20,9 @@ export default defineConfig({
     silent: "passed-only",
     pool: "forks",
     isolate: false,
-    poolOptions: { forks: { isolate: false, minForks: 1, maxForks: 2 } },
+    poolOptions: { forks: { isolate: false, minForks: 1, maxForks: workers } },
     // Ends what hangs; a loaded machine may take its time.
-    testTimeout: 60_000,
-    hookTimeout: 60_000
+    testTimeout: 120_000,
+    hookTimeout: 180_000
   }
 })

@@ -117,6 +117,16 @@ export const eachEngine = (
     })
   )
 
+/** Runs a suite on the embedded engine alone, under the real clock: what it is about depends on no engine. */
+export const embeddedLive: typeof eachEngineLive = (name, suite) =>
+  layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
+    `${name} (embedded PostgreSQL)`,
+    (it) => {
+      suite(it, "embedded")
+      restoreIt()
+    }
+  )
+
 /** {@link eachEngine} under the real clock, for tests that wait for the database. */
 export const eachEngineLive = (
   name: string,

@@ -1,12 +1,18 @@
-/** Once a run: the programs, the embedded database's seed archive, and a folder for the PostgreSQL servers that suites start. */
+/**
+ * Once a run: the programs, the embedded database's seed archive, what the first start of a server leaves, and a folder for
+ * the PostgreSQL servers that suites start.
+ */
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import type { TestProject } from "vitest/node"
+import { type FirstStart, make } from "./e2e/FirstStart.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
     readonly seed: string
+    /** Null where no suite starts a server. */
+    readonly firstStart: FirstStart | null
     readonly servers: string
   }
 }
@@ -16,6 +22,9 @@ const scripts = {
   build: new URL("../scripts/build.mjs", import.meta.url).href,
   seed: new URL("../scripts/seed.mjs", import.meta.url).href
 }
+
+/** Suites that start the built server. */
+const withServers = /\/test\/(?:adding|browser|e2e|faults)\//u
 
 /** Ends what a killed worker left running: a server's own file names its process. */
 const stopServers = (folder: string) => {
@@ -39,6 +48,8 @@ export default async (project: TestProject) => {
   Fs.chmodSync(servers, 0o755)
   project.provide("seed", currentSeed())
   project.provide("servers", servers)
+  const suites = project.vitest.state.getPaths().filter((path) => withServers.test(path)).length
+  project.provide("firstStart", suites === 0 ? null : await make(Path.join(servers, "first-start"), suites))
   return () => {
     stopServers(servers)
     Fs.rmSync(servers, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })

@@ -154,12 +154,12 @@ export const look = async (page: Page, name: string): Promise<void> => {
   }
 }
 
+/** In pixels. Fingers are used up to 768. */
 const allWidths = [390, 768, 1024, 1440, 1920] as const
 type Width = (typeof allWidths)[number]
 
-/** In pixels; `SPOKE_GALLERY_WIDTHS=all` takes all five, which takes twice as long. Fingers are used up to 768. */
-export const widths: ReadonlyArray<Width> =
-  process.env["SPOKE_GALLERY_WIDTHS"] === "all" ? allWidths : [390, 1440, 1920]
+/** `SPOKE_GALLERY_WIDTHS=all` takes all five for each page, and dark at each of them: three times as long. */
+const isWhole = process.env["SPOKE_GALLERY_WIDTHS"] === "all"
 
 /** The viewport of `page` in place, without a new load: what a window shows whose size is changed. */
 const resizer = async (page: Page) => {
@@ -178,32 +178,36 @@ const layout = `[...document.querySelectorAll("main *, aside *, [role=dialog] *"
   .join("")`
 
 /**
- * Looks at what `page` shows at all {@link widths}, in light and dark. All rules are checked at the width `home`, at
- * which the page was loaded and which it has afterwards, in light; those about layout and colours wherever the layout
- * differs from what was checked before, and in dark.
+ * Looks at what `page` shows: at the width `home`, at which the page was loaded and which it has afterwards, in light and
+ * dark, and at `other` in light. All rules are checked at home in light; those about colours in dark; those about layout
+ * and colours wherever the layout differs from what was checked before.
  */
 export const beholder = async (
   page: Page,
-  home: Width
+  home: Width,
+  other: Width
 ): Promise<(name: string, keep: (width: Width) => boolean) => Promise<void>> => {
   const resize = await resizer(page)
   await resize(home)
+  const others = isWhole ? allWidths.filter((width) => width !== home) : [other]
   return async (name, keep) => {
     const seen = new Set<unknown>()
-    for (const width of [home, ...widths.filter((other) => other !== home)]) {
+    for (const width of [home, ...others]) {
       if (width !== home) await resize(width)
       await expectFits(page, `${name} at ${width}`)
       const found = await page.evaluate(layout)
       const isNew = !seen.has(found)
       seen.add(found)
       for (const scheme of ["light", "dark"] as const) {
-        if (!isNew && !(gallery !== "" && keep(width))) continue
+        const isPictured = gallery !== "" && keep(width)
+        const isChecked = isNew && (scheme === "light" || width === home || isWhole)
+        if (!isChecked && !isPictured) continue
         await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
-        if (isNew) {
+        if (isChecked) {
           const scope = scheme === "dark" ? "colours" : width === home ? "all" : "layout"
           await expectAccessible(page, scope)
         }
-        if (keep(width)) await keepPicture(page, `${name}-${width}-${scheme}`)
+        if (isPictured) await keepPicture(page, `${name}-${width}-${scheme}`)
       }
     }
     await resize(home)

@@ -1,7 +1,7 @@
 import * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
+import { removeFolder, type Spoke, startFresh, temporaryFolder } from "../e2e/Spoke.ts"
 import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
 import { addressOf, site } from "./GalleryWorld.ts"
 
@@ -25,7 +25,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     for (const server of [workshop, shop]) {
       await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
     }
-    spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
+    spoke = await startFresh(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
     browser = await launch()
     page = await (await browser.newContext(desktop)).newPage()
     wrong = complaints(page)

@@ -2,24 +2,18 @@ import type * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import {
-  beholder,
-  complaints,
-  desktop,
-  hasBrowser,
-  launch,
-  watchRequests,
-  watchShifts,
-  widths
-} from "./Browser.ts"
+import { beholder, complaints, desktop, hasBrowser, launch, watchRequests, watchShifts } from "./Browser.ts"
 import { addressOf, fill, type Gallery, site } from "./GalleryWorld.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
 
-/** Each language with the width at which pages are loaded. German words are longer: the harder case on a phone. */
+/**
+ * Each language with the width at which pages are loaded, and another one. German words are longer: the harder case on a
+ * phone.
+ */
 const views = [
-  ["en", 1440, { ...desktop, locale: "en-GB" }],
-  ["de", 390, { ...desktop, locale: "de-DE" }]
+  ["en", 1440, 1920, { ...desktop, locale: "en-GB" }],
+  ["de", 390, 1440, { ...desktop, locale: "de-DE" }]
 ] as const
 
 /** What may move by itself while a page loads, as browsers count it. */
@@ -186,14 +180,14 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
     }, 120_000)
   }
 
-  for (const [language, home, options] of views) {
-    it(`is accessible and fits at ${widths.length} widths, stands still and complains of nothing: ${language}, light and dark`, async () => {
+  for (const [language, home, other, options] of views) {
+    it(`is accessible, fits, stands still and complains of nothing: ${language}, light and dark`, async () => {
       const context = await browser.newContext(options)
       const page = await context.newPage()
       const wrong = complaints(page)
       const quiet = watchRequests(page)
       const shifts = await watchShifts(page)
-      const behold = await beholder(page, home)
+      const behold = await beholder(page, home, other)
       const moved: Array<string> = []
       const keep = (width: number) => width === 390 || width === 1440
       const picture = async (name: string, path: string) => {

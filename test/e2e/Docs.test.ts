@@ -1,7 +1,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasShell, removeFolder, root, run, type Spoke, start, temporaryFolder } from "./Spoke.ts"
+import { hasShell, removeFolder, root, run, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
 
 /** Installing and testing are what runs this very test; starting is what its servers do. */
 const provenElsewhere = ["npm ci && npm start", "npm ci && npm test"]
@@ -23,7 +23,7 @@ describe("Every snippet of the README and of docs/ runs as it is printed", () =>
   let variables: Readonly<Record<string, string>> = {}
 
   beforeAll(async () => {
-    spoke = await start(dataDir)
+    spoke = await startFresh(dataDir)
     variables = {
       SPOKE_URL: spoke.url,
       SPOKE_API_KEY: spoke.apiKey,

@@ -11,8 +11,11 @@ import * as Pg from "pg"
 import { accountsUrl } from "../servers/Accounts.ts"
 import { startRedis } from "../servers/RedisServer.ts"
 import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
-import { freshDatabase, startFleet } from "./Fleet.ts"
-import { finished, requester, root, type Spoke } from "./Spoke.ts"
+import { once } from "../TestDatabase.ts"
+import { fleetVariables, freshDatabase, startFleet } from "./Fleet.ts"
+import { owner, pages } from "./FirstStart.ts"
+import * as Prepared from "./Prepared.ts"
+import { finished, removeFolder, requester, root, type Spoke, startFresh, temporaryFolder } from "./Spoke.ts"
 
 interface Kept {
   readonly databaseUrl: string
@@ -106,18 +109,21 @@ export const overhear = async (dataDir: string) => {
   }
 }
 
-const documentation = (): Blob => {
+const documentation = (names: ReadonlyArray<string>): Blob => {
   const docs = Path.join(root, "docs")
-  const names = Fs.readdirSync(docs).filter((name) => name.endsWith(".md"))
   const entries = names.map((name) => [name, new Uint8Array(Fs.readFileSync(Path.join(docs, name)))] as const)
   return new Blob([new Uint8Array(zipSync(Object.fromEntries(entries)))])
 }
 
-const defaults = { SPOKE_ADMIN_EMAIL: "owner@example.org", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
+const allPages = Fs.readdirSync(Path.join(root, "docs")).filter((name) => name.endsWith(".md"))
 
-/** What the first start of an embedded server makes by itself: tenant, owner, agent, key, and the documentation read in. */
-const firstStart = async (spoke: Spoke, variables: Readonly<Record<string, string>>): Promise<string> => {
-  const { SPOKE_ADMIN_EMAIL: email, SPOKE_ADMIN_PASSWORD: password } = { ...defaults, ...variables }
+/** What the first start of an embedded server makes by itself: tenant, owner, agent, key, and `pages` read in. */
+const firstStart = async (
+  spoke: Spoke,
+  variables: Readonly<Record<string, string>>,
+  pages: ReadonlyArray<string>
+): Promise<string> => {
+  const { SPOKE_ADMIN_EMAIL: email, SPOKE_ADMIN_PASSWORD: password } = { ...owner, ...variables }
   const good = async (
     method: string,
     path: string,
@@ -137,7 +143,7 @@ const firstStart = async (spoke: Spoke, variables: Readonly<Record<string, strin
   const form = new FormData()
   form.set("agentId", agent.id)
   form.set("name", "Spoke documentation")
-  form.set("file", documentation(), "docs.zip")
+  form.set("file", documentation(pages), "docs.zip")
   const sent = await fetch(`${spoke.url}/api/sources/bulk-upload`, {
     method: "POST",
     headers: session,
@@ -149,17 +155,47 @@ const firstStart = async (spoke: Spoke, variables: Readonly<Record<string, strin
   return secret
 }
 
-/** As `start` of a single server is: the address is the balancer's, and kill and stop are of all four. */
+const template = "prepared"
+
+/** A database that a first start has filled, to be copied, and its key. One for each worker. */
+const prepared = () =>
+  once("prepared database", async () => {
+    const folder = temporaryFolder()
+    const redis = await startRedis()
+    const shared = { ...fleetVariables, ...owner, REDIS_URL: redis.url }
+    const DATABASE_URL = await freshDatabase(template)
+    const spoke = await startFresh(folder, { ...shared, DATABASE_URL }, ["--role", "all"])
+    const apiKey = await firstStart(spoke, {}, pages)
+    await Prepared.embedded(spoke, apiKey)
+    await spoke.stop()
+    await redis.stop()
+    removeFolder(folder)
+    return { apiKey }
+  })
+
+/**
+ * As `start` of a single server is: the address is the balancer's, and kill and stop are of all four. `isWhole`: the first
+ * start reads the whole documentation.
+ */
 export const startProduction = async (
   dataDir: string,
-  variables: Readonly<Record<string, string>>
+  variables: Readonly<Record<string, string>>,
+  isWhole = false
 ): Promise<Spoke> => {
   const known = folders.has(dataDir)
-  const owner = variables["DATABASE_URL"] === undefined ? defaults : {}
-  const services = await servicesOf(dataDir, variables["DATABASE_URL"])
+  const isNew = !known && variables["DATABASE_URL"] === undefined
+  const copied = isNew && !isWhole && Prepared.isOrdinary(variables) ? await prepared() : undefined
+  const databaseUrl =
+    copied === undefined ? variables["DATABASE_URL"] : await freshDatabase(undefined, template)
+  const services = await servicesOf(dataDir, databaseUrl)
   const fleet = await startFleet(
     dataDir,
-    { GRAPH_API_URL: await accountsUrl(), ...owner, ...variables, DATABASE_URL: services.databaseUrl },
+    {
+      GRAPH_API_URL: await accountsUrl(),
+      ...(variables["DATABASE_URL"] === undefined ? owner : {}),
+      ...variables,
+      DATABASE_URL: services.databaseUrl
+    },
     services.redis
   )
   const { url } = fleet.balancer
@@ -168,8 +204,8 @@ export const startProduction = async (
   const credentials = Path.join(dataDir, "credentials.json")
   const anonymous = { ...first, url, request: requester(url, "") }
   // Where the database is named, as where the embedded one has its tenant, nothing is made.
-  if (!known && variables["DATABASE_URL"] === undefined) {
-    const apiKey = await firstStart(anonymous, variables)
+  if (isNew) {
+    const apiKey = copied?.apiKey ?? (await firstStart(anonymous, variables, allPages))
     Fs.writeFileSync(credentials, JSON.stringify({ url, apiKey }))
     const secrets = { secret: "unused", operatorToken: anonymous.operatorToken }
     Fs.writeFileSync(Path.join(dataDir, "secrets.json"), JSON.stringify(secrets))

@@ -8,19 +8,28 @@ import { serverUrl } from "../TestDatabase.ts"
 import { type RoundRobin, startRoundRobin } from "./RoundRobin.ts"
 import { type Spoke, start } from "./Spoke.ts"
 
-/** An empty database of its own on the worker's PostgreSQL server. */
-export const freshDatabase = async (): Promise<string> => {
+/** A database of its own on the worker's PostgreSQL server: empty, or a copy of `template`, which nobody may be using. */
+export const freshDatabase = async (
+  name = `fleet_${randomUUID().replaceAll("-", "")}`,
+  template = "template1"
+): Promise<string> => {
   const server = new URL(Redacted.value(await Effect.runPromise(serverUrl)))
-  const name = `fleet_${randomUUID().replaceAll("-", "")}`
   const admin = new Pg.Client({ connectionString: server.href })
   await admin.connect()
-  await admin.query(`create database ${name}`)
+  await admin.query(`create database ${name} template ${template}`)
   await admin.end()
   server.pathname = `/${name}`
   return server.href
 }
 
 const roles = ["api", "api", "worker", "worker"] as const
+
+/** What all processes of a fleet are told. */
+export const fleetVariables = {
+  SPOKE_DATABASE_POOL: "6",
+  SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
+  SPOKE_OPERATOR_TOKEN: "operator"
+}
 
 export interface Fleet {
   /** The two that answer, then the two that work. */
@@ -44,9 +53,7 @@ export const startFleet = async (
   const balancer = await startRoundRobin(() => processes.slice(0, 2).map(({ url }) => url))
   const databaseUrl = variables["DATABASE_URL"] ?? (await freshDatabase())
   const shared = {
-    SPOKE_DATABASE_POOL: "6",
-    SPOKE_SECRET: "a secret of these tests, thirty-two bytes",
-    SPOKE_OPERATOR_TOKEN: "operator",
+    ...fleetVariables,
     // As behind any balancer: what they say of themselves is where it is.
     APP_URL: balancer.url,
     ...variables,

@@ -108,17 +108,13 @@ const freePort = () =>
     })
   })
 
-/** Starts a server and resolves when it prints that it listens. `program` is its main file. */
-export const start = async (
+/** Starts one process and resolves when it prints that it listens. */
+const startProcess = async (
   dataDir: string,
-  variables: Readonly<Record<string, string>> = {},
-  args: ReadonlyArray<string> = [],
-  program = command
+  variables: Readonly<Record<string, string>>,
+  args: ReadonlyArray<string>,
+  program: string
 ): Promise<Spoke> => {
-  if (production && args.length === 0) {
-    const { startProduction } = await import("./Engines.ts")
-    return startProduction(dataDir, variables)
-  }
   const port = variables["APP_URL"] === undefined ? 0 : await freePort()
   const child = spawn(process.execPath, [program, "serve", ...args], {
     cwd: root,
@@ -169,6 +165,38 @@ export const start = async (
       await ended
     }
   }
+}
+
+/**
+ * Starts a server. An empty data directory gets what a first start would leave, with a short sample source (FirstStart.ts).
+ * `program` is its main file.
+ */
+export const start = async (
+  dataDir: string,
+  variables: Readonly<Record<string, string>> = {},
+  args: ReadonlyArray<string> = [],
+  program = command
+): Promise<Spoke> => {
+  if (production && args.length === 0) {
+    const { startProduction } = await import("./Engines.ts")
+    return startProduction(dataDir, variables)
+  }
+  const { prepare } = await import("./Prepared.ts")
+  return startProcess(dataDir, variables, args, prepare(dataDir, variables, program))
+}
+
+/** As {@link start}, but the first start on an empty data directory is a real one: it reads the whole documentation. */
+export const startFresh = async (
+  dataDir: string,
+  variables: Readonly<Record<string, string>> = {},
+  args: ReadonlyArray<string> = [],
+  program = command
+): Promise<Spoke> => {
+  if (production && args.length === 0) {
+    const { startProduction } = await import("./Engines.ts")
+    return startProduction(dataDir, variables, true)
+  }
+  return startProcess(dataDir, variables, args, program)
 }
 
 /** Runs the command to its end. */

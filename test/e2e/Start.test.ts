@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { signIn } from "./RouteWorld.ts"
-import { removeFolder, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
+import { removeFolder, type Spoke, startFresh, temporaryFolder, until } from "./Spoke.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
 const origin = "https://shop.example"
@@ -14,7 +14,10 @@ describe("The guided start and the widget, over HTTP", () => {
     spoke.request(method, path, { key: null, headers: { cookie, "x-spoke-csrf": "1", ...headers }, body })
 
   beforeAll(async () => {
-    spoke = await start(dataDir, { SPOKE_ADMIN_EMAIL: owner.email, SPOKE_ADMIN_PASSWORD: owner.password })
+    spoke = await startFresh(dataDir, {
+      SPOKE_ADMIN_EMAIL: owner.email,
+      SPOKE_ADMIN_PASSWORD: owner.password
+    })
     cookie = await signIn(spoke, owner.email, owner.password)
     await until(
       () => spoke.request("GET", "/v1/sources"),

@@ -106,12 +106,17 @@ export const operations: ReadonlyArray<{
   Object.entries<Json>(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation }))
 )
 
+/** `/v1/sources/upload` before `/v1/sources/{id}`. */
+const matchers = operations
+  .toSorted((one, other) => one.path.split("{").length - other.path.split("{").length)
+  .map(({ method, operation, path }) => ({
+    method,
+    operation,
+    pattern: new RegExp(`^${path.replace(/\{[^}]+\}/g, "[^/]+")}/*$`)
+  }))
+
 const operationOf = (method: string, pathname: string) =>
-  operations
-    .filter((one) => one.method === method)
-    .filter(({ path }) => new RegExp(`^${path.replace(/\{[^}]+\}/g, "[^/]+")}/*$`).test(pathname))
-    // `/v1/sources/upload` before `/v1/sources/{id}`.
-    .toSorted((one, other) => one.path.split("{").length - other.path.split("{").length)[0]?.operation
+  matchers.find((one) => one.method === method && one.pattern.test(pathname))?.operation
 
 /** What is wrong with an answer of a documented operation. */
 export const unexpected = (

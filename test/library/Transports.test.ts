@@ -324,31 +324,35 @@ describe.each(transports)("Over $name", ({ name, open }) => {
 })
 
 describe.each(transports)("At the end of a service over $name", ({ open }) => {
-  it("calls under way are answered, streams are told to their end, and nothing more begins", async () => {
-    const { calls, close, script } = await open()
-    const chat = calls.chat({ message: "silent chat" })
-    const { iterator, runId } = await until(calls.stream({ message: "hold stream" }), "First.")
-    await script.begun("chat")
-    const ended = close()
-    await script.release("chat")
-    await script.release("stream")
-    expect((await chat).reply).toBe("Last.")
-    const rest: Array<StreamPart> = []
-    for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
-      rest.push(next.value)
-    expect([runId === "", resultOf(rest)?.reply]).toEqual([false, "First. Last."])
-    await ended
-    expect(await rejection(calls.usage())).toBeInstanceOf(Error)
-  })
+  // Each has a service of its own, and mostly waits.
+  it.concurrent(
+    "calls under way are answered, streams are told to their end, and nothing more begins",
+    async () => {
+      const { calls, close, script } = await open()
+      const chat = calls.chat({ message: "silent chat" })
+      const { iterator, runId } = await until(calls.stream({ message: "hold stream" }), "First.")
+      await script.begun("chat")
+      const ended = close()
+      await script.release("chat")
+      await script.release("stream")
+      expect((await chat).reply).toBe("Last.")
+      const rest: Array<StreamPart> = []
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next())
+        rest.push(next.value)
+      expect([runId === "", resultOf(rest)?.reply]).toEqual([false, "First. Last."])
+      await ended
+      expect(await rejection(calls.usage())).toBeInstanceOf(Error)
+    }
+  )
 
-  it("streams that nobody reads hold nobody up", async () => {
-    const { close, unread } = await open()
+  it.concurrent("streams that nobody reads hold nobody up", async () => {
+    const { close, unread } = await open({ SPOKE_TURN_TIMEOUT: "8 seconds" })
     await unread("Green tea?")
     await unread("flood")
     await close()
   })
 
-  it("a turn that nobody reads ends at its time limit, however much it has to say", async () => {
+  it.concurrent("a turn that nobody reads ends at its time limit, however much it has to say", async () => {
     const { calls, close, unread } = await open({ SPOKE_TURN_TIMEOUT: "3 seconds" })
     const { read, runId } = await unread("flood")
     await expect.poll(async () => (await calls.runs.get(runId)).status, { timeout: 30_000 }).toBe("failed")

@@ -41,6 +41,9 @@ const installed = installations.find((programs) =>
   shared(programs).some((folder) => Fs.existsSync(Path.join(folder, "extension/vector.control")))
 )
 
+/** Whether there is a server that has pgvector. */
+export const hasPgvector = given !== undefined || installed !== undefined
+
 /** An empty database of the given server. */
 const ownDatabase = async (url: string): Promise<string> => {
   const name = `spoke_test_${process.pid}`
@@ -97,6 +100,6 @@ export const onEmbeddedPgvector = (name: string, suite: Suite): void =>
 /** A suite on a PostgreSQL server with pgvector; a visible skip where there is none. */
 export const onPgvectorServer = (name: string, suite: Suite): void => {
   const title = `${name} (PostgreSQL server with pgvector)`
-  if (given !== undefined || installed !== undefined) run(ServerPgvector, title, "server", suite)
+  if (hasPgvector) run(ServerPgvector, title, "server", suite)
   else it.skipIf(true)(`${title}: no such server was found; .ci/pgvector makes one`, () => {})
 }

@@ -21,23 +21,28 @@ const reply = {
   usage: { input: 11, output: 4 }
 }
 
-/** A provider that sends `bytes`, and then ends or breaks; `posts` counts its requests. */
-const provider = (make: (typeof suites)[number][1], bytes: Uint8Array, breaks: boolean) => {
-  const posts = { count: 0 }
+/** What the provider sends, and whether the connection breaks after it; `posts` counts its requests. */
+interface Wire {
+  bytes: Uint8Array
+  breaks: boolean
+  posts: number
+}
+
+const provider = (make: (typeof suites)[number][1], wire: Wire) => {
   const exchange = Layer.succeed(StreamingPost, {
     post: () =>
       Effect.sync(() => {
-        posts.count += 1
-        let isRead = bytes.length === 0
+        wire.posts += 1
+        let isRead = wire.bytes.length === 0
         return {
           status: 200,
           headers: { "content-type": "text/event-stream" },
           read: Effect.suspend(() => {
             if (!isRead) {
               isRead = true
-              return Effect.succeed([bytes])
+              return Effect.succeed([wire.bytes])
             }
-            return breaks
+            return wire.breaks
               ? Effect.fail(new StreamingPostError({ reason: "Broken", code: "ECONNRESET" }))
               : Effect.succeed(null)
           }),
@@ -46,7 +51,7 @@ const provider = (make: (typeof suites)[number][1], bytes: Uint8Array, breaks: b
       })
   })
   const options = { apiKey: Redacted.make("sk"), baseUrl: "http://provider.test/v1", defaultModel: "m" }
-  const runtime = Effect.map(Layer.build(Layer.provide(make(options), exchange)), (context) =>
+  return Effect.map(Layer.build(Layer.provide(make(options), exchange)), (context) =>
     priced(
       "p",
       options.baseUrl,
@@ -54,7 +59,6 @@ const provider = (make: (typeof suites)[number][1], bytes: Uint8Array, breaks: b
       Context.get(context, ModelRuntime)
     )
   )
-  return { posts, runtime }
 }
 
 describe("An answer that is cut at any of its bytes", () => {
@@ -66,16 +70,18 @@ describe("An answer that is cut at any of its bytes", () => {
           Effect.gen(function* () {
             const { begin, end, middle } = interfaces[path].frames(reply)
             const whole = new TextEncoder().encode([...begin, ...middle, ...end].join(""))
+            const wire: Wire = { bytes: whole, breaks, posts: 0 }
+            const spareWire: Wire = { bytes: whole, breaks: false, posts: 0 }
+            const one = yield* provider(make, wire)
+            const providers = new Map([
+              ["p", one],
+              ["spare", yield* provider(make, spareWire)]
+            ])
             let done = 0
             // A connection that breaks before the first byte is asked again, which is another promise.
             for (let cut = breaks ? 1 : 0; cut <= whole.length; cut++) {
-              const { posts, runtime } = provider(make, whole.subarray(0, cut), breaks)
-              const spare = provider(make, whole, false)
-              const one = yield* runtime
-              const providers = new Map([
-                ["p", one],
-                ["spare", yield* spare.runtime]
-              ])
+              wire.bytes = whole.subarray(0, cut)
+              wire.posts = 0
               const said: Array<string> = []
               const outcome = yield* Effect.either(
                 ModelStep.run(
@@ -90,7 +96,7 @@ describe("An answer that is cut at any of its bytes", () => {
                   true
                 )
               )
-              expect([cut, posts.count, spare.posts.count]).toEqual([cut, 1, 0])
+              expect([cut, wire.posts, spareWire.posts]).toEqual([cut, 1, 0])
               expect(text.startsWith(said.join(""))).toBe(true)
               if (Either.isLeft(outcome)) {
                 expect([cut, outcome.left._tag, done]).toEqual([cut, "TURN_FAILED", 0])
@@ -120,9 +126,9 @@ describe("An answer that is cut at any of its bytes", () => {
         const { begin, end, middle } = interfaces[path].frames(reply)
         // A server that repeats its end is not paid twice.
         const bytes = new TextEncoder().encode([...begin, ...middle, ...end, ...end].join(""))
-        const { runtime } = provider(make, bytes, false)
+        const runtime = yield* provider(make, { bytes, breaks: false, posts: 0 })
         const parts: Array<ModelPart> = []
-        yield* Stream.runForEach((yield* runtime).reply(requestOf()), (part) =>
+        yield* Stream.runForEach(runtime.reply(requestOf()), (part) =>
           Effect.sync(() => void parts.push(part))
         )
         expect(parts.filter(({ _tag }) => _tag === "Finish")).toHaveLength(1)

@@ -3,7 +3,7 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { finished, removeFolder, root, type Spoke, start, temporaryFolder } from "../Spoke.ts"
+import { finished, removeFolder, root, type Spoke, startFresh, temporaryFolder } from "../Spoke.ts"
 
 /** The documentation of undici as its package ships it: some forty pages of Markdown. */
 const library = Path.join(root, "node_modules/undici/docs/docs")
@@ -38,7 +38,7 @@ describe("Answers from the documentation of a large public project", () => {
   beforeAll(async () => {
     await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
     const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
-    spoke = await start(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
+    spoke = await startFresh(dataDir, { SPOKE_FETCH_ALLOW: "127.0.0.1" })
     const jobs = await Promise.all(
       pages.map(async (name, place) => {
         const config =

@@ -13,6 +13,7 @@ import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
+import { hasPgvector, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
 import { awkward, ofProcesses } from "../AwkwardRows.ts"
@@ -21,8 +22,6 @@ import { command, removeFolder, run, type Spoke, start, temporaryFolder, until }
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 const operatorToken = "operator"
-/** A server that has it, made by .ci/pgvector: an import fills the tables of the index, and searches go there. */
-const pgvector = process.env["SPOKE_TEST_PGVECTOR_URL"]
 
 describe.skipIf(skipped)("A store goes from engine to engine", () => {
   const folder = temporaryFolder()
@@ -158,7 +157,8 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
   let seen: Awaited<ReturnType<typeof answers>>
 
   beforeAll(async () => {
-    address.href = pgvector ?? Redacted.value(await Effect.runPromise(serverUrl))
+    // Where there is pgvector, an import fills the tables of its index, and searches go there.
+    address.href = Redacted.value(await Effect.runPromise(hasPgvector ? pgvectorUrl : serverUrl))
     const stub = await Effect.runPromise(Scope.extend(ModelStub.make, scope))
     const model = {
       OPENAI_BASE_URL: stub.url,
@@ -221,7 +221,7 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
       expect(await served(to, same)).toEqual(seen)
       await served(to, synced)
     }
-    if (pgvector !== undefined) {
+    if (hasPgvector) {
       const indexed = Effect.flatMap(
         SqlClient.SqlClient,
         (sql) => sql`select count(*) > 0 as filled from vector_profiles`

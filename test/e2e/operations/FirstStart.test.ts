@@ -1,7 +1,16 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { hasShell, removeFolder, root, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
+import {
+  hasShell,
+  removeFolder,
+  root,
+  run,
+  type Spoke,
+  startFresh,
+  temporaryFolder,
+  until
+} from "../Spoke.ts"
 
 /** The marks of citations in a text, `[1]`, each once and in order. */
 const marksOf = (text: string) => [...new Set(text.match(/\[\d\]/gu))].sort()
@@ -11,7 +20,7 @@ describe("The first start on an empty data directory", () => {
   let spoke: Spoke
 
   beforeAll(async () => {
-    spoke = await start(dataDir)
+    spoke = await startFresh(dataDir)
   })
 
   afterAll(async () => {
@@ -99,7 +108,7 @@ describe("The first start on an empty data directory", () => {
 
   it("is followed by starts that find everything as it was", async () => {
     expect(await spoke.stop()).toBe(0)
-    spoke = await start(dataDir)
+    spoke = await startFresh(dataDir)
     expect(spoke.output()).not.toContain("Password")
     const { body, status } = await spoke.request("GET", "/v1/sources")
     expect(status).toBe(200)

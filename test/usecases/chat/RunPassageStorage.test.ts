@@ -1,4 +1,4 @@
-/** How much storage the references from turns to passages take. */
+/** How much storage the references from turns to passages take: the same on both engines, whose files are alike. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { newId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../../Fixtures.ts"
-import { eachEngineLive, reset } from "../../TestDatabase.ts"
+import { embeddedLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
 
 const turns = 500
@@ -49,7 +49,7 @@ const sizes = Effect.gen(function* () {
   return row ?? { kept: 0, others: 0 }
 })
 
-eachEngineLive("Turns that keep what their models were shown", (it) => {
+embeddedLive("Turns that keep what their models were shown", (it) => {
   it.scoped(
     "take at most 1.3 times the storage that they take without it",
     () =>
