@@ -233,9 +233,20 @@ const toMarker = (line: string): Marker | undefined => {
   }
 }
 
+/**
+ * A line whose text goes on in paragraphs that are indented like code: a definition (`: text`), or a note, a collapsible
+ * block or a tab of Python-Markdown (`!!! note`, `??? note`, `=== "Tab"`).
+ */
+const container = /^[ \t]*(?:(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+["\p{L}]|:[ \t]{1,3}\S)/u
+
+const opensHtmlCode = /^ {0,3}<pre[\s>]/i
+const closesHtmlCode = /<\/pre>/i
+
 class MarkdownReader {
   readonly #outline: Outline
   #fence: Fence | undefined
+  /** Whether a `<pre>` is open. */
+  #inHtmlCode = false
   /** Columns at which the texts of the open list items begin, the innermost last. */
   #offsets: Array<number> = []
   #afterBlank = true
@@ -249,6 +260,7 @@ class MarkdownReader {
 
   read(line: string): void {
     if (this.#fence !== undefined) this.#fenced(line, this.#fence)
+    else if (this.#inHtmlCode) this.#htmlCode(line, false)
     else if (line.trim() === "") this.#blank()
     else {
       this.#text(line)
@@ -260,6 +272,14 @@ class MarkdownReader {
     this.#outline.line(line, "code")
     if (!closesFence(fence, line)) return
     this.#fence = undefined
+    this.#outline.endBlock()
+    this.#afterBlank = false
+  }
+
+  #htmlCode(line: string, continues: boolean): void {
+    this.#outline.line(line, "code", continues)
+    this.#inHtmlCode = !closesHtmlCode.test(line)
+    if (this.#inHtmlCode) return
     this.#outline.endBlock()
     this.#afterBlank = false
   }
@@ -289,6 +309,13 @@ class MarkdownReader {
     } else if (this.#fence !== undefined) {
       outline.endBlock()
       outline.line(line, "code", continues)
+    } else if (opensHtmlCode.test(line)) {
+      outline.endBlock()
+      this.#htmlCode(line, continues)
+    } else if (container.test(line)) {
+      outline.endBlock()
+      outline.line(line, "prose", continues)
+      this.#offsets.push(indent + codeIndent)
     } else if (begins !== undefined && (continues || begins.mayInterrupt || !outline.inParagraph)) {
       if (continues) outline.line(line, "prose", true)
       else outline.item(line)

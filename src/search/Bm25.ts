@@ -9,9 +9,15 @@ import { maxFrequency } from "./Tokenizer.ts"
 export const k1 = 1.2
 export const b = 0.75
 
-/** Inverse document frequency of a term that `chunks` of the agent's `total` chunks contain. `total` must not be 0. */
+/** Exponent of the inverse document frequency: above 1, rare terms count more than in BM25 (docs/retrieval.md). */
+const idfPower = 1.2
+
+/**
+ * Weight of a term that `chunks` of the agent's `total` chunks contain, by its inverse document frequency. `total` must
+ * not be 0.
+ */
 export const idf = (total: number, chunks: number): number =>
-  Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+  Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5)) ** idfPower
 
 /** What one term adds for `frequency` occurrences, per unit of idf: 0 to k1 + 1. */
 const saturation = (frequency: number, length: number, averageLength: number): number =>

@@ -45,8 +45,8 @@ const lineEnd = (window: string): number | undefined => {
 }
 
 /**
- * Text that each piece of a block begins and ends with, so that it can be read alone: the fence of code, or a table's
- * header.
+ * Text that each piece of a block begins and ends with, so that it can be read alone: the fence or the tag of code, or a
+ * table's header.
  */
 interface Frame {
   readonly head: string
@@ -62,6 +62,8 @@ const frameOf = (text: string): Frame => {
   if (first.length + second.length > maxFrameLength) return noFrame
   const [, fence] = /^[ \t]*(`{3,}|~{3,})/.exec(first) ?? []
   if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }
+  const [tags] = /^ {0,3}<pre[^<>]*>(?:<code[^<>]*>)?/i.exec(first) ?? []
+  if (tags !== undefined) return { head: tags, tail: "</pre>" }
   const isTable = first.trimStart().startsWith("|") && /^[ \t]*\|[-:| \t]+$/.test(second)
   return isTable ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
 }

@@ -20,7 +20,7 @@ const byFormula = (documents: ReadonlyArray<ReadonlyArray<string>>, query: Reado
   const count = (words: ReadonlyArray<string>, word: string) => words.filter((other) => other === word).length
   const weight = (word: string) => {
     const containing = documents.filter((words) => words.includes(word)).length
-    return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5))
+    return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5)) ** 1.2
   }
   const maxScore = query.reduce((sum, word) => sum + weight(word) * (k1 + 1), 0)
   return documents.map((words) => {

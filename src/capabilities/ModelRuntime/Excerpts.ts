@@ -4,6 +4,7 @@
  */
 import { type Block, sections } from "../../search/Blocks.ts"
 import { plain } from "../../search/Heading.ts"
+import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {
   readonly kind: "prose" | "code" | "table"
@@ -13,13 +14,20 @@ export interface Excerpt {
 
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
+/** An import in MDX. */
+const isImport = (line: string): boolean => /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
-/** Joins hard-wrapped lines; list items keep their lines. */
+const withoutMarks = (line: string): string => line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+
+/** Joins hard-wrapped lines; list items keep their lines. The first line of a note becomes its label. */
 const unwrapped = (paragraph: string): string => {
   const lines: Array<string> = []
-  for (const line of paragraph.split("\n").filter((line) => !isHeading(line))) {
-    const words = line.replace(/^\s*>\s?/, "")
-    if (lines.length === 0 || itemStart.test(words)) lines.push(words.trimEnd())
+  for (const line of paragraph.split("\n")) {
+    if (isHeading(line) || isImport(line)) continue
+    const words = withoutMarks(line)
+    const label = labelOf(words)
+    if (label === "") continue
+    if (lines.length === 0 || label !== undefined || itemStart.test(words)) lines.push(label ?? words.trimEnd())
     else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
   }
   return lines.join("\n")
@@ -27,14 +35,32 @@ const unwrapped = (paragraph: string): string => {
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
+const entities: Readonly<Record<string, string>> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&nbsp;": " ",
+  "&amp;": "&"
+}
+
+/** The text of a `<pre>`. */
+const fromHtml = (text: string): string =>
+  text
+    .replace(/<br\s{0,3}\/?>/gi, "\n")
+    .replace(/<[^<>]{1,500}>/g, "")
+    .replace(/&(?:lt|gt|quot|#39|nbsp|amp);/g, (found) => entities[found] ?? found)
+    .replace(/^\n+/, "")
+
 /**
  * Code as a fence without the indentation of its list. The fence is closed, because chunking may have cut long code.
  */
 const fenced = (text: string): string => {
-  const lines = text.trimEnd().split("\n")
+  const isHtml = /^\s*<pre/i.test(text)
+  const lines = (isHtml ? fromHtml(text) : text).trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
   const [first = "", ...rest] = lines.map((line) => line.slice(indent))
-  const fence = /^(?:`{3,}|~{3,})/.exec(first)?.[0]
+  const fence = isHtml ? undefined : /^(?:`{3,}|~{3,})/.exec(first)?.[0]
   if (fence === undefined) return ["```", first, ...rest, "```"].join("\n")
   const closed = rest.at(-1)?.trim().startsWith(fence) === true
   return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
@@ -53,13 +79,30 @@ const excerptOf = ({ kind, text }: Block): Excerpt => {
   return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
 }
 
+/** Joins the label of a note with the paragraph after it. A label without one is left out. */
+const withLabels = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
+  const joined: Array<Excerpt> = []
+  let label = ""
+  for (const excerpt of all) {
+    if (excerpt.kind === "prose" && /^\*\*[^*\n]{1,200}:\*\*$/.test(excerpt.text)) label = excerpt.text
+    else {
+      if (label !== "" && excerpt.kind !== "prose") joined.push({ kind: "prose", text: label })
+      joined.push(label !== "" && excerpt.kind === "prose" ? { ...excerpt, text: `${label} ${excerpt.text}` } : excerpt)
+      label = ""
+    }
+  }
+  return joined
+}
+
 /** All quotable blocks of `text`, in order. */
 export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
-  sections("", text, "markdown")
-    .flatMap(({ blocks }) => blocks)
-    .filter((block) => !isBlank(block))
-    .map(excerptOf)
-    .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
+  withLabels(
+    sections("", text, "markdown")
+      .flatMap(({ blocks }) => blocks)
+      .filter((block) => !isBlank(block))
+      .map(excerptOf)
+      .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
+  )
 
 /** Maximum number of quoted rows of a table. */
 const maxRows = 8

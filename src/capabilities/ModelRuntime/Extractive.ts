@@ -53,13 +53,17 @@ const closest = "I am not sure that the sources answer this. These passages come
 /** A quotable block of a passage. */
 interface Quotable extends Excerpt {
   readonly index: number
+  /** Index of its chunk among those of the document. */
+  readonly ordinal: number
+  readonly isFound: boolean
   readonly terms: ReadonlySet<string>
 }
 
-/** The found passages of one section, in reading order. */
+/** The passages of one section. Its words are those of the chunks that were found. */
 interface FoundSection {
   readonly title: string
   readonly score: number
+  /** In reading order, with the blocks around what was found. */
   readonly quotables: ReadonlyArray<Quotable>
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
@@ -73,19 +77,20 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
   const title = passages[0]?.title ?? ""
   const quotables = passages
     .toSorted((one, other) => one.ordinal - other.ordinal)
-    .flatMap(({ index, text }) =>
-      excerpts(text).map((excerpt) => ({ ...excerpt, index, terms: termsOf(excerpt.text) }))
+    .flatMap(({ index, isFound = true, ordinal, text }) =>
+      excerpts(text).map((excerpt) => ({ ...excerpt, index, ordinal, isFound, terms: termsOf(excerpt.text) }))
     )
   const titleTerms = termsOf(title)
-  const prose = quotables.filter(({ kind }) => kind !== "code")
+  const found = quotables.filter(({ isFound }) => isFound)
+  const prose = found.filter(({ kind }) => kind !== "code")
   return {
     title,
     score: Math.max(...passages.map(({ score }) => score)),
     quotables,
     titleTerms,
-    terms: new Set(quotables.flatMap(({ terms }) => [...terms])),
+    terms: new Set(found.flatMap(({ terms }) => [...terms])),
     said: new Set([...titleTerms, ...prose.flatMap(({ terms }) => [...terms])]),
-    words: new Set(quotables.flatMap(({ text }) => terms(text)))
+    words: new Set(found.flatMap(({ text }) => terms(text)))
   }
 }
 
@@ -98,7 +103,7 @@ const sectionsOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<FoundSectio
     if (group === undefined) groups.set(key, [passage])
     else group.push(passage)
   }
-  return [...groups.values()].map(sectionOf).filter(({ quotables }) => quotables.length > 0)
+  return [...groups.values()].map(sectionOf).filter(({ terms }) => terms.size > 0)
 }
 
 type Weights = ReadonlyMap<AskedWord, number>
@@ -152,22 +157,28 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   return chosen
 }
 
+/** False for the blocks before and after text that is left out. */
+const isAdjacent = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
+  before !== undefined && next !== undefined && next.ordinal - before.ordinal <= 1
+
 /**
  * Whether a block belongs to the one before it, such as code, a list or a table to the paragraph that introduces it.
  */
 const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
-  next !== undefined && (next.kind === "code" || before?.text.endsWith(":") === true)
+  isAdjacent(before, next) && (next?.kind === "code" || /:(?:\*\*)?$/.test(before?.text ?? ""))
 
 /** The blocks from the section's start through the best one, and through the code that follows it. */
 const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
-  const worths = quotables.map(({ terms }) => carried(weights, terms))
+  const worths = quotables.map(({ isFound, kind, terms }) =>
+    !isFound ? -1 : kind === "code" ? carried(weights, noTerms, terms) : carried(weights, terms)
+  )
   const best = worths.indexOf(Math.max(...worths))
   let end = best
   while (continues(quotables[end], quotables[end + 1])) end++
   let start = best
   let length = 0
-  for (let at = best - 1; at >= 0; at--) {
+  for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
     length += quotables[at]?.text.length ?? 0
     if (length > maxLeadLength && !continues(quotables[at], quotables[at + 1])) break
     start = at
@@ -191,10 +202,13 @@ const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
     })
     .join("\n\n")
 
+/** A document without a title has the name of its file. */
+const fileEnding = /(?<=\S)\.(?:mdx?|markdown|txt|html?|pdf|docx|pptx|xlsx|csv|epub|rst)$/i
+
 const headed = (section: FoundSection, weights: Weights): string => {
   const heading = section.title
     .split(" > ")
-    .map(cleanHeading)
+    .map((part, place) => cleanHeading(place === 0 ? part.replace(fileEnding, "") : part))
     .filter((part) => part !== "")
     .join(" › ")
   const text = quoted(passageOf(section, weights), weights)

@@ -170,6 +170,81 @@ describe("Extractive", () => {
     )
   })
 
+  it("quotes from the section's start and through its code also where the search found neither", () => {
+    const within = (ordinal: number, isFound: boolean) => ({
+      ...passage(1, "Sources > Add a source", "", 0.6, { documentId: "doc_sources", ordinal }),
+      isFound
+    })
+    const passages = [
+      { ...within(0, false), text: "A source is what an agent knows." },
+      { ...within(1, true), text: "Add a source with a request:" },
+      { ...within(2, false), text: "```sh\ncurl /v1/sources\n```\n\nIt answers 201." }
+    ]
+    expect(answer("How do I add a source?", passages)).toBe(
+      "**Sources › Add a source**\n\nA source is what an agent knows.\n\nAdd a source with a request: [1]\n\n" +
+        "```sh\ncurl /v1/sources\n```\n\n[1]"
+    )
+    // What is left out in between ends the quotation.
+    const apart = passages.map((found) => ({ ...found, ordinal: found.ordinal * 2 }))
+    expect(answer("How do I add a source?", apart)).toBe(
+      "**Sources › Add a source**\n\nAdd a source with a request: [1]"
+    )
+  })
+
+  it("is not moved by words that only stand around what was found", () => {
+    const passages = [
+      { ...passage(1, "Shop", "We are open daily.", 0.2), isFound: true },
+      { ...passage(1, "Shop", "A refund is paid to your card.", 0.2, { documentId: "doc_1", ordinal: 1 }), isFound: false }
+    ]
+    expect(answer("Is a refund paid to my card?", passages)).toBe("I found nothing on that in the sources.")
+  })
+
+  it("shows notes, tabs and definitions without their marks", () => {
+    const text = [
+      "Install the package:",
+      "",
+      "::: code-group",
+      "```sh [npm]\nnpm install\n```",
+      ":::",
+      "",
+      "!!! warning \"Old versions\"",
+      "",
+      "    Update the package first.",
+      "",
+      ":::tip",
+      "The package is small.",
+      ":::",
+      "",
+      "> [!NOTE]",
+      "> The package is signed.",
+      "",
+      ": The package needs Node.",
+      "",
+      "    Install it before."
+    ].join("\n")
+    const told = (question: string) => answer(question, [passage(1, "package.md", text)])
+    expect(told("How do I install the package?")).toBe(
+      "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]"
+    )
+    expect(told("Does the package need Node?")).toBe(
+      [
+        "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]",
+        "**Old versions:** Update the package first.",
+        "**Tip:** The package is small.",
+        "**Note:** The package is signed.",
+        "The package needs Node. [1]"
+      ].join("\n\n")
+    )
+  })
+
+  it("shows a pre element as code", () => {
+    const text =
+      "Hash a password:\n\n<pre><code class=\"cmd\">hash-password\n\t[--plain &lt;word&gt;]</code></pre>\n\nThen use it."
+    expect(answer("How do I hash a password?", [passage(1, "Hash", text)])).toBe(
+      "**Hash**\n\nHash a password: [1]\n\n```\nhash-password\n\t[--plain <word>]\n```\n\n[1]"
+    )
+  })
+
   it("says nothing twice, and quotes three sections at most", () => {
     const passages = [
       passage(1, "A", "The warranty lasts two years for batteries."),
