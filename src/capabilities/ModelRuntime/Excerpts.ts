@@ -66,7 +66,11 @@ const fenced = (text: string): string => {
   return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
 }
 
-const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
+const image = /!\[[^\]]{0,200}\]\([^)]{0,2000}\)/g
+
+/** True for a block without text, such as a picture. */
+const isBlank = ({ kind, text }: Block): boolean =>
+  !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, ""))
 
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 

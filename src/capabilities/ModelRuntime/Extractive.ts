@@ -30,7 +30,7 @@ const sureFrom = 0.35
 const maxSections = 3
 /** Minimum score of further sections, as a share of the best. */
 const besidesShare = 0.7
-/** Minimum share of common words of two sections that count as the same. */
+/** Share of a section's words, from which it repeats a section before it that contains them. */
 const sameShare = 0.7
 /**
  * Maximum increase of a section's score for containing all words of the question, as a share of the score. The search
@@ -44,6 +44,8 @@ const wordlessShare = 0.5
  * block.
  */
 const maxLeadLength = 900
+/** Length up to which an extract goes on after the best block, in UTF-16 units, so that short sections are quoted whole. */
+const fullLength = 500
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
@@ -124,10 +126,9 @@ const carried = (
   return sum
 }
 
-const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
-  const common = [...one].filter((word) => other.has(word)).length
-  return common / Math.max(1, Math.min(one.size, other.size))
-}
+/** The share of `words` that `others` contain. */
+const shareIn = (others: ReadonlySet<string>, words: ReadonlySet<string>): number =>
+  [...words].filter((word) => others.has(word)).length / Math.max(1, words.size)
 
 const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
@@ -152,7 +153,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     if (chosen.length === maxSections || best === undefined) break
     if (worth(section) < worth(best) * besidesShare) break
     if (section !== best && wordsIn(section) === 0) continue
-    if (!chosen.some((other) => overlap(other.words, section.words) >= sameShare)) chosen.push(section)
+    if (!chosen.some((other) => shareIn(other.words, section.words) >= sameShare)) chosen.push(section)
   }
   return chosen
 }
@@ -167,7 +168,13 @@ const isAdjacent = (before: Quotable | undefined, next: Quotable | undefined): b
 const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
   isAdjacent(before, next) && (next?.kind === "code" || /:(?:\*\*)?$/.test(before?.text ?? ""))
 
-/** The blocks from the section's start through the best one, and through the code that follows it. */
+const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
+  blocks.reduce((sum, { text }) => sum + text.length, 0)
+
+/**
+ * The blocks from the section's start through the best one, and through the code that follows it. A short section is
+ * quoted to its end.
+ */
 const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
   const worths = quotables.map(({ isFound, kind, terms }) =>
@@ -183,6 +190,12 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
     if (length > maxLeadLength && !continues(quotables[at], quotables[at + 1])) break
     start = at
   }
+  while (
+    isAdjacent(quotables[end], quotables[end + 1]) &&
+    lengthOf(quotables.slice(start, end + 2)) <= fullLength
+  )
+    end++
+  while (continues(quotables[end], quotables[end + 1])) end++
   return quotables.slice(start, end + 1)
 }
 

@@ -20,7 +20,8 @@ const install = passage(
   1,
   "Guide > Install",
   "You need Node 20 or later. Clone the repository first.\n\n" +
-    "Then install the packages and start the service:\n\n```bash\nnpm ci\nnpm start\n```\n\nIt listens on port 3000.",
+    "Then install the packages and start the service:\n\n```bash\nnpm ci\nnpm start\n```\n\nIt listens on port 3000." +
+    " Another one may be chosen.".repeat(20),
   0.7
 )
 const returns = passage(
@@ -52,7 +53,8 @@ describe("Extractive", () => {
   it("answers with the passage that answers, whole, under its heading and followed by its mark", () => {
     expect(answer("How long does a refund take?")).toBe(
       "**Returns**\n\nA refund takes five working days after the parcel is back at our warehouse. It is paid to the card " +
-        "that was used. See e.g. the [account page](https://example.com/a). You can follow every step there. [2]"
+        "that was used. See e.g. the [account page](https://example.com/a). You can follow every step there.\n\n" +
+        "stamp Our shops open at nine. [2]"
     )
   })
 
@@ -178,7 +180,7 @@ describe("Extractive", () => {
     const passages = [
       { ...within(0, false), text: "A source is what an agent knows." },
       { ...within(1, true), text: "Add a source with a request:" },
-      { ...within(2, false), text: "```sh\ncurl /v1/sources\n```\n\nIt answers 201." }
+      { ...within(2, false), text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(30)}` }
     ]
     expect(answer("How do I add a source?", passages)).toBe(
       "**Sources › Add a source**\n\nA source is what an agent knows.\n\nAdd a source with a request: [1]\n\n" +
@@ -220,13 +222,10 @@ describe("Extractive", () => {
       "",
       ": The package needs Node.",
       "",
-      "    Install it before."
+      `    Install it before.${" It takes a minute.".repeat(30)}`
     ].join("\n")
     const told = (question: string) => answer(question, [passage(1, "package.md", text)])
     expect(told("How do I install the package?")).toBe(
-      "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]"
-    )
-    expect(told("Does the package need Node?")).toBe(
       [
         "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]",
         "**Old versions:** Update the package first.",
@@ -237,9 +236,23 @@ describe("Extractive", () => {
     )
   })
 
+  it("quotes a short section to its end", () => {
+    const text = "The trash is emptied at night.\n\nDefaults to 30 days."
+    expect(answer("When is the trash emptied?", [passage(1, "Trash", text)])).toBe(
+      "**Trash**\n\nThe trash is emptied at night.\n\nDefaults to 30 days. [1]"
+    )
+  })
+
+  it("quotes a section too that says more than the one before it, and none that only repeats it", () => {
+    const short = passage(1, "Trash", "Deleted documents stay in the trash.")
+    const longer = passage(2, "Delays", "Deleted documents stay in the trash for 30 days. An administrator sets how many.")
+    expect(answer("How long do deleted documents stay in the trash?", [short, longer])).toContain("30 days")
+    expect(answer("How long do deleted documents stay in the trash?", [longer, short])).not.toContain("**Trash**")
+  })
+
   it("shows a pre element as code", () => {
     const text =
-      "Hash a password:\n\n<pre><code class=\"cmd\">hash-password\n\t[--plain &lt;word&gt;]</code></pre>\n\nThen use it."
+      "Hash a password:\n\n<pre><code class=\"cmd\">hash-password\n\t[--plain &lt;word&gt;]</code></pre>"
     expect(answer("How do I hash a password?", [passage(1, "Hash", text)])).toBe(
       "**Hash**\n\nHash a password: [1]\n\n```\nhash-password\n\t[--plain <word>]\n```\n\n[1]"
     )
