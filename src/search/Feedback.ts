@@ -1,14 +1,12 @@
 /**
  * Relevance feedback: words that the first results of a long query have in common are added to the query, which is then
- * searched again. A long query describes a subject, and texts on that subject use further words. Short queries mostly ask
- * for one fact, and their results get worse by it (docs/retrieval.md).
+ * searched again. Texts on the subject of a query use further words. Results of short queries get worse by it
+ * (docs/retrieval.md).
  */
 import { indexTerms } from "./IndexRow.ts"
 import { mayBeEnglish } from "./Language.ts"
-import { type QueryForm, queryForms } from "./Query.ts"
+import { isLong, type QueryForm, queryWords } from "./Query.ts"
 
-/** Minimum number of distinct English terms of a long query. */
-const minQueryTerms = 7
 /** Number of results whose words are compared. */
 export const feedbackResults = 5
 /** Mean number of terms of these results below which they are too short to tell what the subject is. */
@@ -28,11 +26,11 @@ export interface FirstResult {
   readonly score: number
 }
 
-/** The English terms of a query that is long enough for feedback, else undefined. */
+/** The English terms of a long query, else undefined. */
 export const longForm = (text: string): QueryForm | undefined => {
   if (!mayBeEnglish(text)) return undefined
-  const [english] = queryForms(text)
-  return english !== undefined && english.size >= minQueryTerms ? english : undefined
+  const words = queryWords(text)
+  return isLong(words) ? words.forms[0] : undefined
 }
 
 /**

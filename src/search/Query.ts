@@ -41,6 +41,12 @@ export interface QueryWords {
   readonly termCount: number
 }
 
+/** Minimum number of distinct English terms of a long query. */
+const minLongTerms = 7
+
+/** A long query describes a subject. A shorter one mostly asks for one fact. */
+export const isLong = ({ termCount }: Pick<QueryWords, "termCount">): boolean => termCount >= minLongTerms
+
 /** The words of a query, and `further` English terms that are not counted. */
 export const queryWords = (text: string, further?: QueryForm): QueryWords => {
   const forms = queryForms(text)

@@ -80,7 +80,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
 
     const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
       index.rank({
-        forms: asked.words.forms,
+        words: asked.words,
         vector: Option.getOrUndefined(asked.vector),
         lexicalWeight: embedder.lexicalWeight(asked.words.termCount),
         topK: query.topK,

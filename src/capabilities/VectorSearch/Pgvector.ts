@@ -141,10 +141,9 @@ const make = (options: PgvectorOptions) =>
       const none = { chunks: [], degraded: false }
       if (text.trim() === "") return none
       const words = queryWords(text, query.further)
-      const { forms } = words
       const remembered = yield* inProcess.remembered(scope, query, words)
       if (Option.isSome(remembered)) return remembered.value
-      const asked = known(scope, weights.unknown(scope.agentId, forms))
+      const asked = known(scope, weights.unknown(scope.agentId, words))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const about = supportsLanguageOf(embedder, text)
       const [agent, early] =
@@ -160,7 +159,7 @@ const make = (options: PgvectorOptions) =>
       const embedding =
         agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding
-      const weighed = yield* weights.weigh(scope, agent, forms, agent.counts)
+      const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
       const { chunks } = yield* ranked(scope, {
         terms: weighed,
         chunks: agent.chunks,

@@ -34,13 +34,14 @@ export const reference = (
   },
   weight: number
 ) => {
+  const { forms: asked, termCount } = queryWords(query.text, query.further)
   const rows = chunks.map((chunk) => ({ chunk, ...frequencies(chunk) }))
   const average = sum(rows.map(({ length }) => length)) / rows.length
   const idf = (word: string) => {
     const containing = rows.filter(({ found }) => found.has(word)).length
-    return Math.log(1 + (rows.length - containing + 0.5) / (containing + 0.5)) ** 1.2
+    return Math.log(1 + (rows.length - containing + 0.5) / (containing + 0.5)) ** (termCount >= 7 ? 1.3 : 1)
   }
-  const forms = queryWords(query.text, query.further).forms.map((form) => {
+  const forms = asked.map((form) => {
     const weights = Array.from(form, ([word, times]) => [word, times * idf(word)] as const)
     return { weights, most: sum(weights.map(([, weight]) => weight * 2.2)) }
   })
