@@ -72,6 +72,14 @@ const image = /!\[[^\]]{0,200}\]\([^)]{0,2000}\)/g
 const isBlank = ({ kind, text }: Block): boolean =>
   !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, ""))
 
+const contentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
+
+/** True for a table of contents: a list of links to headings of the same page. */
+const isContents = ({ kind, text }: Block): boolean => {
+  const lines = text.split("\n")
+  return kind === "prose" && lines.length > 1 && lines.every((line) => contentsItem.test(line))
+}
+
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 
 /** Relative links do not work in a reply, so only their text is kept. */
@@ -103,7 +111,7 @@ export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
   withLabels(
     sections("", text, "markdown")
       .flatMap(({ blocks }) => blocks)
-      .filter((block) => !isBlank(block))
+      .filter((block) => !isBlank(block) && !isContents(block))
       .map(excerptOf)
       .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
   )

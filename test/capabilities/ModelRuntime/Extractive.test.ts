@@ -250,6 +250,14 @@ describe("Extractive", () => {
     expect(answer("How long do deleted documents stay in the trash?", [longer, short])).not.toContain("**Trash**")
   })
 
+  it("leaves out pictures and tables of contents", () => {
+    const contents = "- [Open a shop](#open)\n  - [Close a shop](#close)\n- [Sell](#sell)"
+    const text = `A shop sells.\n\n${contents}\n\n![a shop](shop.png)\n\nA shop opens at nine.`
+    expect(answer("When does a shop open?", [passage(1, "Shop", text)])).toBe(
+      "**Shop**\n\nA shop sells.\n\nA shop opens at nine. [1]"
+    )
+  })
+
   it("shows a pre element as code", () => {
     const text =
       "Hash a password:\n\n<pre><code class=\"cmd\">hash-password\n\t[--plain &lt;word&gt;]</code></pre>"

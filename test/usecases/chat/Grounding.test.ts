@@ -489,6 +489,31 @@ eachEngineLive("A search that the model asks for", (it) => {
       }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("shows at most its share of the tokens of the first one, also when more was found", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+      const long = yield* written(
+        scope,
+        "Long",
+        Array.from({ length: 6 }, (_, at) => `Part ${at}. `.padEnd(780, "word "))
+      )
+      yield* set(scope, "context_tokens", 500)
+      yield* set(scope, "max_searches", 2)
+      const { chunks } = yield* Script
+      const script = searching([["more", [0, 1, 2, 3, 4, 5].map(long)]], "It costs 10 euros [1].", chunks)
+      const told = yield* ask(scope, [prices(0)], script)
+      const [output = ""] = told.parts.flatMap((part) =>
+        part._tag === "ToolResult" ? [String(part.output)] : []
+      )
+      // 250 tokens of four characters, and the tags around them.
+      expect(output).toContain("Part 0.")
+      expect(output).not.toContain("Part 1.")
+      expect(output.length).toBeLessThan(1_000 + 300)
+      expectReply(told, "It costs 10 euros [1].")
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped(
     "is not offered unless the agent allows it, and costs an easy question no further call of the model",
     () =>
