@@ -24,6 +24,8 @@ const minScore = 0.16
  */
 const unsureBelow = 0.25
 const minCommonWords = 2
+/** Below this score a section must contain more than half of the weight of the question's words. */
+const weakBelow = 0.2
 /** Minimum score at which a passage needs no common word with the question. */
 const sureFrom = 0.35
 
@@ -139,6 +141,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   const answers = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
+    if (score < weakBelow && carried(weights, section.terms, section.titleTerms) * 2 <= total) return false
     if (score < unsureBelow) return words >= minCommonWords
     return words > 0 || score >= sureFrom
   }

@@ -158,6 +158,12 @@ describe("Extractive", () => {
     expect(answer("Is there a refund for tickets?", weak)).toBe("I found nothing on that in the sources.")
   })
 
+  it("asks for more than half of the question's words when the search found hardly anything", () => {
+    const weak = [passage(1, "Delays", "The second delay ends after an hour.", 0.18)]
+    expect(answer("When did the second world war end?", weak)).toBe("I found nothing on that in the sources.")
+    expect(answer("When does the second delay end?", weak)).toContain("after an hour. [1]")
+  })
+
   it("answers in other languages by the forms of their words", () => {
     const passages = [passage(1, "退款", "退款需要五个工作日。营业时间是九点到五点。", 0.2)]
     expect(answer("退款要多久？", passages)).toContain("退款需要五个工作日。营业时间是九点到五点。 [1]")
