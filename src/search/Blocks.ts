@@ -113,6 +113,19 @@ class Outline {
     this.#lines.push(text)
   }
 
+  /** Whether the lines of a table follow that has no pipes at its sides. */
+  get inTable(): boolean {
+    return this.#kind === "table" && this.#lines.length > 0
+  }
+
+  /** Makes the open paragraph a table, if it is one line with cells: the header. Returns whether it did. */
+  makeTable(): boolean {
+    const [header = "", ...others] = this.#lines
+    const isHeader = this.inParagraph && others.length === 0 && this.#items.length === 0 && header.includes("|")
+    if (isHeader) this.#kind = "table"
+    return isHeader
+  }
+
   /** Adds the first line of an item. */
   item(text: string): void {
     if (this.#kind !== "prose") this.endBlock()
@@ -210,6 +223,10 @@ const indentOf = (line: string): number => {
 
 /** Indentation in columns, relative to the enclosing block, from which a line is code. */
 const codeIndent = 4
+
+/** Whether the line stands below the header of a table: `---|---`. */
+export const isTableRule = (line: string): boolean =>
+  line.includes("|") && line.includes("--") && /^[-:| \t]+$/.test(line)
 
 const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
 const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
@@ -320,7 +337,14 @@ class MarkdownReader {
       if (continues) outline.line(line, "prose", true)
       else outline.item(line)
       this.#offsets.push(begins.offset)
-    } else outline.line(line, line.trimStart().startsWith("|") ? "table" : "prose", continues)
+    } else outline.line(line, this.#isRow(line) ? "table" : "prose", continues)
+  }
+
+  #isRow(line: string): boolean {
+    const outline = this.#outline
+    if (line.trimStart().startsWith("|")) return true
+    if (outline.inTable) return line.includes("|")
+    return isTableRule(line) && outline.makeTable()
   }
 
   #code(line: string, continues: boolean): void {

@@ -103,6 +103,13 @@ describe("Packer", () => {
     for (const { content } of table)
       expect(content.startsWith("| Name | Number |\n|---|---|\n| name")).toBe(true)
     expect(table.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(rows)
+
+    const bare = rows.map((row) => row.slice(2, -2))
+    const open = markdown(["Name | Number", "---|---", ...bare].join("\n"))
+    expect(open.length).toBeGreaterThan(2)
+    for (const { content } of open) expect(content.startsWith("Name | Number\n---|---\nname")).toBe(true)
+    expect(open.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(bare)
+    expect(markdown("a | b\nc | d\n\n---|---").map(({ content }) => content)).toEqual(["a | b\nc | d\n\n---|---"])
   })
 
   it("keeps indented code as code: with its indentation and blank lines, whole up to 1,600 characters", () => {
@@ -203,6 +210,13 @@ describe("Packer", () => {
     const chunks = markdown(`- Outer\n${inner.join("\n")}\n- Next`)
     expect(chunks.length).toBeGreaterThan(2)
     for (const { content } of chunks) expect(content).toMatch(/^- (?:Outer|Inner|Next)/)
+  })
+
+  it("cleans headings of attributes", () => {
+    const headings = ["# One {#one}", "# Two {: #two .big }", "# Three {:.small}", "# A {map}", "# Five {: one}"]
+    expect(markdown(headings.map((heading) => `${heading}\n\ntext`).join("\n\n")).map(({ heading }) => heading)).toEqual(
+      ["One", "Two", "Three", "A {map}", "Five {: one}"]
+    )
   })
 
   it("cleans headings of links, anchors, tags and emphasis, and leaves code in them as it is", () => {

@@ -85,22 +85,30 @@ const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|
 /** Relative links do not work in a reply, so only their text is kept. */
 const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
 
+/** A row of a table with pipes at its sides. */
+const piped = (row: string): string => {
+  const cells = row.trim()
+  return `${cells.startsWith("|") ? "" : "| "}${cells}${cells.endsWith("|") ? "" : " |"}`
+}
+
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
   if (kind === "prose") return { kind, text: shown(unwrapped(text)) }
-  return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
+  return { kind, text: shown(text.split("\n").map(piped).join("\n")) }
 }
 
-/** Joins the label of a note with the paragraph after it. A label without one is left out. */
+/** Joins the label of a note with the paragraph after it. A label without text after it is left out. */
 const withLabels = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
   const joined: Array<Excerpt> = []
-  let label = ""
+  let label: Excerpt | undefined
   for (const excerpt of all) {
-    if (excerpt.kind === "prose" && /^\*\*[^*\n]{1,200}:\*\*$/.test(excerpt.text)) label = excerpt.text
+    const isParagraph = excerpt.kind === "prose" && !itemStart.test(excerpt.text)
+    if (isParagraph && /^\*\*[^*\n]{1,200}:\*\*$/.test(excerpt.text)) label = excerpt
     else {
-      if (label !== "" && excerpt.kind !== "prose") joined.push({ kind: "prose", text: label })
-      joined.push(label !== "" && excerpt.kind === "prose" ? { ...excerpt, text: `${label} ${excerpt.text}` } : excerpt)
-      label = ""
+      if (label !== undefined && !isParagraph) joined.push(label)
+      const text = label !== undefined && isParagraph ? `${label.text} ${excerpt.text}` : excerpt.text
+      joined.push({ ...excerpt, text })
+      label = undefined
     }
   }
   return joined
@@ -125,4 +133,24 @@ export const narrowed = (table: string, answers: (row: string) => boolean): stri
   if (!/^[\s|:-]+$/.test(rule)) return table
   const chosen = rows.filter(answers)
   return [head, rule, ...(chosen.length === 0 ? rows : chosen).slice(0, maxRows)].join("\n")
+}
+
+/** Code that chunking has cut in two, as one block; undefined if it is not the same code. */
+export const joinedCode = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
+  if (one?.kind !== "code" || other?.kind !== "code") return undefined
+  const [opening = "", ...lines] = other.text.split("\n")
+  if (one.text.split("\n", 1)[0] !== opening) return undefined
+  return [...one.text.split("\n").slice(0, -1), ...lines].join("\n")
+}
+
+/** Maximum number of quoted lines of code. */
+const maxCodeLines = 60
+
+/** Code of at most {@link maxCodeLines} lines. */
+export const shortened = (code: string): string => {
+  const [opening = "", ...lines] = code.split("\n")
+  const closing = lines.pop() ?? ""
+  return lines.length <= maxCodeLines
+    ? code
+    : [opening, ...lines.slice(0, maxCodeLines), "…", closing].join("\n")
 }

@@ -9,7 +9,7 @@ import { estimateTokens } from "../../domain/Tokens.ts"
 import { cleanHeading } from "../../search/Heading.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
-import { type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
+import { type Excerpt, excerpts, joinedCode, narrowed, shortened } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt } from "./Tokens.ts"
 
@@ -57,8 +57,9 @@ const closest = "I am not sure that the sources answer this. These passages come
 /** A quotable block of a passage. */
 interface Quotable extends Excerpt {
   readonly index: number
-  /** Index of its chunk among those of the document. */
+  /** Index of its chunk among those of the document, and of the last one where it has been joined from several. */
   readonly ordinal: number
+  readonly lastOrdinal: number
   readonly isFound: boolean
   readonly terms: ReadonlySet<string>
 }
@@ -77,13 +78,45 @@ interface FoundSection {
   readonly words: ReadonlySet<string>
 }
 
+/** False for the blocks before and after text that is left out. */
+const isAdjacent = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
+  before !== undefined && next !== undefined && next.ordinal - before.lastOrdinal <= 1
+
+const quotablesOf = ({ index, isFound = true, ordinal, text }: Passage): ReadonlyArray<Quotable> =>
+  excerpts(text).map((excerpt) => ({
+    ...excerpt,
+    index,
+    ordinal,
+    lastOrdinal: ordinal,
+    isFound,
+    terms: termsOf(excerpt.text)
+  }))
+
+/** The blocks of `before` and of the chunk after it, in which code that the end of the chunk has cut is one block. */
+const joined = (
+  before: ReadonlyArray<Quotable>,
+  next: ReadonlyArray<Quotable>
+): ReadonlyArray<Quotable> => {
+  const one = before.at(-1)
+  const [other, ...others] = next
+  const code = isAdjacent(one, other) && one?.index === other?.index ? joinedCode(one, other) : undefined
+  if (one === undefined || other === undefined || code === undefined) return [...before, ...next]
+  const whole: Quotable = {
+    ...one,
+    lastOrdinal: other.lastOrdinal,
+    text: code,
+    isFound: one.isFound || other.isFound,
+    terms: new Set([...one.terms, ...other.terms])
+  }
+  return [...before.slice(0, -1), whole, ...others]
+}
+
 const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
   const title = passages[0]?.title ?? ""
   const quotables = passages
     .toSorted((one, other) => one.ordinal - other.ordinal)
-    .flatMap(({ index, isFound = true, ordinal, text }) =>
-      excerpts(text).map((excerpt) => ({ ...excerpt, index, ordinal, isFound, terms: termsOf(excerpt.text) }))
-    )
+    .map(quotablesOf)
+    .reduce(joined, [])
   const titleTerms = termsOf(title)
   const found = quotables.filter(({ isFound }) => isFound)
   const prose = found.filter(({ kind }) => kind !== "code")
@@ -161,10 +194,6 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   return chosen
 }
 
-/** False for the blocks before and after text that is left out. */
-const isAdjacent = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
-  before !== undefined && next !== undefined && next.ordinal - before.ordinal <= 1
-
 /**
  * Whether a block belongs to the one before it, such as code, a list or a table to the paragraph that introduces it.
  */
@@ -202,10 +231,12 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
   return quotables.slice(start, end + 1)
 }
 
-const shown = ({ kind, text }: Quotable, weights: Weights): string =>
-  kind === "table" && weights.size > 0
-    ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
-    : text
+const shown = ({ kind, text }: Quotable, weights: Weights): string => {
+  // A curated answer, which has no words of the question, is quoted as it is.
+  if (weights.size === 0 || kind === "prose") return text
+  if (kind === "code") return shortened(text)
+  return narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
+}
 
 /** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
 const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>

@@ -123,6 +123,13 @@ describe("Extractive", () => {
     expect(text).not.toContain("Free | 0 euro")
   })
 
+  it("quotes a table without pipes at its sides as one", () => {
+    const text = "The prices:\n\nPlan | Price\n--- | ---\nFree | 0 euro\nPro | 20 euro"
+    expect(answer("What is the price of Pro?", [passage(1, "Plans", text)])).toBe(
+      "**Plans**\n\nThe prices: [1]\n\n| Plan | Price |\n| --- | --- |\n| Pro | 20 euro |\n\n[1]"
+    )
+  })
+
   it("keeps a list with the sentence that announces it", () => {
     expect(answer("Which plans are there?")).toContain(
       "The plans are:\n\n- Free: 100 turns a month\n- Pro: 10,000 turns a month [3]"
@@ -223,6 +230,11 @@ describe("Extractive", () => {
       "The package is small.",
       ":::",
       "",
+      "**The package can be:**",
+      "",
+      "- small",
+      "- signed",
+      "",
       "> [!NOTE]",
       "> The package is signed.",
       "",
@@ -236,6 +248,8 @@ describe("Extractive", () => {
         "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]",
         "**Old versions:** Update the package first.",
         "**Tip:** The package is small.",
+        "**The package can be:**",
+        "- small\n- signed",
         "**Note:** The package is signed.",
         "The package needs Node. [1]"
       ].join("\n\n")
@@ -262,6 +276,25 @@ describe("Extractive", () => {
     expect(answer("When does a shop open?", [passage(1, "Shop", text)])).toBe(
       "**Shop**\n\nA shop sells.\n\nA shop opens at nine. [1]"
     )
+  })
+
+  it("quotes code that chunking has cut as one block, and no more than sixty lines of it", () => {
+    const lines = Array.from({ length: 70 }, (_, at) => `  line ${at}`)
+    const cut = (ordinal: number, some: ReadonlyArray<string>) =>
+      passage(1, "Compose", ["```yaml", ...some, "```"].join("\n"), 0.5, { documentId: "doc_1", ordinal })
+    const first = { ...cut(1, lines.slice(0, 20)), text: `The compose file:\n\n${cut(1, lines.slice(0, 20)).text}` }
+    const question = "What is in the compose file?"
+    expect(answer(question, [first, cut(2, lines.slice(20, 40))])).toBe(
+      `**Compose**\n\nThe compose file: [1]\n\n\`\`\`yaml\n${lines.slice(0, 40).join("\n")}\n\`\`\`\n\n[1]`
+    )
+    const around = { ...passage(1, "Compose", "The compose file:", 0.5, { documentId: "doc_1", ordinal: 0 }) }
+    const three = [1, 2, 3].map((at) => cut(at, lines.slice(at * 10, at * 10 + 10)))
+    expect(answer(question, [around, ...three])).toContain(lines.slice(10, 40).join("\n"))
+    expect(answer(question, [first, cut(2, lines.slice(20))])).toContain("  line 59\n…\n```\n\n[1]")
+    // Code of another language, and code after text that is left out, is another block.
+    const shell = { ...cut(2, ["make"]), text: "```sh\nmake\n```" }
+    expect(answer(question, [first, shell])).toContain("```\n\n[1]\n\n```sh\nmake\n```")
+    expect(answer(question, [first, cut(3, lines.slice(20, 40))])).not.toContain("line 20")
   })
 
   it("shows a pre element as code", () => {
