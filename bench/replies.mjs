@@ -52,7 +52,16 @@ const measure = async (documents, cases) => {
 
     const file = path.join(dataDir, "cases.jsonl")
     fs.writeFileSync(file, cases.join("\n"))
-    const command = [path.join(root, "bin/spoke.mjs"), "eval", file, "--data", dataDir, "--agent", id, "--json"]
+    const command = [
+      path.join(root, "bin/spoke.mjs"),
+      "eval",
+      file,
+      "--data",
+      dataDir,
+      "--agent",
+      id,
+      "--json"
+    ]
     const { results } = JSON.parse(
       execFileSync(process.execPath, command, { maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "inherit"] })
     )

@@ -93,10 +93,7 @@ const rankings = (
     const search =
       lexicalWeight === undefined
         ? Layer.provide(layerWithFeedback, backend)
-        : Layer.provide(
-            backend,
-            Layer.succeed(Embedder, { ...embedder, lexicalWeight: () => lexicalWeight })
-          )
+        : Layer.provide(backend, Layer.succeed(Embedder, { ...embedder, lexicalWeight: () => lexicalWeight }))
     const ask = Effect.flatMap(Retrieve, ({ run }) =>
       Effect.forEach(queries, ({ text }) =>
         Effect.map(run(scope, { query: text.slice(0, 1_000), topK, minScore: 0 }), ({ chunks }) => [

@@ -121,7 +121,8 @@ class Outline {
   /** Makes the open paragraph a table, if it is one line with cells: the header. Returns whether it did. */
   makeTable(): boolean {
     const [header = "", ...others] = this.#lines
-    const isHeader = this.inParagraph && others.length === 0 && this.#items.length === 0 && header.includes("|")
+    const isHeader =
+      this.inParagraph && others.length === 0 && this.#items.length === 0 && header.includes("|")
     if (isHeader) this.#kind = "table"
     return isHeader
   }

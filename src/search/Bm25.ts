@@ -10,8 +10,7 @@ export const k1 = 1.2
 export const b = 0.75
 
 /** Inverse document frequency of a term that `chunks` of the agent's `total` chunks contain. `total` must not be 0. */
-const idf = (total: number, chunks: number): number =>
-  Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+const idf = (total: number, chunks: number): number => Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
 
 /** Exponent of the inverse document frequency in long queries: rare terms count more than in BM25 (docs/retrieval.md). */
 const longIdfExponent = 1.3

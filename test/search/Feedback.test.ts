@@ -14,10 +14,22 @@ const result = (words: string, score = 0.5) => ({
 
 describe("The words of the first results", () => {
   it("are added to long English queries only", () => {
-    expect([...form.keys()]).toEqual(["wing", "shape", "reduc", "drag", "slender", "bodi", "near", "speed", "sound"])
+    expect([...form.keys()]).toEqual([
+      "wing",
+      "shape",
+      "reduc",
+      "drag",
+      "slender",
+      "bodi",
+      "near",
+      "speed",
+      "sound"
+    ])
     expect(longForm("Where do I put my API key in a request?")).toBeUndefined()
     expect(
-      longForm("Welche Flügelformen verringern den Luftwiderstand schlanker Körper bei der Geschwindigkeit des Schalls?")
+      longForm(
+        "Welche Flügelformen verringern den Luftwiderstand schlanker Körper bei der Geschwindigkeit des Schalls?"
+      )
     ).toBeUndefined()
   })
 
@@ -36,7 +48,10 @@ describe("The words of the first results", () => {
 
   it("count more where the result has a higher score", () => {
     const weighed = (score: number) =>
-      feedbackTerms(form, [result("transonic airfoil airfoil", score), result("transonic transonic airfoil", 0.5)])
+      feedbackTerms(form, [
+        result("transonic airfoil airfoil", score),
+        result("transonic transonic airfoil", 0.5)
+      ])
     expect(weighed(0.9).get("airfoil")).toBeGreaterThan(weighed(0.9).get("transon") ?? 0)
     expect(weighed(0.1).get("airfoil")).toBeLessThan(weighed(0.1).get("transon") ?? 0)
   })

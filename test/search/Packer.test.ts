@@ -109,7 +109,9 @@ describe("Packer", () => {
     expect(open.length).toBeGreaterThan(2)
     for (const { content } of open) expect(content.startsWith("Name | Number\n---|---\nname")).toBe(true)
     expect(open.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(bare)
-    expect(markdown("a | b\nc | d\n\n---|---").map(({ content }) => content)).toEqual(["a | b\nc | d\n\n---|---"])
+    expect(markdown("a | b\nc | d\n\n---|---").map(({ content }) => content)).toEqual([
+      "a | b\nc | d\n\n---|---"
+    ])
   })
 
   it("keeps indented code as code: with its indentation and blank lines, whole up to 1,600 characters", () => {
@@ -164,7 +166,9 @@ describe("Packer", () => {
 
   it("keeps a pre element as code, opens it again on each piece, and reads no headings in it", () => {
     const lines = Array.from({ length: 120 }, (_, place) => `# run step &lt;${place}&gt;`)
-    const chunks = markdown(["<pre><code class=\"sh\">first", "", ...lines, "</code></pre>", "after"].join("\n"))
+    const chunks = markdown(
+      ['<pre><code class="sh">first', "", ...lines, "</code></pre>", "after"].join("\n")
+    )
     expect(chunks.length).toBeGreaterThan(3)
     expect(chunks.map(({ heading }) => heading)).toEqual(chunks.map(() => ""))
     for (const { content } of chunks.slice(0, -1)) {
@@ -213,10 +217,16 @@ describe("Packer", () => {
   })
 
   it("cleans headings of attributes", () => {
-    const headings = ["# One {#one}", "# Two {: #two .big }", "# Three {:.small}", "# A {map}", "# Five {: one}"]
-    expect(markdown(headings.map((heading) => `${heading}\n\ntext`).join("\n\n")).map(({ heading }) => heading)).toEqual(
-      ["One", "Two", "Three", "A {map}", "Five {: one}"]
-    )
+    const headings = [
+      "# One {#one}",
+      "# Two {: #two .big }",
+      "# Three {:.small}",
+      "# A {map}",
+      "# Five {: one}"
+    ]
+    expect(
+      markdown(headings.map((heading) => `${heading}\n\ntext`).join("\n\n")).map(({ heading }) => heading)
+    ).toEqual(["One", "Two", "Three", "A {map}", "Five {: one}"])
   })
 
   it("cleans headings of links, anchors, tags and emphasis, and leaves code in them as it is", () => {

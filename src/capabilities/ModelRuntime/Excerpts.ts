@@ -15,9 +15,11 @@ export interface Excerpt {
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
 /** An import in MDX. */
-const isImport = (line: string): boolean => /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
+const isImport = (line: string): boolean =>
+  /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
-const withoutMarks = (line: string): string => line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+const withoutMarks = (line: string): string =>
+  line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
 
 /** Joins hard-wrapped lines; list items keep their lines. The first line of a note becomes its label. */
 const unwrapped = (paragraph: string): string => {
@@ -27,7 +29,8 @@ const unwrapped = (paragraph: string): string => {
     const words = withoutMarks(line)
     const label = labelOf(words)
     if (label === "") continue
-    if (lines.length === 0 || label !== undefined || itemStart.test(words)) lines.push(label ?? words.trimEnd())
+    if (lines.length === 0 || label !== undefined || itemStart.test(words))
+      lines.push(label ?? words.trimEnd())
     else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
   }
   return lines.join("\n")

@@ -93,10 +93,7 @@ const quotablesOf = ({ index, isFound = true, ordinal, text }: Passage): Readonl
   }))
 
 /** The blocks of `before` and of the chunk after it, in which code that the end of the chunk has cut is one block. */
-const joined = (
-  before: ReadonlyArray<Quotable>,
-  next: ReadonlyArray<Quotable>
-): ReadonlyArray<Quotable> => {
+const joined = (before: ReadonlyArray<Quotable>, next: ReadonlyArray<Quotable>): ReadonlyArray<Quotable> => {
   const one = before.at(-1)
   const [other, ...others] = next
   const code = isAdjacent(one, other) && one?.index === other?.index ? joinedCode(one, other) : undefined

@@ -2,8 +2,10 @@
 
 /** Kinds of notes. A block of another kind, such as `code-group`, is shown without a label. */
 const kinds = new Set(
-  ("note tip hint info important warning caution danger attention success failure question example bug abstract quote " +
-    "deprecated seealso").split(" ")
+  (
+    "note tip hint info important warning caution danger attention success failure question example bug abstract quote " +
+    "deprecated seealso"
+  ).split(" ")
 )
 
 const bold = (words: string): string => {

@@ -115,7 +115,8 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       }
       if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
-      const worth = (term: string) => termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
+      const worth = (term: string) =>
+        termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
       const [one, two] = query.forms.map((form) => sharesOf(form, worth))
       return (
         terms

@@ -193,7 +193,10 @@ describe("Extractive", () => {
     const passages = [
       { ...within(0, false), text: "A source is what an agent knows." },
       { ...within(1, true), text: "Add a source with a request:" },
-      { ...within(2, false), text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(30)}` }
+      {
+        ...within(2, false),
+        text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(30)}`
+      }
     ]
     expect(answer("How do I add a source?", passages)).toBe(
       "**Sources › Add a source**\n\nA source is what an agent knows.\n\nAdd a source with a request: [1]\n\n" +
@@ -209,7 +212,10 @@ describe("Extractive", () => {
   it("is not moved by words that only stand around what was found", () => {
     const passages = [
       { ...passage(1, "Shop", "We are open daily.", 0.2), isFound: true },
-      { ...passage(1, "Shop", "A refund is paid to your card.", 0.2, { documentId: "doc_1", ordinal: 1 }), isFound: false }
+      {
+        ...passage(1, "Shop", "A refund is paid to your card.", 0.2, { documentId: "doc_1", ordinal: 1 }),
+        isFound: false
+      }
     ]
     expect(answer("Is a refund paid to my card?", passages)).toBe("I found nothing on that in the sources.")
   })
@@ -222,7 +228,7 @@ describe("Extractive", () => {
       "```sh [npm]\nnpm install\n```",
       ":::",
       "",
-      "!!! warning \"Old versions\"",
+      '!!! warning "Old versions"',
       "",
       "    Update the package first.",
       "",
@@ -265,9 +271,15 @@ describe("Extractive", () => {
 
   it("quotes a section too that says more than the one before it, and none that only repeats it", () => {
     const short = passage(1, "Trash", "Deleted documents stay in the trash.")
-    const longer = passage(2, "Delays", "Deleted documents stay in the trash for 30 days. An administrator sets how many.")
+    const longer = passage(
+      2,
+      "Delays",
+      "Deleted documents stay in the trash for 30 days. An administrator sets how many."
+    )
     expect(answer("How long do deleted documents stay in the trash?", [short, longer])).toContain("30 days")
-    expect(answer("How long do deleted documents stay in the trash?", [longer, short])).not.toContain("**Trash**")
+    expect(answer("How long do deleted documents stay in the trash?", [longer, short])).not.toContain(
+      "**Trash**"
+    )
   })
 
   it("leaves out pictures and tables of contents", () => {
@@ -282,7 +294,10 @@ describe("Extractive", () => {
     const lines = Array.from({ length: 70 }, (_, at) => `  line ${at}`)
     const cut = (ordinal: number, some: ReadonlyArray<string>) =>
       passage(1, "Compose", ["```yaml", ...some, "```"].join("\n"), 0.5, { documentId: "doc_1", ordinal })
-    const first = { ...cut(1, lines.slice(0, 20)), text: `The compose file:\n\n${cut(1, lines.slice(0, 20)).text}` }
+    const first = {
+      ...cut(1, lines.slice(0, 20)),
+      text: `The compose file:\n\n${cut(1, lines.slice(0, 20)).text}`
+    }
     const question = "What is in the compose file?"
     expect(answer(question, [first, cut(2, lines.slice(20, 40))])).toBe(
       `**Compose**\n\nThe compose file: [1]\n\n\`\`\`yaml\n${lines.slice(0, 40).join("\n")}\n\`\`\`\n\n[1]`
@@ -299,7 +314,7 @@ describe("Extractive", () => {
 
   it("shows a pre element as code", () => {
     const text =
-      "Hash a password:\n\n<pre><code class=\"cmd\">hash-password\n\t[--plain &lt;word&gt;]</code></pre>"
+      'Hash a password:\n\n<pre><code class="cmd">hash-password\n\t[--plain &lt;word&gt;]</code></pre>'
     expect(answer("How do I hash a password?", [passage(1, "Hash", text)])).toBe(
       "**Hash**\n\nHash a password: [1]\n\n```\nhash-password\n\t[--plain <word>]\n```\n\n[1]"
     )

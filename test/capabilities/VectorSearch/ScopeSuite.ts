@@ -78,7 +78,10 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
 
           const sources: Array<Held> = []
           for (let at = 0; at < sourceCount; at++) {
-            const id = yield* known(agent, [page(`backup of number ${at}. ${shared}`), page(`backup again ${at}. ${shared}`)])
+            const id = yield* known(agent, [
+              page(`backup of number ${at}. ${shared}`),
+              page(`backup again ${at}. ${shared}`)
+            ])
             const source: Held = { id, type: types[at % 3] ?? "URL", product: `p${at % 4}`, labels: [] }
             const config = JSON.stringify({ metadata: { product: source.product } })
             yield* sql`update sources set type = ${source.type}, config = ${config}::jsonb where id = ${id}`

@@ -27,7 +27,10 @@ const chunk = (place: number, text: string): FoundChunk => ({
 const words = (place: number) => Array.from({ length: 45 }, (_, at) => `own${at}of${place}`).join(" ")
 
 /** A backend that finds `chunks`, as many as asked for, and keeps the queries. */
-const asked = (chunks: ReadonlyArray<FoundChunk>, queries: ReadonlyArray<Pick<SearchQuery, "text" | "topK">>) =>
+const asked = (
+  chunks: ReadonlyArray<FoundChunk>,
+  queries: ReadonlyArray<Pick<SearchQuery, "text" | "topK">>
+) =>
   Effect.gen(function* () {
     const seen = yield* Ref.make<ReadonlyArray<SearchQuery>>([])
     const backend = Layer.succeed(VectorSearch, {
@@ -47,19 +50,21 @@ const asked = (chunks: ReadonlyArray<FoundChunk>, queries: ReadonlyArray<Pick<Se
     return { seen: yield* Ref.get(seen), found }
   })
 
-it.effect("A long query is searched a second time, with the words that the first results have in common", () =>
-  Effect.gen(function* () {
-    const chunks = [0, 1, 2].map((place) => chunk(place, `transonic airfoil ${words(place)}`))
-    const { found, seen } = yield* asked(chunks, [{ text: long, topK: 2 }])
-    expect(seen.map(({ topK }) => topK)).toEqual([5, 2])
-    expect(seen.map(({ filter, minScore, text }) => [text, minScore, filter])).toEqual([
-      [long, 0.2, { labels: ["a"] }],
-      [long, 0.2, { labels: ["a"] }]
-    ])
-    expect(seen[0]?.further).toBeUndefined()
-    expect([...(seen[1]?.further?.keys() ?? [])]).toEqual(["airfoil", "transon"])
-    expect(found[0]?.chunks).toHaveLength(2)
-  })
+it.effect(
+  "A long query is searched a second time, with the words that the first results have in common",
+  () =>
+    Effect.gen(function* () {
+      const chunks = [0, 1, 2].map((place) => chunk(place, `transonic airfoil ${words(place)}`))
+      const { found, seen } = yield* asked(chunks, [{ text: long, topK: 2 }])
+      expect(seen.map(({ topK }) => topK)).toEqual([5, 2])
+      expect(seen.map(({ filter, minScore, text }) => [text, minScore, filter])).toEqual([
+        [long, 0.2, { labels: ["a"] }],
+        [long, 0.2, { labels: ["a"] }]
+      ])
+      expect(seen[0]?.further).toBeUndefined()
+      expect([...(seen[1]?.further?.keys() ?? [])]).toEqual(["airfoil", "transon"])
+      expect(found[0]?.chunks).toHaveLength(2)
+    })
 )
 
 it.effect("A short query is searched once, and a long one too whose results have nothing to add", () =>

@@ -72,7 +72,11 @@ describe("The passages that a model is shown", () => {
       stored(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic"),
       stored(2, 0, "Another document.", "Prices")
     ]
-    const [passage] = fitPassages([hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic")], around, 1_000)
+    const [passage] = fitPassages(
+      [hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic")],
+      around,
+      1_000
+    )
     expect(passage?.text).toBe("Prices are net.\n\n[…]\n\nBasic costs 10 euros.")
     const [first, second] = fitPassages(
       [hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic"), hit(1, 1, "Prices are net.")],

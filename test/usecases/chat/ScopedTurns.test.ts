@@ -143,7 +143,10 @@ const scopedTurns = (name: string, engine: Engine, each: typeof eachEngineLive):
               ...(labels === undefined ? {} : { labels })
             }
             const scope: ReadScope = { ...agent, sourceScope: sourceScope ?? null }
-            const more = turn % 2 === 0 ? "" : " Who asks the operator for the tape of the archive when a file is missing?"
+            const more =
+              turn % 2 === 0
+                ? ""
+                : " Who asks the operator for the tape of the archive when a file is missing?"
             return { message: `How is a backup made in case-${turn}-?${more}`, scope, filter }
           }
           type Drawn = ReturnType<typeof draw>

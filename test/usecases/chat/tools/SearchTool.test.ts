@@ -39,5 +39,7 @@ it("It is offered where the agent has sources and allows searches, and the runti
   expect(SearchTool.isOffered(turnOf({ hasSources: true, maxSearches: 2 }), model)).toBe(true)
   expect(SearchTool.isOffered(turnOf({ hasSources: false, maxSearches: 2 }), model)).toBe(false)
   expect(SearchTool.isOffered(turnOf({ hasSources: true, maxSearches: 0 }), model)).toBe(false)
-  expect(SearchTool.isOffered(turnOf({ hasSources: true, maxSearches: 2 }), { readsPassages: true })).toBe(false)
+  expect(SearchTool.isOffered(turnOf({ hasSources: true, maxSearches: 2 }), { readsPassages: true })).toBe(
+    false
+  )
 })
