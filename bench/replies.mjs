@@ -1,7 +1,12 @@
 /**
- * How good the replies without a model are: the questions of bench/retrieval/questions and questions on other subjects are
- * asked by `spoke eval` on a data folder that holds the passages. Prints the figures and keeps them in bench/replies.json.
- * `npm run bench:replies -- FOLDER` uses passages, queries and judgements of another folder, and keeps nothing.
+ * How good the replies without a model are, asked by `spoke eval` of a data folder.
+ *
+ * - `npm run bench:replies`: the questions of bench/retrieval/questions, and questions on other subjects. Prints the figures
+ *   and keeps them in bench/replies.json.
+ * - `npm run bench:replies -- FOLDER`: passages, queries and judgements of another folder. Keeps nothing.
+ * - `npm run bench:replies -- documentation FOLDER [OWNER/NAME …]`: the questions of bench/replies/documentation.jsonl, and
+ *   questions on other subjects, of the Markdown files of those repositories, which are cloned in FOLDER as OWNER/NAME. Keeps
+ *   nothing.
  */
 import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -10,74 +15,129 @@ import { buildAll } from "../scripts/build.mjs"
 import { root, temporaryFolder, until } from "./machine.mjs"
 
 const own = path.join(root, "bench/retrieval/questions")
-const [folder = own] = process.argv.slice(2)
 
-const lines = (file) =>
+const linesOf = (file) =>
   fs
-    .readFileSync(path.join(folder, file), "utf8")
+    .readFileSync(file, "utf8")
     .split("\n")
     .filter((line) => line !== "")
 
-/** A passage is a source of its own, whose name is the passage's id. */
-const learn = async (agent) => {
+const offTopic = linesOf(path.join(own, "off-topic.jsonl"))
+
+/** Uploads `documents`, each as a source of its own, and waits for their vectors. */
+const learn = async (agent, documents) => {
   const made = []
-  for (const line of lines("corpus.jsonl")) {
-    const { _id: id, text, title } = JSON.parse(line)
-    const file = new TextEncoder().encode(`# ${title}\n\n${text}\n`)
-    made.push((await agent.sources.upload({ file, fileName: `${id}.md`, name: id })).source.id)
+  for (const { fileName, name, text } of documents) {
+    const file = new TextEncoder().encode(text)
+    made.push((await agent.sources.upload({ file, fileName, name })).source.id)
   }
   for (const id of made) {
     await agent.sources.ready(id)
-    await until("the vectors", 120_000, async () => {
+    await until("the vectors", 600_000, async () => {
       const { chunks, embedded } = await agent.sources.embedding(id)
       return embedded === chunks ? true : undefined
     })
   }
 }
 
-const cases = () => {
+/** The figures of the replies to `cases`, lines of a file of `spoke eval`, by an agent that has read `documents`. */
+const measure = async (documents, cases) => {
+  const { createSpoke } = await import("../dist/index.js")
+  const dataDir = temporaryFolder()
+  try {
+    const spoke = await createSpoke({ dataDir })
+    const { id } = await spoke.agents.create({ name: "Replies" })
+    await learn(spoke.agent(id), documents)
+    await spoke.close()
+
+    const file = path.join(dataDir, "cases.jsonl")
+    fs.writeFileSync(file, cases.join("\n"))
+    const command = [
+      path.join(root, "bin/spoke.mjs"),
+      "eval",
+      file,
+      "--data",
+      dataDir,
+      "--agent",
+      id,
+      "--json"
+    ]
+    const { results } = JSON.parse(
+      execFileSync(process.execPath, command, { maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "inherit"] })
+    )
+    const asked = results.filter(({ sourceCited }) => sourceCited !== null)
+    const others = results.filter(({ refusal }) => refusal !== null)
+    return {
+      questions: asked.length,
+      citedFirst: asked.filter(({ sourceAt1 }) => sourceAt1).length,
+      cited: asked.filter(({ sourceCited }) => sourceCited).length,
+      ...(asked.some(({ facts }) => facts !== null) && {
+        factStated: asked.filter(({ facts }) => facts).length
+      }),
+      nothingFound: asked.filter(({ citations }) => citations.length === 0).length,
+      offTopic: others.length,
+      offTopicAnswered: others.filter(({ refusal }) => !refusal).length
+    }
+  } finally {
+    fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/** Passages with judged queries, as in bench/retrieval/questions. */
+const passages = async (folder) => {
+  const documents = linesOf(path.join(folder, "corpus.jsonl")).map((line) => {
+    const { _id: id, text, title } = JSON.parse(line)
+    return { fileName: `${id}.md`, name: id, text: `# ${title}\n\n${text}\n` }
+  })
   const relevant = new Map()
-  for (const line of lines("qrels/test.tsv").slice(1)) {
+  for (const line of linesOf(path.join(folder, "qrels/test.tsv")).slice(1)) {
     const [query, document] = line.split("\t")
     relevant.set(query, [...(relevant.get(query) ?? []), document])
   }
-  const questions = lines("queries.jsonl").map((line) => {
+  const questions = linesOf(path.join(folder, "queries.jsonl")).map((line) => {
     const { _id: id, text } = JSON.parse(line)
     return JSON.stringify({ question: text, expectSources: relevant.get(id) })
   })
-  return [...questions, ...lines("off-topic.jsonl")].join("\n")
-}
-
-await buildAll()
-const { createSpoke } = await import("../dist/index.js")
-const dataDir = temporaryFolder()
-try {
-  const spoke = await createSpoke({ dataDir })
-  const { id } = await spoke.agents.create({ name: "Replies" })
-  await learn(spoke.agent(id))
-  await spoke.close()
-
-  const file = path.join(dataDir, "cases.jsonl")
-  fs.writeFileSync(file, cases())
-  const command = [path.join(root, "bin/spoke.mjs"), "eval", file, "--data", dataDir, "--agent", id, "--json"]
-  const report = JSON.parse(
-    execFileSync(process.execPath, command, { maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "inherit"] })
-  )
-  const asked = report.results.filter(({ sourceCited }) => sourceCited !== null)
-  const offTopic = report.results.filter(({ refusal }) => refusal !== null)
-  const result = {
-    questions: asked.length,
-    citedFirst: asked.filter(({ sourceAt1 }) => sourceAt1).length,
-    cited: asked.filter(({ sourceCited }) => sourceCited).length,
-    nothingFound: asked.filter(({ citations }) => citations.length === 0).length,
-    offTopic: offTopic.length,
-    offTopicAnswered: offTopic.filter(({ refusal }) => !refusal).length
-  }
+  const result = await measure(documents, [...questions, ...offTopic])
   console.table(result)
   if (folder === own) {
     fs.writeFileSync(path.join(root, "bench/replies.json"), `${JSON.stringify(result, null, 2)}\n`)
   }
-} finally {
-  fs.rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 })
 }
+
+const markdownBelow = (folder) =>
+  fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.mdx?$/.test(entry.name))
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .filter((file) => !/[\\/](?:node_modules|\.git|changelog\.md)/.test(file))
+    .toSorted()
+
+const documentation = async (folder, chosen) => {
+  const all = linesOf(path.join(root, "bench/replies/documentation.jsonl")).map((line) => JSON.parse(line))
+  const figures = {}
+  for (const { below, repository } of new Map(all.map((one) => [one.repository, one])).values()) {
+    if (chosen.length > 0 && !chosen.includes(repository)) continue
+    const documents = markdownBelow(path.join(folder, repository, below)).map((file) => ({
+      fileName: path.basename(file),
+      name: path.relative(folder, file),
+      text: fs.readFileSync(file, "utf8")
+    }))
+    const cases = all
+      .filter((one) => one.repository === repository)
+      .map(({ expectFacts, expectSources, question }) =>
+        JSON.stringify({ question, expectSources, expectFacts })
+      )
+    figures[repository] = await measure(documents, [...cases, ...offTopic])
+  }
+  const sums = {}
+  for (const row of Object.values(figures))
+    for (const [name, value] of Object.entries(row)) sums[name] = (sums[name] ?? 0) + value
+  console.table({ ...figures, all: sums })
+}
+
+await buildAll()
+const [first = own, ...others] = process.argv.slice(2)
+if (first === "documentation") await documentation(others[0] ?? ".", others.slice(1))
+else await passages(first)
 process.exit(0)

@@ -44,7 +44,7 @@ export const makeHashing = (options: HashingOptions = {}) => {
   return Embedder.of({
     profile: options.profile ?? `hashing-${size}`,
     dimensions: size,
-    lexicalWeight: options.lexicalWeight ?? 0.7,
+    lexicalWeight: () => options.lexicalWeight ?? 0.7,
     minScore: 0.25,
     maxBatch: 32,
     queryTimeout: "2 seconds",

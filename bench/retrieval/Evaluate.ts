@@ -16,6 +16,7 @@ import * as Live from "../../src/app/Live.ts"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import type { QueueJob } from "../../src/capabilities/JobQueue.ts"
 import { layerInProcess } from "../../src/capabilities/VectorSearch/InProcess.ts"
+import { layerWithFeedback } from "../../src/capabilities/VectorSearch/WithFeedback.ts"
 import type { AgentScope } from "../../src/domain/accounts/Access.ts"
 import { newId, QueueJobId } from "../../src/domain/Ids.ts"
 import { Embed } from "../../src/usecases/knowledge/Embed.ts"
@@ -79,7 +80,7 @@ const learn = (scope: AgentScope, { documents }: Collection) =>
     )
   })
 
-/** The documents found for each query, best first, when words weigh `lexicalWeight`; undefined: what is the default. */
+/** The documents found for each query, best first: by the default recipe, or without feedback and with this weight of words. */
 const rankings = (
   scope: AgentScope,
   { queries }: Collection,
@@ -88,11 +89,11 @@ const rankings = (
 ) =>
   Effect.gen(function* () {
     const embedder = yield* Embedder
-    const weighted = Layer.succeed(Embedder, {
-      ...embedder,
-      lexicalWeight: lexicalWeight ?? embedder.lexicalWeight
-    })
-    const search = layerInProcess({ maxBytes: 1e9, wordsFirstAbove: Infinity }).pipe(Layer.provide(weighted))
+    const backend = layerInProcess({ maxBytes: 1e9, wordsFirstAbove: Infinity })
+    const search =
+      lexicalWeight === undefined
+        ? Layer.provide(layerWithFeedback, backend)
+        : Layer.provide(backend, Layer.succeed(Embedder, { ...embedder, lexicalWeight: () => lexicalWeight }))
     const ask = Effect.flatMap(Retrieve, ({ run }) =>
       Effect.forEach(queries, ({ text }) =>
         Effect.map(run(scope, { query: text.slice(0, 1_000), topK, minScore: 0 }), ({ chunks }) => [
@@ -109,7 +110,7 @@ const evaluate = (name: string, collection: Collection) =>
   Effect.gen(function* () {
     const scope = yield* agent
     const names = yield* learn(scope, collection)
-    const { lexicalWeight, profile } = yield* Embedder
+    const { profile } = yield* Embedder
     const measure = (weight?: number) =>
       Effect.map(rankings(scope, collection, names, weight), (found) => {
         const scores = collection.queries.map(({ relevant }, place) => ndcg(found[place] ?? [], relevant))
@@ -143,7 +144,6 @@ const evaluate = (name: string, collection: Collection) =>
       chunks,
       queries: collection.queries.length,
       embedder: profile,
-      lexicalWeight,
       default: row(hybrid),
       bm25: row(words),
       vectors: row(vectors),

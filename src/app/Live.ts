@@ -30,6 +30,7 @@ import * as InProcess from "../capabilities/VectorSearch/InProcess.ts"
 import { measuredSearch } from "../capabilities/VectorSearch/Measured.ts"
 import * as Pgvector from "../capabilities/VectorSearch/Pgvector.ts"
 import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
+import * as WithFeedback from "../capabilities/VectorSearch/WithFeedback.ts"
 import * as BuiltInChannels from "../channels/BuiltIn.ts"
 import * as RegisteredReaders from "../readers/connectors/Registered.ts"
 import { layerEmbedded, layerPostgres, isolateTenants, migrate, refuseReadOnly } from "../store/Database.ts"
@@ -208,6 +209,7 @@ const chunkSearch = (settings: Settings) =>
 const vectorSearch = <E, R>(settings: Settings, replace: Layer.Layer<never, E, R>) =>
   measuredSearch.pipe(
     Layer.provide(Reranked.layerReranked),
+    Layer.provide(WithFeedback.layerWithFeedback),
     Layer.provide(chunkSearch(settings)),
     Layer.provide(Layer.merge(reranker(settings), replace))
   )

@@ -23,8 +23,8 @@ export class Embedder extends Context.Tag("capabilities/Embedder")<
     readonly dimensions: number
     /** True for a model that supports English only. It does not get texts and queries in other languages. */
     readonly englishOnly?: boolean
-    /** Weight of the lexical score in the hybrid score, 0..1: high for a weak model. */
-    readonly lexicalWeight: number
+    /** Weight of the lexical score in the hybrid score, 0..1, for a query with so many terms: high for a weak model. */
+    readonly lexicalWeight: (terms: number) => number
     /** Recommended minimum of the hybrid score for a chat turn, 0..1. */
     readonly minScore: number
     /** Maximum batch size of `embedAll`. */

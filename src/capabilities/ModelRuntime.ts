@@ -18,8 +18,9 @@ export interface ToolDeclaration {
   readonly parameters: JsonObject
 }
 
-/** A retrieved passage, for runtimes that build their reply from the passages. */
+/** A chunk of a retrieved passage, for runtimes that build their reply from the passages. */
 export interface Passage {
+  /** The number of the passage, which all of its chunks have. */
   readonly index: number
   readonly title: string
   readonly text: string
@@ -27,6 +28,8 @@ export interface Passage {
   readonly documentId: string
   /** Index among the chunks of its document. */
   readonly ordinal: number
+  /** False for a chunk that was not found itself, but stands near one of the same section that was. Default: true. */
+  readonly isFound?: boolean
   /** True for a curated answer to this question. */
   readonly curated?: boolean
 }

@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import type { ReadScope } from "../domain/accounts/Access.ts"
 import type { RetrieveFilter } from "../domain/knowledge/Chunk.ts"
 import type { ChunkId, DocumentId, SourceId } from "../domain/Ids.ts"
+import type { QueryForm } from "../search/Query.ts"
 
 export interface SearchQuery {
   readonly text: string
@@ -19,6 +20,8 @@ export interface SearchQuery {
    * out, and term weights are those of the whole agent.
    */
   readonly filter?: RetrieveFilter | undefined
+  /** English terms that are added to those of `text`, with their occurrences. */
+  readonly further?: QueryForm | undefined
 }
 
 export interface FoundChunk {

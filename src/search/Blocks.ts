@@ -113,6 +113,20 @@ class Outline {
     this.#lines.push(text)
   }
 
+  /** Whether the lines of a table follow that has no pipes at its sides. */
+  get inTable(): boolean {
+    return this.#kind === "table" && this.#lines.length > 0
+  }
+
+  /** Makes the open paragraph a table, if it is one line with cells: the header. Returns whether it did. */
+  makeTable(): boolean {
+    const [header = "", ...others] = this.#lines
+    const isHeader =
+      this.inParagraph && others.length === 0 && this.#items.length === 0 && header.includes("|")
+    if (isHeader) this.#kind = "table"
+    return isHeader
+  }
+
   /** Adds the first line of an item. */
   item(text: string): void {
     if (this.#kind !== "prose") this.endBlock()
@@ -211,6 +225,10 @@ const indentOf = (line: string): number => {
 /** Indentation in columns, relative to the enclosing block, from which a line is code. */
 const codeIndent = 4
 
+/** Whether the line stands below the header of a table: `---|---`. */
+export const isTableRule = (line: string): boolean =>
+  line.includes("|") && line.includes("--") && /^[-:| \t]+$/.test(line)
+
 const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
 const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
 
@@ -233,9 +251,20 @@ const toMarker = (line: string): Marker | undefined => {
   }
 }
 
+/**
+ * A line whose text goes on in paragraphs that are indented like code: a definition (`: text`), or a note, a collapsible
+ * block or a tab of Python-Markdown (`!!! note`, `??? note`, `=== "Tab"`).
+ */
+const container = /^[ \t]*(?:(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+["\p{L}]|:[ \t]{1,3}\S)/u
+
+const opensHtmlCode = /^ {0,3}<pre[\s>]/i
+const closesHtmlCode = /<\/pre>/i
+
 class MarkdownReader {
   readonly #outline: Outline
   #fence: Fence | undefined
+  /** Whether a `<pre>` is open. */
+  #inHtmlCode = false
   /** Columns at which the texts of the open list items begin, the innermost last. */
   #offsets: Array<number> = []
   #afterBlank = true
@@ -249,6 +278,7 @@ class MarkdownReader {
 
   read(line: string): void {
     if (this.#fence !== undefined) this.#fenced(line, this.#fence)
+    else if (this.#inHtmlCode) this.#htmlCode(line, false)
     else if (line.trim() === "") this.#blank()
     else {
       this.#text(line)
@@ -260,6 +290,14 @@ class MarkdownReader {
     this.#outline.line(line, "code")
     if (!closesFence(fence, line)) return
     this.#fence = undefined
+    this.#outline.endBlock()
+    this.#afterBlank = false
+  }
+
+  #htmlCode(line: string, continues: boolean): void {
+    this.#outline.line(line, "code", continues)
+    this.#inHtmlCode = !closesHtmlCode.test(line)
+    if (this.#inHtmlCode) return
     this.#outline.endBlock()
     this.#afterBlank = false
   }
@@ -289,11 +327,25 @@ class MarkdownReader {
     } else if (this.#fence !== undefined) {
       outline.endBlock()
       outline.line(line, "code", continues)
+    } else if (opensHtmlCode.test(line)) {
+      outline.endBlock()
+      this.#htmlCode(line, continues)
+    } else if (container.test(line)) {
+      outline.endBlock()
+      outline.line(line, "prose", continues)
+      this.#offsets.push(indent + codeIndent)
     } else if (begins !== undefined && (continues || begins.mayInterrupt || !outline.inParagraph)) {
       if (continues) outline.line(line, "prose", true)
       else outline.item(line)
       this.#offsets.push(begins.offset)
-    } else outline.line(line, line.trimStart().startsWith("|") ? "table" : "prose", continues)
+    } else outline.line(line, this.#isRow(line) ? "table" : "prose", continues)
+  }
+
+  #isRow(line: string): boolean {
+    const outline = this.#outline
+    if (line.trimStart().startsWith("|")) return true
+    if (outline.inTable) return line.includes("|")
+    return isTableRule(line) && outline.makeTable()
   }
 
   #code(line: string, continues: boolean): void {

@@ -3,15 +3,21 @@
  * included, would approach with unlimited occurrences. So 1 means the same in every query, and terms that no chunk
  * contains lower all scores. `length` of a chunk is the number of term occurrences in its tsvector.
  */
-import type { QueryForm } from "./Query.ts"
+import { isLong, type QueryForm, type QueryWords } from "./Query.ts"
 import { maxFrequency } from "./Tokenizer.ts"
 
 export const k1 = 1.2
 export const b = 0.75
 
 /** Inverse document frequency of a term that `chunks` of the agent's `total` chunks contain. `total` must not be 0. */
-export const idf = (total: number, chunks: number): number =>
-  Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+const idf = (total: number, chunks: number): number => Math.log(1 + (total - chunks + 0.5) / (chunks + 0.5))
+
+/** Exponent of the inverse document frequency in long queries: rare terms count more than in BM25 (docs/retrieval.md). */
+const longIdfExponent = 1.3
+
+/** The weight of a term in a query, by the number of chunks that contain it. `total` must not be 0. */
+export const termWeight = (query: QueryWords, total: number, chunks: number): number =>
+  isLong(query) ? idf(total, chunks) ** longIdfExponent : idf(total, chunks)
 
 /** What one term adds for `frequency` occurrences, per unit of idf: 0 to k1 + 1. */
 const saturation = (frequency: number, length: number, averageLength: number): number =>
@@ -72,23 +78,23 @@ export class Postings {
   }
 
   /** The lexical score of every slot, 0..1: the score of the query form that it matches best. */
-  scores(forms: ReadonlyArray<QueryForm>): Float64Array {
+  scores(query: QueryWords): Float64Array {
     const best = new Float64Array(this.size)
-    for (const form of forms) {
-      const scores = this.#scoresOf(form)
+    for (const form of query.forms) {
+      const scores = this.#scoresOf(query, form)
       for (let slot = 0; slot < best.length; slot++) best[slot] = Math.max(best[slot] ?? 0, scores[slot] ?? 0)
     }
     return best
   }
 
-  #scoresOf(form: QueryForm): Float64Array {
+  #scoresOf(query: QueryWords, form: QueryForm): Float64Array {
     const total = this.size
     const scores = new Float64Array(total)
     const average = this.#lengthSum / total
     let maxScore = 0
     for (const [term, occurrences] of form) {
       const list = this.#lists.get(term) ?? []
-      const weight = occurrences * idf(total, list.length)
+      const weight = occurrences * termWeight(query, total, list.length)
       maxScore += weight * (k1 + 1)
       for (const posting of list) {
         const slot = posting >> frequencyBits

@@ -14,7 +14,8 @@ export const plain = (text: string): string =>
     .trim()
 
 const link = /\[([^\][]{0,300})\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
-const attributes = /\{#[^{}]{0,200}\}$/
+/** `{#id}`, `{: #id .class }`. */
+const attributes = /\{:?[ \t]{0,3}[#.][^{}]{0,200}\}$/
 const anchor = /[#¶§]$/
 const emphasis = /(`[^`]*`)|(?<![\p{L}\p{N}])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=\S)\2(?![\p{L}\p{N}])/gu
 

@@ -8,17 +8,22 @@ const contextWeight = 3
 const maxContextTerms = 100
 const maxContextLength = 2_000
 
-/** The columns `tsv` (text form of a tsvector) and `length` of table `chunks`. */
-export const indexRow = (chunk: {
+export interface Indexable {
   readonly title: string
   /** Path of headings, `A > B`, or empty. */
   readonly heading: string
   readonly content: string
   readonly english: boolean
-}): TermVector => {
+}
+
+/** The terms of a chunk, repeats included. */
+export const indexTerms = (chunk: Indexable): ReadonlyArray<string> => {
   const context = [chunk.title, chunk.heading].flatMap((text) =>
     pieces(text.slice(0, maxContextLength), chunk).slice(0, maxContextTerms)
   )
   const repeated = Array.from({ length: contextWeight }, () => context).flat()
-  return toTsvector([...repeated, ...pieces(chunk.content, chunk)])
+  return [...repeated, ...pieces(chunk.content, chunk)]
 }
+
+/** The columns `tsv` (text form of a tsvector) and `length` of table `chunks`. */
+export const indexRow = (chunk: Indexable): TermVector => toTsvector(indexTerms(chunk))

@@ -3,7 +3,7 @@
  * at sentences, longer lists between items. Code and tables are kept whole up to 1,600. Chunks do not overlap (measured
  * best). Time is linear in the length of any input.
  */
-import { type Block, type Format, outlining } from "./Blocks.ts"
+import { type Block, type Format, isTableRule, outlining } from "./Blocks.ts"
 
 /** Maximum length of a chunk of paragraphs, in UTF-16 units. */
 const packedLength = 800
@@ -45,8 +45,8 @@ const lineEnd = (window: string): number | undefined => {
 }
 
 /**
- * Text that each piece of a block begins and ends with, so that it can be read alone: the fence of code, or a table's
- * header.
+ * Text that each piece of a block begins and ends with, so that it can be read alone: the fence or the tag of code, or a
+ * table's header.
  */
 interface Frame {
   readonly head: string
@@ -57,19 +57,20 @@ const noFrame: Frame = { head: "", tail: "" }
 /** A longer first line is not repeated as a fence or header, in UTF-16 units. */
 const maxFrameLength = 300
 
-const frameOf = (text: string): Frame => {
+const frameOf = ({ kind, text }: Block): Frame => {
   const [first = "", second = ""] = text.slice(0, maxFrameLength * 2).split("\n", 2)
   if (first.length + second.length > maxFrameLength) return noFrame
   const [, fence] = /^[ \t]*(`{3,}|~{3,})/.exec(first) ?? []
   if (fence !== undefined) return { head: `${first}\n`, tail: `\n${fence}` }
-  const isTable = first.trimStart().startsWith("|") && /^[ \t]*\|[-:| \t]+$/.test(second)
-  return isTable ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
+  const [tags] = /^ {0,3}<pre[^<>]*>(?:<code[^<>]*>)?/i.exec(first) ?? []
+  if (tags !== undefined) return { head: tags, tail: "</pre>" }
+  return kind === "table" && isTableRule(second) ? { head: `${first}\n${second}\n`, tail: "" } : noFrame
 }
 
 /** {@link cuts} of a block, each with the block's {@link Frame}. */
 function* pieces(block: Block): Generator<string> {
   if (block.kind === "prose" || block.text.length <= wholeLength) return yield* cuts(block)
-  const { head, tail } = frameOf(block.text)
+  const { head, tail } = frameOf(block)
   let before: string | undefined
   for (const piece of cuts(block)) {
     if (before !== undefined) yield before + tail

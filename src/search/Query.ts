@@ -5,7 +5,7 @@
 import { isQuestionWord } from "./FunctionWords.ts"
 import { pieces, terms, word } from "./Tokenizer.ts"
 
-/** Distinct terms with their number of occurrences. */
+/** Distinct terms with their number of occurrences, which need not be whole. */
 export type QueryForm = ReadonlyMap<string, number>
 
 /** Maximum number of distinct terms of a form; the rest of a longer query is ignored. */
@@ -32,4 +32,28 @@ export const queryForms = (text: string): ReadonlyArray<QueryForm> => {
   const other = counted(pieces(told, { english: false }))
   const same = english.size === other.size && [...other.keys()].every((term) => english.has(term))
   return [english, ...(same ? [] : [other])].filter(({ size }) => size > 0)
+}
+
+/** What a search compares with the words of chunks. */
+export interface QueryWords {
+  readonly forms: ReadonlyArray<QueryForm>
+  /** Number of distinct English terms of the query. */
+  readonly termCount: number
+}
+
+/** Minimum number of distinct English terms of a long query. */
+const minLongTerms = 7
+
+/** A long query describes a subject. A shorter one mostly asks for one fact. */
+export const isLong = ({ termCount }: Pick<QueryWords, "termCount">): boolean => termCount >= minLongTerms
+
+/** The words of a query, and `further` English terms that are not counted. */
+export const queryWords = (text: string, further?: QueryForm): QueryWords => {
+  const forms = queryForms(text)
+  const [english, ...others] = forms
+  const termCount = english?.size ?? 0
+  if (further === undefined || english === undefined) return { forms, termCount }
+  const all = new Map(english)
+  for (const [term, occurrences] of further) all.set(term, (all.get(term) ?? 0) + occurrences)
+  return { forms: [all, ...others], termCount }
 }

@@ -47,7 +47,7 @@ for (const [name, backend] of backends) {
       Effect.gen(function* () {
         const { profile, dimensions, lexicalWeight, minScore, maxBatch } = yield* Embedder
         expect(profile.endsWith(`/${dimensions}`)).toBe(true)
-        for (const share of [lexicalWeight, minScore]) {
+        for (const share of [lexicalWeight(0), lexicalWeight(6), lexicalWeight(128), minScore]) {
           expect(share).toBeGreaterThan(0)
           expect(share).toBeLessThan(1)
         }

@@ -183,7 +183,9 @@ export const requestKinds: ReadonlyArray<Kind> = [
         instructions: "Be brief.",
         style: { length: "default" as const, tone: "default" as const },
         grounding: "strict" as const,
-        passages: [{ index: 1, chunk: found(message), text: message, readAt: null, curated: false }],
+        passages: [
+          { index: 1, chunk: found(message), pieces: [], text: message, readAt: null, curated: false }
+        ],
         context: context as never,
         history: Array.from({ length: 20 }, () => ({ role: "user" as const, content: message.slice(0, 50) })),
         message,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { b, idf, k1, Postings } from "../../src/search/Bm25.ts"
+import { b, k1, Postings, termWeight } from "../../src/search/Bm25.ts"
 import { indexRow } from "../../src/search/IndexRow.ts"
-import { queryForms } from "../../src/search/Query.ts"
+import { type QueryForm, queryForms } from "../../src/search/Query.ts"
 import { eachTerm, terms } from "../../src/search/Tokenizer.ts"
 
 const indexed = (documents: ReadonlyArray<ReadonlyArray<string>>) => {
@@ -15,12 +15,16 @@ const indexed = (documents: ReadonlyArray<ReadonlyArray<string>>) => {
 }
 
 /** BM25 by its formula, over words. */
-const byFormula = (documents: ReadonlyArray<ReadonlyArray<string>>, query: ReadonlyArray<string>) => {
+const byFormula = (
+  documents: ReadonlyArray<ReadonlyArray<string>>,
+  query: ReadonlyArray<string>,
+  exponent = 1
+) => {
   const average = documents.flat().length / documents.length
   const count = (words: ReadonlyArray<string>, word: string) => words.filter((other) => other === word).length
   const weight = (word: string) => {
     const containing = documents.filter((words) => words.includes(word)).length
-    return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5))
+    return Math.log(1 + (documents.length - containing + 0.5) / (containing + 0.5)) ** exponent
   }
   const maxScore = query.reduce((sum, word) => sum + weight(word) * (k1 + 1), 0)
   return documents.map((words) => {
@@ -44,6 +48,9 @@ const someQuery = FastCheck.array(FastCheck.oneof(word, FastCheck.constant("unse
 const counted = (query: ReadonlyArray<string>) =>
   new Map(query.map((term) => [term, query.filter((other) => other === term).length]))
 
+/** A short query with these forms. */
+const short = (forms: ReadonlyArray<QueryForm>) => ({ forms, termCount: 1 })
+
 const close = (actual: Iterable<number>, expected: ReadonlyArray<number>) => {
   const all = Array.from(actual)
   expect(all.length).toBe(expected.length)
@@ -54,7 +61,7 @@ describe("Bm25", () => {
   it("scores as the formula says, as a share of what the query could reach", () => {
     FastCheck.assert(
       FastCheck.property(someDocuments, someQuery, (documents, query) => {
-        const scores = indexed(documents).scores([counted(query)])
+        const scores = indexed(documents).scores(short([counted(query)]))
         close(scores, byFormula(documents, query))
         for (const score of scores) expect(score >= 0 && score < 1).toBe(true)
       })
@@ -74,7 +81,7 @@ describe("Bm25", () => {
           const postings = indexed(documents)
           postings.retain(Int32Array.from(keeps, (keep) => (keep ? next++ : -1)))
           expect(postings.size).toBe(kept.length)
-          close(postings.scores([counted(query)]), kept.length === 0 ? [] : byFormula(kept, query))
+          close(postings.scores(short([counted(query)])), kept.length === 0 ? [] : byFormula(kept, query))
         }
       )
     )
@@ -82,19 +89,33 @@ describe("Bm25", () => {
 
   it("pulls all scores down by words that no chunk has", () => {
     const postings = indexed([["a", "b"], ["c"]])
-    const [seen = 0] = postings.scores([new Map([["a", 1]])])
-    const [mixed = 0] = postings.scores([
-      new Map([
-        ["a", 1],
-        ["unseen", 1]
+    const [seen = 0] = postings.scores(short([new Map([["a", 1]])]))
+    const [mixed = 0] = postings.scores(
+      short([
+        new Map([
+          ["a", 1],
+          ["unseen", 1]
+        ])
       ])
-    ])
+    )
     expect(mixed).toBeLessThan(seen / 2)
   })
 
   it("weighs a rare word more than a common one", () => {
-    expect(idf(100, 1)).toBeGreaterThan(idf(100, 50))
-    expect(idf(100, 100)).toBeGreaterThan(0)
+    const weight = (termCount: number, chunks: number) => termWeight({ forms: [], termCount }, 100, chunks)
+    for (const termCount of [0, 6, 7, 100]) {
+      expect(weight(termCount, 1)).toBeGreaterThan(weight(termCount, 50))
+      expect(weight(termCount, 100)).toBeGreaterThan(0)
+    }
+    // The more so in a long query.
+    expect(weight(7, 1) / weight(7, 50)).toBeGreaterThan(weight(6, 1) / weight(6, 50))
+  })
+
+  it("scores a long query by the same formula, with the weights to the power of 1.3", () => {
+    const documents = [["a", "b", "c"], ["a"], ["a", "d", "e", "e"]]
+    const query = ["a", "b", "c", "d", "e", "f", "g"]
+    const scores = indexed(documents).scores({ forms: [counted(query)], termCount: query.length })
+    close(scores, byFormula(documents, query, 1.3))
   })
 
   it("takes the form of the query that a chunk answers better, each against its own maximum", () => {
@@ -104,9 +125,9 @@ describe("Bm25", () => {
       ["c", 1]
     ])
     const two = new Map([["x", 1]])
-    const alone = [one, two].map((form) => Array.from(postings.scores([form])))
+    const alone = [one, two].map((form) => Array.from(postings.scores(short([form]))))
     close(
-      postings.scores([one, two]),
+      postings.scores(short([one, two])),
       [0, 1, 2].map((slot) => Math.max(...alone.map((scores) => scores[slot] ?? 0)))
     )
   })

@@ -103,6 +103,15 @@ describe("Packer", () => {
     for (const { content } of table)
       expect(content.startsWith("| Name | Number |\n|---|---|\n| name")).toBe(true)
     expect(table.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(rows)
+
+    const bare = rows.map((row) => row.slice(2, -2))
+    const open = markdown(["Name | Number", "---|---", ...bare].join("\n"))
+    expect(open.length).toBeGreaterThan(2)
+    for (const { content } of open) expect(content.startsWith("Name | Number\n---|---\nname")).toBe(true)
+    expect(open.flatMap(({ content }) => content.split("\n").slice(2))).toEqual(bare)
+    expect(markdown("a | b\nc | d\n\n---|---").map(({ content }) => content)).toEqual([
+      "a | b\nc | d\n\n---|---"
+    ])
   })
 
   it("keeps indented code as code: with its indentation and blank lines, whole up to 1,600 characters", () => {
@@ -114,6 +123,59 @@ describe("Packer", () => {
     ])
     expect(markdown("a sentence\n    that goes on")[0]?.content).toBe("a sentence\n    that goes on")
     expect(markdown("# A\n\n\tmake\n\n# B\n\ntext").map(({ content }) => content)).toEqual(["\tmake", "text"])
+  })
+
+  it("takes the indented text of notes, tabs and definitions for text, and code in it for code", () => {
+    const note = [
+      "!!! note",
+      "",
+      "    The first paragraph.",
+      "",
+      "    The second:",
+      "",
+      "        make",
+      "",
+      "after"
+    ].join("\n")
+    const kinds = (content: string) =>
+      [...outlining("", content, "markdown")].flatMap((section) =>
+        (section?.blocks ?? []).map(({ continues, kind, text }) => [kind, text.trim(), continues])
+      )
+    expect(kinds(note)).toEqual([
+      ["prose", "!!! note", false],
+      ["prose", "The first paragraph.", true],
+      ["prose", "The second:", true],
+      ["code", "make", true],
+      ["prose", "after", false]
+    ])
+    expect(kinds('=== "Linux"\n\n    ```sh\n    make\n    ```\n')).toEqual([
+      ["prose", '=== "Linux"', false],
+      ["code", "```sh\n    make\n    ```", true]
+    ])
+    expect(kinds("Port\n\n: The port.\n\n    It is free.\n\n    Defaults to 80.")).toEqual([
+      ["prose", "Port", false],
+      ["prose", ": The port.", false],
+      ["prose", "It is free.", true],
+      ["prose", "Defaults to 80.", true]
+    ])
+    expect(kinds("Title\n===\n\n    make")).toEqual([
+      ["prose", "Title\n===", false],
+      ["code", "make", false]
+    ])
+  })
+
+  it("keeps a pre element as code, opens it again on each piece, and reads no headings in it", () => {
+    const lines = Array.from({ length: 120 }, (_, place) => `# run step &lt;${place}&gt;`)
+    const chunks = markdown(
+      ['<pre><code class="sh">first', "", ...lines, "</code></pre>", "after"].join("\n")
+    )
+    expect(chunks.length).toBeGreaterThan(3)
+    expect(chunks.map(({ heading }) => heading)).toEqual(chunks.map(() => ""))
+    for (const { content } of chunks.slice(0, -1)) {
+      expect(content.startsWith('<pre><code class="sh">')).toBe(true)
+      expect(content.endsWith("</pre>")).toBe(true)
+    }
+    expect(markdown("<pre>one</pre>\n# Two\nthree").map(({ heading }) => heading)).toEqual(["", "Two"])
   })
 
   it("cuts a long list between its items and never inside one", () => {
@@ -152,6 +214,19 @@ describe("Packer", () => {
     const chunks = markdown(`- Outer\n${inner.join("\n")}\n- Next`)
     expect(chunks.length).toBeGreaterThan(2)
     for (const { content } of chunks) expect(content).toMatch(/^- (?:Outer|Inner|Next)/)
+  })
+
+  it("cleans headings of attributes", () => {
+    const headings = [
+      "# One {#one}",
+      "# Two {: #two .big }",
+      "# Three {:.small}",
+      "# A {map}",
+      "# Five {: one}"
+    ]
+    expect(
+      markdown(headings.map((heading) => `${heading}\n\ntext`).join("\n\n")).map(({ heading }) => heading)
+    ).toEqual(["One", "Two", "Three", "A {map}", "Five {: one}"])
   })
 
   it("cleans headings of links, anchors, tags and emphasis, and leaves code in them as it is", () => {

@@ -39,7 +39,7 @@ export const layerHashing = (dimensions: number) =>
   Layer.succeed(Embedder, {
     profile: `hashing/${dimensions}`,
     dimensions,
-    lexicalWeight: 0.7,
+    lexicalWeight: () => 0.7,
     minScore: 0.25,
     maxBatch: 256,
     queryTimeout: "1 second",

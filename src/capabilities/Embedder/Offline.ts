@@ -28,6 +28,11 @@ export const profile = builtInEmbeddingProfile
  * takes quadratic time.
  */
 const readable = 2_000
+/**
+ * The weight of words in a search: the model knows little, and less the more a query says. A query of six terms has the
+ * middle weight (measured, docs/retrieval.md).
+ */
+const lexicalWeight = (terms: number): number => Math.min(0.8, Math.max(0.6, 0.7 + (terms - 6) * 0.02))
 /** Number of texts of a request, after which a query may go first. Larger requests are not faster. */
 const slice = 2
 const maxBatch = 32
@@ -75,7 +80,7 @@ const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: Offl
       profile,
       dimensions,
       englishOnly: true,
-      lexicalWeight: 0.7,
+      lexicalWeight,
       minScore: 0.25,
       maxBatch,
       queryTimeout: "2 seconds",

@@ -283,7 +283,7 @@ const make = (options: OpenAiOptions) =>
     return Embedder.of({
       profile: `${model}/${dimensions}`,
       dimensions,
-      lexicalWeight: 0.5,
+      lexicalWeight: () => 0.5,
       minScore: 0.35,
       maxBatch,
       queryTimeout: "2 seconds",

@@ -4,6 +4,7 @@
  */
 import { type Block, sections } from "../../search/Blocks.ts"
 import { plain } from "../../search/Heading.ts"
+import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {
   readonly kind: "prose" | "code" | "table"
@@ -13,13 +14,23 @@ export interface Excerpt {
 
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
+/** An import in MDX. */
+const isImport = (line: string): boolean =>
+  /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
-/** Joins hard-wrapped lines; list items keep their lines. */
+const withoutMarks = (line: string): string =>
+  line.replace(/^\s*>\s?/, "").replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
+
+/** Joins hard-wrapped lines; list items keep their lines. The first line of a note becomes its label. */
 const unwrapped = (paragraph: string): string => {
   const lines: Array<string> = []
-  for (const line of paragraph.split("\n").filter((line) => !isHeading(line))) {
-    const words = line.replace(/^\s*>\s?/, "")
-    if (lines.length === 0 || itemStart.test(words)) lines.push(words.trimEnd())
+  for (const line of paragraph.split("\n")) {
+    if (isHeading(line) || isImport(line)) continue
+    const words = withoutMarks(line)
+    const label = labelOf(words)
+    if (label === "") continue
+    if (lines.length === 0 || label !== undefined || itemStart.test(words))
+      lines.push(label ?? words.trimEnd())
     else lines.push(`${lines.pop() ?? ""} ${words.trim()}`)
   }
   return lines.join("\n")
@@ -27,39 +38,94 @@ const unwrapped = (paragraph: string): string => {
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
+const entities: Readonly<Record<string, string>> = {
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&nbsp;": " ",
+  "&amp;": "&"
+}
+
+/** The text of a `<pre>`. */
+const fromHtml = (text: string): string =>
+  text
+    .replace(/<br\s{0,3}\/?>/gi, "\n")
+    .replace(/<[^<>]{1,500}>/g, "")
+    .replace(/&(?:lt|gt|quot|#39|nbsp|amp);/g, (found) => entities[found] ?? found)
+    .replace(/^\n+/, "")
+
 /**
  * Code as a fence without the indentation of its list. The fence is closed, because chunking may have cut long code.
  */
 const fenced = (text: string): string => {
-  const lines = text.trimEnd().split("\n")
+  const isHtml = /^\s*<pre/i.test(text)
+  const lines = (isHtml ? fromHtml(text) : text).trimEnd().split("\n")
   const indent = Math.min(...lines.filter((line) => line.trim() !== "").map(indentOf))
   const [first = "", ...rest] = lines.map((line) => line.slice(indent))
-  const fence = /^(?:`{3,}|~{3,})/.exec(first)?.[0]
+  const fence = isHtml ? undefined : /^(?:`{3,}|~{3,})/.exec(first)?.[0]
   if (fence === undefined) return ["```", first, ...rest, "```"].join("\n")
   const closed = rest.at(-1)?.trim().startsWith(fence) === true
   return [first, ...rest, ...(closed ? [] : [fence])].join("\n")
 }
 
-const isBlank = (block: Block): boolean => !/[\p{L}\p{N}]/u.test(block.text)
+const image = /!\[[^\]]{0,200}\]\([^)]{0,2000}\)/g
+
+/** True for a block without text, such as a picture. */
+const isBlank = ({ kind, text }: Block): boolean =>
+  !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, ""))
+
+const contentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
+
+/** True for a table of contents: a list of links to headings of the same page. */
+const isContents = ({ kind, text }: Block): boolean => {
+  const lines = text.split("\n")
+  return kind === "prose" && lines.length > 1 && lines.every((line) => contentsItem.test(line))
+}
 
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 
 /** Relative links do not work in a reply, so only their text is kept. */
 const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
 
+/** A row of a table with pipes at its sides. */
+const piped = (row: string): string => {
+  const cells = row.trim()
+  return `${cells.startsWith("|") ? "" : "| "}${cells}${cells.endsWith("|") ? "" : " |"}`
+}
+
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
   if (kind === "prose") return { kind, text: shown(unwrapped(text)) }
-  return { kind, text: shown(text.replace(/^[^\S\n]+/gm, "")) }
+  return { kind, text: shown(text.split("\n").map(piped).join("\n")) }
+}
+
+/** Joins the label of a note with the paragraph after it. A label without text after it is left out. */
+const withLabels = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
+  const joined: Array<Excerpt> = []
+  let label: Excerpt | undefined
+  for (const excerpt of all) {
+    const isParagraph = excerpt.kind === "prose" && !itemStart.test(excerpt.text)
+    if (isParagraph && /^\*\*[^*\n]{1,200}:\*\*$/.test(excerpt.text)) label = excerpt
+    else {
+      if (label !== undefined && !isParagraph) joined.push(label)
+      const text = label !== undefined && isParagraph ? `${label.text} ${excerpt.text}` : excerpt.text
+      joined.push({ ...excerpt, text })
+      label = undefined
+    }
+  }
+  return joined
 }
 
 /** All quotable blocks of `text`, in order. */
 export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
-  sections("", text, "markdown")
-    .flatMap(({ blocks }) => blocks)
-    .filter((block) => !isBlank(block))
-    .map(excerptOf)
-    .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
+  withLabels(
+    sections("", text, "markdown")
+      .flatMap(({ blocks }) => blocks)
+      .filter((block) => !isBlank(block) && !isContents(block))
+      .map(excerptOf)
+      .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))
+  )
 
 /** Maximum number of quoted rows of a table. */
 const maxRows = 8
@@ -70,4 +136,24 @@ export const narrowed = (table: string, answers: (row: string) => boolean): stri
   if (!/^[\s|:-]+$/.test(rule)) return table
   const chosen = rows.filter(answers)
   return [head, rule, ...(chosen.length === 0 ? rows : chosen).slice(0, maxRows)].join("\n")
+}
+
+/** Code that chunking has cut in two, as one block; undefined if it is not the same code. */
+export const joinedCode = (one: Excerpt | undefined, other: Excerpt | undefined): string | undefined => {
+  if (one?.kind !== "code" || other?.kind !== "code") return undefined
+  const [opening = "", ...lines] = other.text.split("\n")
+  if (one.text.split("\n", 1)[0] !== opening) return undefined
+  return [...one.text.split("\n").slice(0, -1), ...lines].join("\n")
+}
+
+/** Maximum number of quoted lines of code. */
+const maxCodeLines = 60
+
+/** Code of at most {@link maxCodeLines} lines. */
+export const shortened = (code: string): string => {
+  const [opening = "", ...lines] = code.split("\n")
+  const closing = lines.pop() ?? ""
+  return lines.length <= maxCodeLines
+    ? code
+    : [opening, ...lines.slice(0, maxCodeLines), "…", closing].join("\n")
 }

@@ -9,7 +9,7 @@ import { estimateTokens } from "../../domain/Tokens.ts"
 import { cleanHeading } from "../../search/Heading.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
-import { type Excerpt, excerpts, narrowed } from "./Excerpts.ts"
+import { type Excerpt, excerpts, joinedCode, narrowed, shortened } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
 import { estimatePrompt } from "./Tokens.ts"
 
@@ -24,13 +24,15 @@ const minScore = 0.16
  */
 const unsureBelow = 0.25
 const minCommonWords = 2
+/** Below this score a section must contain more than half of the weight of the question's words. */
+const weakBelow = 0.2
 /** Minimum score at which a passage needs no common word with the question. */
 const sureFrom = 0.35
 
 const maxSections = 3
 /** Minimum score of further sections, as a share of the best. */
 const besidesShare = 0.7
-/** Minimum share of common words of two sections that count as the same. */
+/** Share of a section's words, from which it repeats a section before it that contains them. */
 const sameShare = 0.7
 /**
  * Maximum increase of a section's score for containing all words of the question, as a share of the score. The search
@@ -44,6 +46,8 @@ const wordlessShare = 0.5
  * block.
  */
 const maxLeadLength = 900
+/** Length up to which an extract goes on after the best block, in UTF-16 units, so that short sections are quoted whole. */
+const fullLength = 500
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
@@ -53,13 +57,18 @@ const closest = "I am not sure that the sources answer this. These passages come
 /** A quotable block of a passage. */
 interface Quotable extends Excerpt {
   readonly index: number
+  /** Index of its chunk among those of the document, and of the last one where it has been joined from several. */
+  readonly ordinal: number
+  readonly lastOrdinal: number
+  readonly isFound: boolean
   readonly terms: ReadonlySet<string>
 }
 
-/** The found passages of one section, in reading order. */
+/** The passages of one section. Its words are those of the chunks that were found. */
 interface FoundSection {
   readonly title: string
   readonly score: number
+  /** In reading order, with the blocks around what was found. */
   readonly quotables: ReadonlyArray<Quotable>
   readonly titleTerms: ReadonlySet<string>
   readonly terms: ReadonlySet<string>
@@ -69,23 +78,53 @@ interface FoundSection {
   readonly words: ReadonlySet<string>
 }
 
+/** False for the blocks before and after text that is left out. */
+const isAdjacent = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
+  before !== undefined && next !== undefined && next.ordinal - before.lastOrdinal <= 1
+
+const quotablesOf = ({ index, isFound = true, ordinal, text }: Passage): ReadonlyArray<Quotable> =>
+  excerpts(text).map((excerpt) => ({
+    ...excerpt,
+    index,
+    ordinal,
+    lastOrdinal: ordinal,
+    isFound,
+    terms: termsOf(excerpt.text)
+  }))
+
+/** The blocks of `before` and of the chunk after it, in which code that the end of the chunk has cut is one block. */
+const joined = (before: ReadonlyArray<Quotable>, next: ReadonlyArray<Quotable>): ReadonlyArray<Quotable> => {
+  const one = before.at(-1)
+  const [other, ...others] = next
+  const code = isAdjacent(one, other) && one?.index === other?.index ? joinedCode(one, other) : undefined
+  if (one === undefined || other === undefined || code === undefined) return [...before, ...next]
+  const whole: Quotable = {
+    ...one,
+    lastOrdinal: other.lastOrdinal,
+    text: code,
+    isFound: one.isFound || other.isFound,
+    terms: new Set([...one.terms, ...other.terms])
+  }
+  return [...before.slice(0, -1), whole, ...others]
+}
+
 const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
   const title = passages[0]?.title ?? ""
   const quotables = passages
     .toSorted((one, other) => one.ordinal - other.ordinal)
-    .flatMap(({ index, text }) =>
-      excerpts(text).map((excerpt) => ({ ...excerpt, index, terms: termsOf(excerpt.text) }))
-    )
+    .map(quotablesOf)
+    .reduce(joined, [])
   const titleTerms = termsOf(title)
-  const prose = quotables.filter(({ kind }) => kind !== "code")
+  const found = quotables.filter(({ isFound }) => isFound)
+  const prose = found.filter(({ kind }) => kind !== "code")
   return {
     title,
     score: Math.max(...passages.map(({ score }) => score)),
     quotables,
     titleTerms,
-    terms: new Set(quotables.flatMap(({ terms }) => [...terms])),
+    terms: new Set(found.flatMap(({ terms }) => [...terms])),
     said: new Set([...titleTerms, ...prose.flatMap(({ terms }) => [...terms])]),
-    words: new Set(quotables.flatMap(({ text }) => terms(text)))
+    words: new Set(found.flatMap(({ text }) => terms(text)))
   }
 }
 
@@ -98,7 +137,7 @@ const sectionsOf = (passages: ReadonlyArray<Passage>): ReadonlyArray<FoundSectio
     if (group === undefined) groups.set(key, [passage])
     else group.push(passage)
   }
-  return [...groups.values()].map(sectionOf).filter(({ quotables }) => quotables.length > 0)
+  return [...groups.values()].map(sectionOf).filter(({ terms }) => terms.size > 0)
 }
 
 type Weights = ReadonlyMap<AskedWord, number>
@@ -119,10 +158,9 @@ const carried = (
   return sum
 }
 
-const overlap = (one: ReadonlySet<string>, other: ReadonlySet<string>): number => {
-  const common = [...one].filter((word) => other.has(word)).length
-  return common / Math.max(1, Math.min(one.size, other.size))
-}
+/** The share of `words` that `others` contain. */
+const shareIn = (others: ReadonlySet<string>, words: ReadonlySet<string>): number =>
+  [...words].filter((word) => others.has(word)).length / Math.max(1, words.size)
 
 const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): ReadonlyArray<FoundSection> => {
   const total = [...weights.values()].reduce((sum, weight) => sum + weight, 0)
@@ -133,6 +171,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
   const answers = (section: FoundSection): boolean => {
     const { score } = section
     const words = wordsIn(section)
+    if (score < weakBelow && carried(weights, section.terms, section.titleTerms) * 2 <= total) return false
     if (score < unsureBelow) return words >= minCommonWords
     return words > 0 || score >= sureFrom
   }
@@ -147,7 +186,7 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
     if (chosen.length === maxSections || best === undefined) break
     if (worth(section) < worth(best) * besidesShare) break
     if (section !== best && wordsIn(section) === 0) continue
-    if (!chosen.some((other) => overlap(other.words, section.words) >= sameShare)) chosen.push(section)
+    if (!chosen.some((other) => shareIn(other.words, section.words) >= sameShare)) chosen.push(section)
   }
   return chosen
 }
@@ -156,29 +195,45 @@ const choose = (sections: ReadonlyArray<FoundSection>, weights: Weights): Readon
  * Whether a block belongs to the one before it, such as code, a list or a table to the paragraph that introduces it.
  */
 const continues = (before: Quotable | undefined, next: Quotable | undefined): boolean =>
-  next !== undefined && (next.kind === "code" || before?.text.endsWith(":") === true)
+  isAdjacent(before, next) && (next?.kind === "code" || /:(?:\*\*)?$/.test(before?.text ?? ""))
 
-/** The blocks from the section's start through the best one, and through the code that follows it. */
+const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
+  blocks.reduce((sum, { text }) => sum + text.length, 0)
+
+/**
+ * The blocks from the section's start through the best one, and through the code that follows it. A short section is
+ * quoted to its end.
+ */
 const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
-  const worths = quotables.map(({ terms }) => carried(weights, terms))
+  const worths = quotables.map(({ isFound, kind, terms }) =>
+    !isFound ? -1 : kind === "code" ? carried(weights, noTerms, terms) : carried(weights, terms)
+  )
   const best = worths.indexOf(Math.max(...worths))
   let end = best
   while (continues(quotables[end], quotables[end + 1])) end++
   let start = best
   let length = 0
-  for (let at = best - 1; at >= 0; at--) {
+  for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
     length += quotables[at]?.text.length ?? 0
     if (length > maxLeadLength && !continues(quotables[at], quotables[at + 1])) break
     start = at
   }
+  while (
+    isAdjacent(quotables[end], quotables[end + 1]) &&
+    lengthOf(quotables.slice(start, end + 2)) <= fullLength
+  )
+    end++
+  while (continues(quotables[end], quotables[end + 1])) end++
   return quotables.slice(start, end + 1)
 }
 
-const shown = ({ kind, text }: Quotable, weights: Weights): string =>
-  kind === "table" && weights.size > 0
-    ? narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
-    : text
+const shown = ({ kind, text }: Quotable, weights: Weights): string => {
+  // A curated answer, which has no words of the question, is quoted as it is.
+  if (weights.size === 0 || kind === "prose") return text
+  if (kind === "code") return shortened(text)
+  return narrowed(text, (row) => [...weights.keys()].some((word) => has(termsOf(row), word)))
+}
 
 /** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
 const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
@@ -191,10 +246,13 @@ const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
     })
     .join("\n\n")
 
+/** A document without a title has the name of its file. */
+const fileEnding = /(?<=\S)\.(?:mdx?|markdown|txt|html?|pdf|docx|pptx|xlsx|csv|epub|rst)$/i
+
 const headed = (section: FoundSection, weights: Weights): string => {
   const heading = section.title
     .split(" > ")
-    .map(cleanHeading)
+    .map((part, place) => cleanHeading(place === 0 ? part.replace(fileEnding, "") : part))
     .filter((part) => part !== "")
     .join(" › ")
   const text = quoted(passageOf(section, weights), weights)

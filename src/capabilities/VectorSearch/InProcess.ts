@@ -18,7 +18,7 @@ import * as Batcher from "../../concurrency/Batcher.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import type { Ranked } from "../../search/Fusion.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
-import { type QueryForm, queryForms } from "../../search/Query.ts"
+import { type QueryWords, queryWords } from "../../search/Query.ts"
 import { Embedder, embedderOf, type EmbedderService } from "../Embedder.ts"
 import { type FoundChunk, type SearchQuery, type SearchResult, VectorSearch } from "../VectorSearch.ts"
 import { makeAgents } from "./InProcessAgents.ts"
@@ -46,7 +46,7 @@ const freshReads = 2
 const maxReads = 5
 
 interface Asked {
-  readonly forms: ReadonlyArray<QueryForm>
+  readonly words: QueryWords
   readonly vector: Option.Option<Float32Array>
   readonly sources: ReadonlySet<string> | undefined
 }
@@ -80,9 +80,9 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
 
     const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
       index.rank({
-        forms: asked.forms,
+        words: asked.words,
         vector: Option.getOrUndefined(asked.vector),
-        lexicalWeight: embedder.lexicalWeight,
+        lexicalWeight: embedder.lexicalWeight(asked.words.termCount),
         topK: query.topK,
         minScore: query.minScore,
         sources: asked.sources
@@ -97,7 +97,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       yield* CheapSpans.annotate({ agentId })
       const { text } = query
       const filters = filtersOf(scope, query)
-      const forms = queryForms(text)
+      const words = queryWords(text, query.further)
       const held = agents.hold(agentId)
       // Embedded once, and again if the agent moves to another model meanwhile.
       let vectorOf: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
@@ -118,7 +118,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const sources = yield* visible(scope, filters)
         if (sources?.size === 0) return { chunks: [], degraded: false }
         const { version } = index
-        const best = ranked(index, embedder, query, { forms, vector, sources })
+        const best = ranked(index, embedder, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
         const fresh = found.version === version || refreshes >= freshReads
         const complete = found.hits.length === best.length
@@ -136,7 +136,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
     })
 
     /** The agent's index in memory, if it is current and of the current model. Reads nothing. */
-    const remembered = (scope: ReadScope, query: SearchQuery, forms: ReadonlyArray<QueryForm>) =>
+    const remembered = (scope: ReadScope, query: SearchQuery, words: QueryWords) =>
       Effect.gen(function* () {
         const index = agents.held(scope.agentId)?.index ?? null
         if (index === null || !index.complete || index.profile !== current.profile)
@@ -146,7 +146,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const filters = filtersOf(scope, query)
         const { version } = index
         const sources = yield* visible(scope, filters)
-        const best = ranked(index, current, query, { forms, vector, sources })
+        const best = ranked(index, current, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
         if (found.version !== version || found.hits.length !== best.length) {
           return Option.none<SearchResult>()

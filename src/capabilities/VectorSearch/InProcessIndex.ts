@@ -111,7 +111,7 @@ export class InProcessIndex {
   /** The best chunks, best first, fully scored by words and meaning. */
   rank(query: RankQuery): ReadonlyArray<Ranked> {
     if (this.size === 0) return []
-    const lexical = this.#postings.scores(query.forms)
+    const lexical = this.#postings.scores(query.words)
     return rank(query, {
       vectors: this.#vectors,
       ids: this.#ids,

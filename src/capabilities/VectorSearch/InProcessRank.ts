@@ -4,7 +4,7 @@
  * signs of their vectors.
  */
 import { Best, expectedCosine, fuse, type Ranked } from "../../search/Fusion.ts"
-import type { QueryForm } from "../../search/Query.ts"
+import type { QueryWords } from "../../search/Query.ts"
 import type { Vectors } from "../../search/vectors/Vectors.ts"
 
 /** Number of chunks up to which all cosines are bounded. With more, only the most promising are. */
@@ -15,7 +15,7 @@ const leading = 32
 const batch = 512
 
 export interface RankQuery {
-  readonly forms: ReadonlyArray<QueryForm>
+  readonly words: QueryWords
   readonly vector: Float32Array | undefined
   readonly lexicalWeight: number
   readonly topK: number

@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
-import { queryForms } from "../../search/Query.ts"
+import { queryWords } from "../../search/Query.ts"
 import { Embedder } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeHotAgents } from "./HotAgents.ts"
@@ -140,10 +140,10 @@ const make = (options: PgvectorOptions) =>
       yield* CheapSpans.annotate({ agentId: scope.agentId })
       const none = { chunks: [], degraded: false }
       if (text.trim() === "") return none
-      const forms = queryForms(text)
-      const remembered = yield* inProcess.remembered(scope, query, forms)
+      const words = queryWords(text, query.further)
+      const remembered = yield* inProcess.remembered(scope, query, words)
       if (Option.isSome(remembered)) return remembered.value
-      const asked = known(scope, weights.unknown(scope.agentId, forms))
+      const asked = known(scope, weights.unknown(scope.agentId, words))
       // Run concurrently if the agent had vectors the last time, because it most likely still has.
       const about = supportsLanguageOf(embedder, text)
       const [agent, early] =
@@ -159,14 +159,14 @@ const make = (options: PgvectorOptions) =>
       const embedding =
         agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
       const vector = agent.vectors && early !== null ? early : yield* embedding
-      const weighed = yield* weights.weigh(scope, agent, forms, agent.counts)
+      const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
       const { chunks } = yield* ranked(scope, {
         terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),
         incomplete: (agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0) < agent.chunks,
-        lexicalWeight,
+        lexicalWeight: lexicalWeight(words.termCount),
         topK,
         minScore,
         filters: filtersOf(scope, query),

@@ -6,8 +6,8 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
-import { idf } from "../../search/Bm25.ts"
-import type { QueryForm } from "../../search/Query.ts"
+import { termWeight } from "../../search/Bm25.ts"
+import type { QueryForm, QueryWords } from "../../search/Query.ts"
 import { pieceMark } from "../../search/Tokenizer.ts"
 import { LruCache } from "./LruCache.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
@@ -61,7 +61,7 @@ export const counts = (
     )`
 
 /** The distinct terms of all forms. */
-const termsOf = (forms: ReadonlyArray<QueryForm>): ReadonlyArray<string> => [
+const termsOf = ({ forms }: QueryWords): ReadonlyArray<string> => [
   ...new Set(forms.flatMap((form) => [...form.keys()]))
 ]
 
@@ -97,26 +97,27 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
     )
 
   /** The words that probably have to be counted, by the cache alone. */
-  const unknown = (agentId: string, forms: ReadonlyArray<QueryForm>) => {
+  const unknown = (agentId: string, query: QueryWords) => {
     const known = agents.use(agentId)?.counts
-    return termsOf(forms).filter((term) => known?.has(term) !== true)
+    return termsOf(query).filter((term) => known?.has(term) !== true)
   }
 
   /** Weighs the words, with counts from the same snapshot as the state of the agent's chunks. */
-  const weigh = (scope: AgentScope, agent: Chunks, forms: ReadonlyArray<QueryForm>, fresh: Counts) =>
+  const weigh = (scope: AgentScope, agent: Chunks, query: QueryWords, fresh: Counts) =>
     Effect.gen(function* () {
       const counted = countedOf(scope.agentId, agent, yield* monotonicMillis)
       for (const [term, chunks] of fresh) counted.counts.set(term, chunks)
       // The agent has changed since the words were cached.
-      const terms = termsOf(forms)
+      const terms = termsOf(query)
       const missing = terms.filter((term) => !counted.counts.has(term))
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
       if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
-      const worth = (term: string) => idf(Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
-      const [one, two] = forms.map((form) => sharesOf(form, worth))
+      const worth = (term: string) =>
+        termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))
+      const [one, two] = query.forms.map((form) => sharesOf(form, worth))
       return (
         terms
           .map((term): WeighedTerm => ({

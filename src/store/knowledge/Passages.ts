@@ -35,6 +35,8 @@ const SectionRow = Schema.Struct({
 /** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
 const chunksAfter = 8
+/** Number of chunks before each place among which its parent section is looked for. */
+const chunksToParent = 64
 
 export class PassageStore extends Effect.Service<PassageStore>()("store/knowledge/Passages", {
   effect: Effect.gen(function* () {
@@ -73,10 +75,19 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           from place
           join document d on d.id = place."documentId"
           cross join lateral (
-            select * from chunks c
-            where c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading and not c.excluded
-              and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int
-            offset 0
+            (
+              select * from chunks c
+              where c.tenant_id = ${tenantId} and c.document_id = d.id and c.heading = place.heading and not c.excluded
+                and c.ordinal between place.ordinal - ${chunksBefore}::int and place.ordinal + ${chunksAfter}::int
+              offset 0
+            ) union all (
+              select * from chunks c
+              where c.tenant_id = ${tenantId} and c.document_id = d.id and not c.excluded
+                and c.ordinal between place.ordinal - ${chunksToParent}::int and place.ordinal - 1
+                and c.heading <> place.heading
+                and (c.heading = '' or starts_with(place.heading, c.heading || ' > '))
+              order by length(c.heading) desc, c.ordinal limit 1
+            )
           ) c
           order by c.document_id, c.ordinal
         ) found
@@ -84,8 +95,8 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     })
 
     /**
-     * The chunks of the same sections near `places`, including these, in one statement. Only live documents that the
-     * scope may read.
+     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section of
+     * each that has text, in one statement. Only live documents that the scope may read.
      */
     const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,

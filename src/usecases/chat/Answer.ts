@@ -51,9 +51,6 @@ export interface TurnServices {
   readonly tools: Pick<ChatTools, "forTurn">
 }
 
-/** Largest share of the context window that sources may take. The rest is for the conversation and the reply. */
-const sourcesShare = 0.25
-
 /** Searches for `query` and returns the passages not in `before`, within `tokens`. Records the search in the trace. */
 const searched = CheapSpans.fn("Answer.searched")(function* (
   { embedder, runtime, search, texts }: TurnServices,
@@ -97,16 +94,10 @@ const searched = CheapSpans.fn("Answer.searched")(function* (
     }))
   })
   const written = new Set(curated?.chunks.map(({ id }) => id))
-  const passages =
-    runtime.readsPassages || chunks.length === 0
-      ? Passages.onePerChunk(chunks)
-      : Passages.fitPassages(chunks, yield* texts.around(scope, chunks), tokens, before)
+  const around = chunks.length === 0 ? [] : yield* texts.around(scope, chunks)
+  const passages = Passages.fitPassages(chunks, around, tokens, before)
   return passages.map((passage) => ({ ...passage, curated: written.has(passage.chunk.id) }))
 })
-
-/** Token budget for the sources of one turn. */
-const budgetOf = ({ runtime }: TurnServices, { admission }: Turn): number =>
-  Math.min(admission.contextTokens, runtime.contextWindow * sourcesShare)
 
 /** The turn's tools, with the search tool where the agent allows it. All searches together share one token budget. */
 const withSearches = (
@@ -116,10 +107,9 @@ const withSearches = (
   passages: ReadonlyArray<Passages.Passage>,
   telling: Citations.CitationStream
 ): TurnTools => {
-  const { admission } = turn
-  if (!admission.hasSources || admission.maxSearches === 0 || services.runtime.readsPassages) return tools
+  if (!SearchTool.isOffered(turn, services.runtime)) return tools
   let shown = passages
-  const share = budgetOf(services, turn) / admission.maxSearches
+  const share = Passages.budgetOf(services.runtime, turn.admission) / turn.admission.maxSearches
   // Searches run one at a time, because each continues the numbering of the one before.
   const oneByOne = Effect.unsafeMakeSemaphore(1).withPermits(1)
   return SearchTool.added(turn, tools, (query) =>
@@ -168,6 +158,7 @@ const write = CheapSpans.fn("Answer.write")(function* (
         instructions: admission.instructions,
         style: admission,
         grounding: groundingOf(turn, passages),
+        maySearch: SearchTool.isOffered(turn, runtime),
         passages,
         context: request.context,
         history,
@@ -345,7 +336,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
 ) {
   if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
   const query = MaskedTurn.query(turn, history)
-  const finding = searched(services, turn, query, budgetOf(services, turn))
+  const finding = searched(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))
   const preparing = turn.admission.hasTools
     ? Effect.all([finding, gathering], { concurrency: 2 })

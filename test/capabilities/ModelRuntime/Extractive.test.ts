@@ -20,7 +20,8 @@ const install = passage(
   1,
   "Guide > Install",
   "You need Node 20 or later. Clone the repository first.\n\n" +
-    "Then install the packages and start the service:\n\n```bash\nnpm ci\nnpm start\n```\n\nIt listens on port 3000.",
+    "Then install the packages and start the service:\n\n```bash\nnpm ci\nnpm start\n```\n\nIt listens on port 3000." +
+    " Another one may be chosen.".repeat(20),
   0.7
 )
 const returns = passage(
@@ -52,7 +53,8 @@ describe("Extractive", () => {
   it("answers with the passage that answers, whole, under its heading and followed by its mark", () => {
     expect(answer("How long does a refund take?")).toBe(
       "**Returns**\n\nA refund takes five working days after the parcel is back at our warehouse. It is paid to the card " +
-        "that was used. See e.g. the [account page](https://example.com/a). You can follow every step there. [2]"
+        "that was used. See e.g. the [account page](https://example.com/a). You can follow every step there.\n\n" +
+        "stamp Our shops open at nine. [2]"
     )
   })
 
@@ -121,6 +123,13 @@ describe("Extractive", () => {
     expect(text).not.toContain("Free | 0 euro")
   })
 
+  it("quotes a table without pipes at its sides as one", () => {
+    const text = "The prices:\n\nPlan | Price\n--- | ---\nFree | 0 euro\nPro | 20 euro"
+    expect(answer("What is the price of Pro?", [passage(1, "Plans", text)])).toBe(
+      "**Plans**\n\nThe prices: [1]\n\n| Plan | Price |\n| --- | --- |\n| Pro | 20 euro |\n\n[1]"
+    )
+  })
+
   it("keeps a list with the sentence that announces it", () => {
     expect(answer("Which plans are there?")).toContain(
       "The plans are:\n\n- Free: 100 turns a month\n- Pro: 10,000 turns a month [3]"
@@ -156,6 +165,12 @@ describe("Extractive", () => {
     expect(answer("Is there a refund for tickets?", weak)).toBe("I found nothing on that in the sources.")
   })
 
+  it("asks for more than half of the question's words when the search found hardly anything", () => {
+    const weak = [passage(1, "Delays", "The second delay ends after an hour.", 0.18)]
+    expect(answer("When did the second world war end?", weak)).toBe("I found nothing on that in the sources.")
+    expect(answer("When does the second delay end?", weak)).toContain("after an hour. [1]")
+  })
+
   it("answers in other languages by the forms of their words", () => {
     const passages = [passage(1, "退款", "退款需要五个工作日。营业时间是九点到五点。", 0.2)]
     expect(answer("退款要多久？", passages)).toContain("退款需要五个工作日。营业时间是九点到五点。 [1]")
@@ -167,6 +182,141 @@ describe("Extractive", () => {
     const passages = [passage(1, "Deploy", "Deploy with this script:\n\n```sh\nmake deploy")]
     expect(answer("How do I deploy?", passages)).toBe(
       "**Deploy**\n\nDeploy with this script: [1]\n\n```sh\nmake deploy\n```\n\n[1]"
+    )
+  })
+
+  it("quotes from the section's start and through its code also where the search found neither", () => {
+    const within = (ordinal: number, isFound: boolean) => ({
+      ...passage(1, "Sources > Add a source", "", 0.6, { documentId: "doc_sources", ordinal }),
+      isFound
+    })
+    const passages = [
+      { ...within(0, false), text: "A source is what an agent knows." },
+      { ...within(1, true), text: "Add a source with a request:" },
+      {
+        ...within(2, false),
+        text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(30)}`
+      }
+    ]
+    expect(answer("How do I add a source?", passages)).toBe(
+      "**Sources › Add a source**\n\nA source is what an agent knows.\n\nAdd a source with a request: [1]\n\n" +
+        "```sh\ncurl /v1/sources\n```\n\n[1]"
+    )
+    // What is left out in between ends the quotation.
+    const apart = passages.map((found) => ({ ...found, ordinal: found.ordinal * 2 }))
+    expect(answer("How do I add a source?", apart)).toBe(
+      "**Sources › Add a source**\n\nAdd a source with a request: [1]"
+    )
+  })
+
+  it("is not moved by words that only stand around what was found", () => {
+    const passages = [
+      { ...passage(1, "Shop", "We are open daily.", 0.2), isFound: true },
+      {
+        ...passage(1, "Shop", "A refund is paid to your card.", 0.2, { documentId: "doc_1", ordinal: 1 }),
+        isFound: false
+      }
+    ]
+    expect(answer("Is a refund paid to my card?", passages)).toBe("I found nothing on that in the sources.")
+  })
+
+  it("shows notes, tabs and definitions without their marks", () => {
+    const text = [
+      "Install the package:",
+      "",
+      "::: code-group",
+      "```sh [npm]\nnpm install\n```",
+      ":::",
+      "",
+      '!!! warning "Old versions"',
+      "",
+      "    Update the package first.",
+      "",
+      ":::tip",
+      "The package is small.",
+      ":::",
+      "",
+      "**The package can be:**",
+      "",
+      "- small",
+      "- signed",
+      "",
+      "> [!NOTE]",
+      "> The package is signed.",
+      "",
+      ": The package needs Node.",
+      "",
+      `    Install it before.${" It takes a minute.".repeat(30)}`
+    ].join("\n")
+    const told = (question: string) => answer(question, [passage(1, "package.md", text)])
+    expect(told("How do I install the package?")).toBe(
+      [
+        "**package**\n\nInstall the package: [1]\n\n```sh [npm]\nnpm install\n```\n\n[1]",
+        "**Old versions:** Update the package first.",
+        "**Tip:** The package is small.",
+        "**The package can be:**",
+        "- small\n- signed",
+        "**Note:** The package is signed.",
+        "The package needs Node. [1]"
+      ].join("\n\n")
+    )
+  })
+
+  it("quotes a short section to its end", () => {
+    const text = "The trash is emptied at night.\n\nDefaults to 30 days."
+    expect(answer("When is the trash emptied?", [passage(1, "Trash", text)])).toBe(
+      "**Trash**\n\nThe trash is emptied at night.\n\nDefaults to 30 days. [1]"
+    )
+  })
+
+  it("quotes a section too that says more than the one before it, and none that only repeats it", () => {
+    const short = passage(1, "Trash", "Deleted documents stay in the trash.")
+    const longer = passage(
+      2,
+      "Delays",
+      "Deleted documents stay in the trash for 30 days. An administrator sets how many."
+    )
+    expect(answer("How long do deleted documents stay in the trash?", [short, longer])).toContain("30 days")
+    expect(answer("How long do deleted documents stay in the trash?", [longer, short])).not.toContain(
+      "**Trash**"
+    )
+  })
+
+  it("leaves out pictures and tables of contents", () => {
+    const contents = "- [Open a shop](#open)\n  - [Close a shop](#close)\n- [Sell](#sell)"
+    const text = `A shop sells.\n\n${contents}\n\n![a shop](shop.png)\n\nA shop opens at nine.`
+    expect(answer("When does a shop open?", [passage(1, "Shop", text)])).toBe(
+      "**Shop**\n\nA shop sells.\n\nA shop opens at nine. [1]"
+    )
+  })
+
+  it("quotes code that chunking has cut as one block, and no more than sixty lines of it", () => {
+    const lines = Array.from({ length: 70 }, (_, at) => `  line ${at}`)
+    const cut = (ordinal: number, some: ReadonlyArray<string>) =>
+      passage(1, "Compose", ["```yaml", ...some, "```"].join("\n"), 0.5, { documentId: "doc_1", ordinal })
+    const first = {
+      ...cut(1, lines.slice(0, 20)),
+      text: `The compose file:\n\n${cut(1, lines.slice(0, 20)).text}`
+    }
+    const question = "What is in the compose file?"
+    expect(answer(question, [first, cut(2, lines.slice(20, 40))])).toBe(
+      `**Compose**\n\nThe compose file: [1]\n\n\`\`\`yaml\n${lines.slice(0, 40).join("\n")}\n\`\`\`\n\n[1]`
+    )
+    const around = { ...passage(1, "Compose", "The compose file:", 0.5, { documentId: "doc_1", ordinal: 0 }) }
+    const three = [1, 2, 3].map((at) => cut(at, lines.slice(at * 10, at * 10 + 10)))
+    expect(answer(question, [around, ...three])).toContain(lines.slice(10, 40).join("\n"))
+    expect(answer(question, [first, cut(2, lines.slice(20))])).toContain("  line 59\n…\n```\n\n[1]")
+    // Code of another language, and code after text that is left out, is another block.
+    const shell = { ...cut(2, ["make"]), text: "```sh\nmake\n```" }
+    expect(answer(question, [first, shell])).toContain("```\n\n[1]\n\n```sh\nmake\n```")
+    expect(answer(question, [first, cut(3, lines.slice(20, 40))])).not.toContain("line 20")
+  })
+
+  it("shows a pre element as code", () => {
+    const text =
+      'Hash a password:\n\n<pre><code class="cmd">hash-password\n\t[--plain &lt;word&gt;]</code></pre>'
+    expect(answer("How do I hash a password?", [passage(1, "Hash", text)])).toBe(
+      "**Hash**\n\nHash a password: [1]\n\n```\nhash-password\n\t[--plain <word>]\n```\n\n[1]"
     )
   })
 

@@ -16,7 +16,7 @@ import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
-import { queryForms } from "../../../src/search/Query.ts"
+import { queryWords } from "../../../src/search/Query.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { dimensions, hashVector, makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -307,8 +307,8 @@ it("Above the size that is scored whole, the best are still exactly the best", {
   for (const { vector, ...chunk } of whole) index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
   for (const [place, vector] of vectors.slice(total).entries()) {
     for (const lexicalWeight of [0, 0.5, 0.7]) {
-      const forms = queryForms(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
-      const asked = { forms, lexicalWeight, minScore: 0 }
+      const words = queryWords(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
+      const asked = { words, lexicalWeight, minScore: 0 }
       const lexical = new Map(
         index.rank({ ...asked, vector: undefined, topK: total }).map((ranked) => [ranked.id, ranked.lexical])
       )

@@ -1,6 +1,6 @@
 /** A plain reference implementation of retrieval: every chunk scored by the formulas of docs/retrieval.md. */
 import { indexChunk } from "../../../src/search/Indexing.ts"
-import { queryForms } from "../../../src/search/Query.ts"
+import { type QueryForm, queryWords } from "../../../src/search/Query.ts"
 import { eachTerm } from "../../../src/search/Tokenizer.ts"
 
 export interface ReferenceChunk {
@@ -30,16 +30,18 @@ export const reference = (
     readonly topK: number
     readonly minScore: number
     readonly sourceIds?: ReadonlyArray<string> | undefined
+    readonly further?: QueryForm
   },
   weight: number
 ) => {
+  const { forms: asked, termCount } = queryWords(query.text, query.further)
   const rows = chunks.map((chunk) => ({ chunk, ...frequencies(chunk) }))
   const average = sum(rows.map(({ length }) => length)) / rows.length
   const idf = (word: string) => {
     const containing = rows.filter(({ found }) => found.has(word)).length
-    return Math.log(1 + (rows.length - containing + 0.5) / (containing + 0.5))
+    return Math.log(1 + (rows.length - containing + 0.5) / (containing + 0.5)) ** (termCount >= 7 ? 1.3 : 1)
   }
-  const forms = queryForms(query.text).map((form) => {
+  const forms = asked.map((form) => {
     const weights = Array.from(form, ([word, times]) => [word, times * idf(word)] as const)
     return { weights, most: sum(weights.map(([, weight]) => weight * 2.2)) }
   })

@@ -23,6 +23,13 @@ const relabelled = 50
 /** Requests at once: those of the same instant share statements, each under a scope of its own. */
 const together = 8
 const sourceCount = 24
+/** Words that all pages have, so that long requests are searched twice: the second time with words of what was found. */
+const shared =
+  "The night shift copies every table of the archive to a second building and reads it back before the morning. " +
+  "Whoever misses a file asks the operator for the tape of that week, who signs for it and brings it to the desk in the " +
+  "hall. Tapes older than a year are wiped, numbered again and put back on the shelf of the cellar."
+const short = "backup"
+const long = "Who may ask the operator for a backup tape of last week when a file of the archive is missing?"
 
 const vocabulary = ["a", "b", "c", "d", "ä ö", "a'\"\\", "A", "[]", "0", "null"]
 const types = ["URL", "FILE", "TEXT"] as const
@@ -71,14 +78,17 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
 
           const sources: Array<Held> = []
           for (let at = 0; at < sourceCount; at++) {
-            const id = yield* known(agent, [page(`backup of number ${at}`), page(`backup again ${at}`)])
+            const id = yield* known(agent, [
+              page(`backup of number ${at}. ${shared}`),
+              page(`backup again ${at}. ${shared}`)
+            ])
             const source: Held = { id, type: types[at % 3] ?? "URL", product: `p${at % 4}`, labels: [] }
             const config = JSON.stringify({ metadata: { product: source.product } })
             yield* sql`update sources set type = ${source.type}, config = ${config}::jsonb where id = ${id}`
             sources.push(source)
           }
           // Another agent's, and one that is never asked for: neither is ever found.
-          const foreign = yield* known(yield* Fixtures.agent(), [page("backup of another")])
+          const foreign = yield* known(yield* Fixtures.agent(), [page(`backup of another. ${shared}`)])
           const ids = [...sources.map(({ id }) => id), foreign]
 
           /** What a request asks for, by the dice. */
@@ -113,7 +123,7 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
                 Effect.gen(function* () {
                   const { chunks } = yield* search(
                     { ...agent, sourceScope: scope ?? null },
-                    { text: "backup", topK: 100, minScore: 0, filter }
+                    { text: request % 2 === 0 ? short : long, topK: 100, minScore: 0, filter }
                   )
                   const found = [...new Set(chunks.map(({ sourceId }) => sourceId))].toSorted()
                   const expected = sources

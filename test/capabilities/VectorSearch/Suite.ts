@@ -118,6 +118,30 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
       }).pipe(Effect.provide(live))
     )
 
+    it.scoped("adds further terms to a query, which weigh as the formulas say", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* known(scope, corpus(25, 20))
+        const chunks = yield* stored(scope)
+        const text = "How do I restore the database?"
+        const further = new Map([
+          ["refund", 0.7],
+          ["databas", 0.25],
+          ["zeppelin", 0.1]
+        ])
+        const found = yield* search(scope, text, { topK: 10, further })
+        const query = { text, vector: hashVector(text), topK: 10, minScore: 0, further }
+        const expected = reference(chunks, query, weight)
+        expect(found.chunks.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+        for (const [place, { score }] of found.chunks.entries()) {
+          expect(Math.abs(score - (expected[place]?.score ?? Number.NaN))).toBeLessThan(1e-4)
+        }
+        const plain = yield* search(scope, text, { topK: 10 })
+        expect(plain.chunks.map(({ id }) => id)).not.toEqual(found.chunks.map(({ id }) => id))
+      }).pipe(Effect.provide(live))
+    )
+
     it.scoped("leaves out what a filter by source does not name, and scores the rest as without it", () =>
       Effect.gen(function* () {
         yield* reset

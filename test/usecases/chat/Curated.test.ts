@@ -7,7 +7,7 @@ import { extract } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { AgentId, DocumentId, newId, TenantId } from "../../../src/domain/Ids.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
-import { toRuntimePassages, onePerChunk } from "../../../src/usecases/chat/grounding/Passages.ts"
+import { fitPassages, toRuntimePassages } from "../../../src/usecases/chat/grounding/Passages.ts"
 import { prependCurated, find } from "../../../src/usecases/chat/grounding/Curated.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -53,7 +53,7 @@ plain("A written answer comes first, whole and in reading order, before what els
 plain("Without a model the reply is the answer alone, with every row of its tables", () => {
   const rows = Array.from({ length: 12 }, (_, row) => `| ${row} | ${row} days |`)
   const text = ["These:", "", "| Country | Time |", "|---|---|", ...rows].join("\n")
-  const [first, second] = toRuntimePassages(onePerChunk([{ ...answer(1), text }, chunk(2)]))
+  const [first, second] = toRuntimePassages(fitPassages([{ ...answer(1), text }, chunk(2)], [], 6_000))
   const passages = first === undefined || second === undefined ? [] : [{ ...first, curated: true }, second]
   const reply = extract(asked, passages)
   expect(reply).toContain("| 11 | 11 days |")

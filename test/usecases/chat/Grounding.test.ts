@@ -135,7 +135,8 @@ eachEngineLive("A turn of an agent with sources", (it) => {
       const usual = systemOf(yield* ask(scope, [], ["Fine."]))
       const rules = [
         "You are a helpful assistant.",
-        "Answer in the language of the user's message, unless the instructions above name another one.",
+        "Answer in the language of the user's message, also when the sources are in another one, unless the instructions " +
+          "above name a language.",
         "A user's message may begin with data that was looked up for it"
       ]
       expect(usual.split("\n\n").slice(0, 3)).toEqual([
@@ -183,6 +184,44 @@ eachEngineLive("A turn of an agent with sources", (it) => {
       expect(second.result.citations).toMatchObject([
         { index: 1, chunkId: prices(2).id, text: "Prices of 2026.\n\nBasic: 10 euros.\n\nPro: 20 euros." }
       ])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("tells the model how sources are labelled, and to answer what they answer", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const system = systemOf(yield* ask(scope, [chunk(1)], ["So [1]."]))
+      for (const rule of [
+        "the best match first, each with a number",
+        '"read" is the day on which it was read, and […] stands for text that is left out',
+        "Copy commands, code, names, numbers and dates as they stand",
+        "answer that part and say which part they do not answer",
+        "do not mention it or its tags",
+        "say that they differ. A date or version in a source tells more about its age"
+      ])
+        expect(system.replaceAll("\n", " ")).toContain(rule)
+      const uploaded = yield* ask(scope, [{ ...chunk(1), url: "upload:prices.pdf" }], ["So [1]."])
+      expect(lastOf(uploaded)).not.toContain("address=")
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("shows the model the beginning of the section above what was found", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const found = yield* written(scope, "Prices", ["Basic costs 10 euros."], "Plans > Basic")
+      const hit = { ...found(0), ordinal: 2 }
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update chunks set ordinal = 2`
+      for (const [ordinal, heading, content] of [
+        [0, "", "About this page."],
+        [1, "Plans", "Prices are net."]
+      ] as const)
+        yield* sql`insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
+          select ${yield* newId.chunk}, tenant_id, agent_id, source_id, generation, document_id, ${ordinal}, ${heading}, ${content}, '\\x00', '', 1
+          from chunks where ordinal = 2`
+      expect(lastOf(yield* ask(scope, [hit], ["10 euros [1]."]))).toContain(
+        "Prices are net.\n\n[…]\n\nBasic costs 10 euros."
+      )
     }).pipe(onFreshData(turnLayer()))
   )
 
@@ -450,6 +489,31 @@ eachEngineLive("A search that the model asks for", (it) => {
       }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("shows at most its share of the tokens of the first one, also when more was found", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+      const long = yield* written(
+        scope,
+        "Long",
+        Array.from({ length: 6 }, (_, at) => `Part ${at}. `.padEnd(780, "word "))
+      )
+      yield* set(scope, "context_tokens", 500)
+      yield* set(scope, "max_searches", 2)
+      const { chunks } = yield* Script
+      const script = searching([["more", [0, 1, 2, 3, 4, 5].map(long)]], "It costs 10 euros [1].", chunks)
+      const told = yield* ask(scope, [prices(0)], script)
+      const [output = ""] = told.parts.flatMap((part) =>
+        part._tag === "ToolResult" ? [String(part.output)] : []
+      )
+      // 250 tokens of four characters, and the tags around them.
+      expect(output).toContain("Part 0.")
+      expect(output).not.toContain("Part 1.")
+      expect(output.length).toBeLessThan(1_000 + 300)
+      expectReply(told, "It costs 10 euros [1].")
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped(
     "is not offered unless the agent allows it, and costs an easy question no further call of the model",
     () =>
@@ -460,11 +524,13 @@ eachEngineLive("A search that the model asks for", (it) => {
         const offered = Effect.map(Ref.get(requests), (asked) =>
           asked.map(({ tools }) => tools.map(({ name }) => name))
         )
-        yield* ask(scope, [prices(0)], ["10 euros [1]."])
+        const without = yield* ask(scope, [prices(0)], ["10 euros [1]."])
         expect(yield* offered).toEqual([[]])
+        expect(systemOf(without)).not.toContain("search_sources")
         yield* set(scope, "max_searches", 2)
-        yield* ask(scope, [prices(0)], ["10 euros [1]."])
+        const allowed = yield* ask(scope, [prices(0)], ["10 euros [1]."])
         expect(yield* offered).toEqual([["search_sources"]])
+        expect(systemOf(allowed)).toContain("call search_sources with other words")
       }).pipe(onFreshData(turnLayer()))
   )
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest"
 import type { FoundChunk } from "../../../src/capabilities/VectorSearch.ts"
 import { DocumentId } from "../../../src/domain/Ids.ts"
 import type { SectionChunk } from "../../../src/store/knowledge/Passages.ts"
-import { fitPassages } from "../../../src/usecases/chat/grounding/Passages.ts"
+import { budgetOf, fitPassages, toRuntimePassages } from "../../../src/usecases/chat/grounding/Passages.ts"
 import { chunk } from "./TurnHarness.ts"
 
 const readAt = DateTime.unsafeMake("2026-11-01T10:00:00Z")
@@ -62,5 +62,53 @@ describe("The passages that a model is shown", () => {
     expect(fitPassages([hit(1, 3, "Alone.")], [], 1_000)).toMatchObject([
       { index: 1, text: "Alone.", readAt: null }
     ])
+  })
+
+  it("begin with the beginning of the nearest parent section that has text", () => {
+    const around = [
+      stored(1, 0, "About this page.", ""),
+      stored(1, 1, "Prices are net.", "Prices"),
+      stored(1, 2, "They hold for a year.", "Prices"),
+      stored(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic"),
+      stored(2, 0, "Another document.", "Prices")
+    ]
+    const [passage] = fitPassages(
+      [hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic")],
+      around,
+      1_000
+    )
+    expect(passage?.text).toBe("Prices are net.\n\n[…]\n\nBasic costs 10 euros.")
+    const [first, second] = fitPassages(
+      [hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic"), hit(1, 1, "Prices are net.")],
+      around,
+      1_000
+    )
+    expect(first?.text).toBe("Basic costs 10 euros.")
+    expect(second?.text).toBe("About this page.\n\nPrices are net.\n\nThey hold for a year.")
+    const [short] = fitPassages([hit(1, 3, "Basic costs 10 euros.", "Prices > Plans > Basic")], around, 6)
+    expect(short?.text).toBe("Basic costs 10 euros.")
+  })
+
+  it("are chunk by chunk for a runtime that quotes them, without the parent section", () => {
+    const around = [
+      stored(1, 0, "About this page.", ""),
+      ...[1, 2, 3].map((at) => stored(1, at, `Piece ${at} of document 1.`))
+    ]
+    const passages = fitPassages([hit(1, 2, "Piece 2 of document 1."), hit(2, 0, "Other.")], around, 1_000)
+    expect(
+      toRuntimePassages(passages).map(({ index, isFound, ordinal, text }) => [index, ordinal, text, isFound])
+    ).toEqual([
+      [1, 1, "Piece 1 of document 1.", false],
+      [1, 2, "Piece 2 of document 1.", true],
+      [1, 3, "Piece 3 of document 1.", false],
+      [2, 0, "Other.", true]
+    ])
+  })
+
+  it("take a quarter of a small window at most, and the same for every agent without a model", () => {
+    const window = (contextWindow: number, readsPassages = false) => ({ contextWindow, readsPassages })
+    expect(budgetOf(window(128_000), { contextTokens: 6_000 })).toBe(6_000)
+    expect(budgetOf(window(8_000), { contextTokens: 6_000 })).toBe(2_000)
+    expect(budgetOf(window(128_000, true), { contextTokens: 500 })).toBe(6_000)
   })
 })

@@ -12,6 +12,7 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
+import { layerWithFeedback } from "../../../src/capabilities/VectorSearch/WithFeedback.ts"
 import type { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import type { Embedder } from "../../../src/capabilities/Embedder.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
@@ -36,6 +37,11 @@ const seed = Number(process.env["SPOKE_SCOPE_SEED"] ?? 1)
 const together = 10
 const sourceCount = 12
 const vocabulary = ["a", "b", "c", "d", "A", "[]"]
+/** Words that all pages have, so that long messages are searched twice: the second time with words of what was found. */
+const shared =
+  "The night shift copies every table of the archive to a second building and reads it back before the morning. " +
+  "Whoever misses a file asks the operator for the tape of that week, who signs for it and brings it to the desk in the " +
+  "hall. Tapes older than a year are wiped, numbered again and put back on the shelf of the cellar."
 
 interface Held {
   readonly id: SourceId
@@ -108,7 +114,10 @@ const scopedTurns = (name: string, engine: Engine, each: typeof eachEngineLive):
           const sources: Array<Held> = []
           for (let at = 0; at < sourceCount; at++) {
             const told = `secret-${at}`
-            const pages = [page(`A backup is made by ${told}.`, told), page(`To restore ask ${told}.`, told)]
+            const pages = [
+              page(`A backup is made by ${told}. ${shared}`, told),
+              page(`To restore ask ${told}.`, told)
+            ]
             sources.push({ id: yield* known(agent, pages, told), labels: [] })
           }
           const ids = sources.map(({ id }) => id)
@@ -134,7 +143,11 @@ const scopedTurns = (name: string, engine: Engine, each: typeof eachEngineLive):
               ...(labels === undefined ? {} : { labels })
             }
             const scope: ReadScope = { ...agent, sourceScope: sourceScope ?? null }
-            return { message: `How is a backup made in case-${turn}-?`, scope, filter }
+            const more =
+              turn % 2 === 0
+                ? ""
+                : " Who asks the operator for the tape of the archive when a file is missing?"
+            return { message: `How is a backup made in case-${turn}-?${more}`, scope, filter }
           }
           type Drawn = ReturnType<typeof draw>
 
@@ -217,6 +230,11 @@ const scopedTurns = (name: string, engine: Engine, each: typeof eachEngineLive):
   })
 }
 
-scopedTurns("in process", layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), eachEngineLive)
-scopedTurns("by pgvector", layerPgvector({ maxBytes: 1e8, heldUpTo: 0 }), onEmbeddedPgvector)
-scopedTurns("by pgvector, held in memory", layerPgvector({ maxBytes: 1e8, often: 1 }), onEmbeddedPgvector)
+const withFeedback = (engine: Engine) => Layer.provide(layerWithFeedback, engine)
+const inProcess = layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity })
+const pgvector = layerPgvector({ maxBytes: 1e8, heldUpTo: 0 })
+const held = layerPgvector({ maxBytes: 1e8, often: 1 })
+
+scopedTurns("in process", withFeedback(inProcess), eachEngineLive)
+scopedTurns("by pgvector", withFeedback(pgvector), onEmbeddedPgvector)
+scopedTurns("by pgvector, held in memory", withFeedback(held), onEmbeddedPgvector)

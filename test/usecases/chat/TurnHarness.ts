@@ -123,7 +123,7 @@ const search = Layer.effect(
 const embedder = Layer.succeed(Embedder, {
   profile: "none",
   dimensions: 1,
-  lexicalWeight: 1,
+  lexicalWeight: () => 1,
   minScore: 0.25,
   maxBatch: 1,
   queryTimeout: "1 second",

@@ -6,22 +6,28 @@ import type { RunPassage } from "../../../domain/chat/AgentRun.ts"
 import { estimateTokens } from "../../../domain/Tokens.ts"
 import type { SectionChunk } from "../../../store/knowledge/Passages.ts"
 
+/** A chunk of a passage. */
+interface Piece {
+  readonly ordinal: number
+  readonly text: string
+  /** Whether a search found it, or it was added: as a neighbour in the section, or as the beginning of its parent. */
+  readonly kind: "found" | "near" | "parent"
+}
+
 export interface Passage {
   /** The number by which the reply cites it, from 1 in search order. */
   readonly index: number
   /** The best of its chunks. */
   readonly chunk: FoundChunk
   /** Chunks of one section in reading order. */
+  readonly pieces: ReadonlyArray<Piece>
+  /** Their text. */
   readonly text: string
   /** When the service read it; null where unknown. */
   readonly readAt: DateTime.Utc | null
   /** True for a curated answer. */
   readonly curated: boolean
 }
-
-/** One passage per chunk, for a runtime that answers from the chunks themselves. */
-export const onePerChunk = (chunks: ReadonlyArray<FoundChunk>): ReadonlyArray<Passage> =>
-  chunks.map((chunk, place) => ({ index: place + 1, chunk, text: chunk.text, readAt: null, curated: false }))
 
 export const titleOf = ({ title, heading }: FoundChunk): string =>
   heading === "" ? title : `${title} > ${heading}`
@@ -38,17 +44,39 @@ interface Section {
   /** By ordinal: the stored chunks of the section, and the text shown of each. */
   readonly stored: ReadonlyMap<number, SectionChunk>
   readonly shown: Map<number, string>
+  /** The beginning of the parent section, if it is shown. */
+  parent: Piece | null
 }
 
-const textOf = ({ shown }: Section): string => {
-  let text = ""
+const piecesOf = ({ hits, parent, shown }: Section): ReadonlyArray<Piece> => {
+  const own = Array.from(shown, ([ordinal, text]): Piece => ({
+    ordinal,
+    text,
+    kind: hits.includes(ordinal) ? "found" : "near"
+  }))
+  return [...own, ...(parent === null ? [] : [parent])].toSorted((one, other) => one.ordinal - other.ordinal)
+}
+
+/** The beginning of the nearest parent section among `around`. */
+const parentOf = ({ best }: Section, around: ReadonlyArray<SectionChunk>): SectionChunk | undefined =>
+  around
+    .filter(
+      ({ documentId, heading }) =>
+        documentId === best.documentId &&
+        heading !== best.heading &&
+        (heading === "" || best.heading.startsWith(`${heading} > `))
+    )
+    .toSorted((one, other) => other.heading.length - one.heading.length || one.ordinal - other.ordinal)[0]
+
+const joined = (pieces: ReadonlyArray<Piece>): string => {
+  let all = ""
   let last: number | undefined
-  for (const [ordinal, piece] of [...shown].toSorted(([one], [other]) => one - other)) {
-    if (last !== undefined) text += ordinal === last + 1 ? "\n\n" : gap
-    text += piece
+  for (const { ordinal, text } of pieces) {
+    if (last !== undefined) all += ordinal === last + 1 ? "\n\n" : gap
+    all += text
     last = ordinal
   }
-  return text
+  return all
 }
 
 /** The first stored chunk of the section: from the first hit backwards without a gap. */
@@ -57,6 +85,17 @@ const startOf = ({ hits, stored }: Section): number => {
   while (stored.has(start - 1)) start--
   return start
 }
+
+/** Largest share of the context window that sources may take. The rest is for the conversation and the reply. */
+const sourcesShare = 0.25
+/** Tokens of sources from which a reply without a model is taken. */
+const maxQuotedTokens = 6_000
+
+/** Token budget for the sources of one turn. */
+export const budgetOf = (
+  { contextWindow, readsPassages }: Pick<ModelRuntime.ModelRuntimeService, "contextWindow" | "readsPassages">,
+  { contextTokens }: { readonly contextTokens: number }
+): number => (readsPassages ? maxQuotedTokens : Math.min(contextTokens, contextWindow * sourcesShare))
 
 /** Takes texts within a token budget, and no text twice. */
 class Budget {
@@ -89,8 +128,8 @@ class Budget {
 const maxDistance = 24
 
 /**
- * Fills `tokens` (estimated by {@link estimateTokens}) with the found chunks, then the start of each section, then
- * neighbours, nearest first and the best section first. Chunks of one section form one passage. Texts that were shown
+ * Fills `tokens` (estimated by {@link estimateTokens}) with the found chunks, then the start of each section, then the
+ * beginning of its parent section, then neighbours, nearest first and the best section first. Chunks of one section form one passage. Texts that were shown
  * already are left out, also those of `before`; the numbers continue after `before`.
  */
 export const fitPassages = (
@@ -115,7 +154,13 @@ export const fitPassages = (
     if (text === null) continue
     const key = keyOf(chunk)
     const stored = new Map((bySection.get(key) ?? []).map((one) => [one.ordinal, one]))
-    const section = sections.get(key) ?? { best: chunk, hits: [], stored, shown: new Map<number, string>() }
+    const section = sections.get(key) ?? {
+      best: chunk,
+      hits: [],
+      stored,
+      shown: new Map<number, string>(),
+      parent: null
+    }
     section.hits.push(chunk.ordinal)
     section.shown.set(chunk.ordinal, text)
     sections.set(key, section)
@@ -128,6 +173,12 @@ export const fitPassages = (
   }
   const all = [...sections.values()]
   for (const section of all) show(section, startOf(section))
+  for (const section of all) {
+    const parent = parentOf(section, around)
+    const text = parent === undefined || !isFresh(parent) ? null : budget.take(parent.text)
+    if (parent !== undefined && text !== null)
+      section.parent = { ordinal: parent.ordinal, text, kind: "parent" }
+  }
   for (let distance = 1; distance <= maxDistance; distance++) {
     for (const section of all) {
       for (const hit of section.hits) {
@@ -136,13 +187,17 @@ export const fitPassages = (
       }
     }
   }
-  return all.map((section, place) => ({
-    index: before.length + place + 1,
-    chunk: section.best,
-    text: textOf(section),
-    readAt: section.stored.get(section.best.ordinal)?.readAt ?? null,
-    curated: false
-  }))
+  return all.map((section, place) => {
+    const pieces = piecesOf(section)
+    return {
+      index: before.length + place + 1,
+      chunk: section.best,
+      pieces,
+      text: joined(pieces),
+      readAt: section.stored.get(section.best.ordinal)?.readAt ?? null,
+      curated: false
+    }
+  })
 }
 
 /** The passages as stored with the run. */
@@ -160,14 +215,21 @@ export const toRunPassages = (passages: ReadonlyArray<Passage>): ReadonlyArray<R
     score: chunk.score
   }))
 
-/** The passages as a runtime that answers from them receives them. */
+/** The chunks of the passages, for a runtime that answers from them. */
 export const toRuntimePassages = (passages: ReadonlyArray<Passage>): ReadonlyArray<ModelRuntime.Passage> =>
-  passages.map(({ chunk, curated, index, text }) => ({
-    index,
-    title: titleOf(chunk),
-    text,
-    score: chunk.score,
-    documentId: chunk.documentId,
-    ordinal: chunk.ordinal,
-    curated
-  }))
+  passages.flatMap(({ chunk, curated, index, pieces }) =>
+    pieces.flatMap(({ kind, ordinal, text }) =>
+      kind === "parent"
+        ? []
+        : {
+            index,
+            title: titleOf(chunk),
+            text,
+            score: chunk.score,
+            documentId: chunk.documentId,
+            ordinal,
+            isFound: kind === "found",
+            curated
+          }
+    )
+  )

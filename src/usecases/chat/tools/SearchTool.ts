@@ -33,6 +33,12 @@ const declaration: ToolDeclaration = {
   }
 }
 
+/** Whether the agent allows the tool, and the runtime can call it. */
+export const isOffered = (
+  { admission }: Turn,
+  { readsPassages }: { readonly readsPassages: boolean }
+): boolean => admission.hasSources && admission.maxSearches > 0 && !readsPassages
+
 const refused = (message: string) => Effect.fail(toolFailure("INVALID_ARGUMENTS", message))
 
 /** `search` returns passages that were not shown yet, with numbers that continue the earlier ones. */
