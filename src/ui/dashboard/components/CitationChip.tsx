@@ -1,22 +1,36 @@
-/** A citation's number and its passage. The code of its popover is loaded when it is pointed at or focused. */
-import { lazy, Suspense, useState } from "react"
-import { Button } from "react-aria-components"
+/** A citation's number and its passage. */
+import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
-import type { Citation } from "./popovers/Citation.ts"
+import { Popover } from "./Popover.tsx"
 
-export type { Citation }
-
-const popover = () => import("./popovers/CitationPopover.tsx")
-const CitationPopover = lazy(() => popover().then((module) => ({ default: module.CitationPopover })))
-
-/** Without a connection it is loaded again, and a failure told, with the press. */
-const prepare = () => void popover().catch(() => {})
+/** While a reply streams, only the citation's target is known. */
+export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &
+  Partial<Pick<typeof Declared.Encoded, "sourceName" | "text" | "score" | "span">>
 
 const words = texts(
-  { citation: (index: number) => `Citation ${index}` },
-  { citation: (index: number) => `Beleg ${index}` }
+  { citation: (index: number) => `Citation ${index}`, open: "Open the source" },
+  { citation: (index: number) => `Beleg ${index}`, open: "Quelle öffnen" }
 )
+
+const Passage = ({ citation }: { readonly citation: Citation }) => {
+  const t = useText(words)
+  const { score, sourceName, text, title, url } = citation
+  return (
+    <div className={css["passage"]}>
+      <strong>{title}</strong>
+      {sourceName === undefined ? null : (
+        <span className={css["soft"]}>{`${sourceName} · ${(score ?? 0).toFixed(2)}`}</span>
+      )}
+      {text === undefined ? null : <p>{text}</p>}
+      {/^https?:/.test(url) ? (
+        <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+          {`${t.open}: ${url}`}
+        </a>
+      ) : null}
+    </div>
+  )
+}
 
 interface Props {
   readonly citation: Citation
@@ -26,34 +40,26 @@ interface Props {
 
 export const CitationChip = ({ citation, onShow }: Props) => {
   const t = useText(words)
-  const [isWanted, setWanted] = useState(false)
   const { index } = citation
   const label = t.citation(index)
   if (onShow !== undefined) {
     return (
-      <Button className={css["chip"] ?? ""} aria-label={label} onPress={() => onShow(index)}>
+      <button type="button" className={css["chip"]} aria-label={label} onClick={() => onShow(index)}>
         {index}
-      </Button>
+      </button>
     )
   }
-  const closed = (
-    <Button
-      className={css["chip"] ?? ""}
-      aria-label={label}
-      aria-haspopup="dialog"
-      aria-expanded={false}
-      onHoverStart={prepare}
-      onFocus={prepare}
-      onPress={() => setWanted(true)}
+  return (
+    <Popover
+      role="dialog"
+      label={label}
+      button={(opens) => (
+        <button type="button" {...opens} className={css["chip"]} aria-label={label}>
+          {index}
+        </button>
+      )}
     >
-      {index}
-    </Button>
-  )
-  return isWanted ? (
-    <Suspense fallback={closed}>
-      <CitationPopover citation={citation} label={label} />
-    </Suspense>
-  ) : (
-    closed
+      {() => <Passage citation={citation} />}
+    </Popover>
   )
 }

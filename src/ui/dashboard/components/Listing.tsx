@@ -20,6 +20,12 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly bar?: ReactNode
 }
 
+/** True if there is none: the page's action then stands in what is shown instead, and not above. */
+export const isNone = <Page,>(
+  { data }: { readonly data: InfiniteData<Page> | undefined },
+  rowsOf: (page: Page) => ReadonlyArray<unknown>
+): boolean => data !== undefined && data.pages.every((page) => rowsOf(page).length === 0)
+
 export const Listing = <Page, Row>({
   query,
   rowsOf,
@@ -42,7 +48,7 @@ export const Listing = <Page, Row>({
           )
         }}
       </Loaded>
-      {query.hasNextPage ? <Button onPress={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
+      {query.hasNextPage ? <Button onClick={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
     </>
   )
 }
@@ -61,7 +67,7 @@ export const useAdding = ({ title, form, wide = false }: Adding) => {
   const close = () => setOpen(false)
   return {
     button: (
-      <Button kind="primary" onPress={() => setOpen(true)}>
+      <Button kind="primary" onClick={() => setOpen(true)}>
         {title}
       </Button>
     ),

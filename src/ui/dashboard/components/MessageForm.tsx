@@ -51,7 +51,7 @@ const Files = ({ files, onRemove }: FilesProps) => {
       {files.map((file, place) => (
         <li key={`${place} ${file.name}`}>
           {file.name}
-          <Button kind="quiet" aria-label={t.remove(file.name)} onPress={() => onRemove(file)}>
+          <Button kind="quiet" aria-label={t.remove(file.name)} onClick={() => onRemove(file)}>
             ×
           </Button>
         </li>
@@ -257,7 +257,7 @@ export const MessageForm = ({
               currentTarget.value = ""
             }}
           />
-          {attaching ? <Button onPress={() => picker.current?.click()}>{t.attach}</Button> : null}
+          {attaching ? <Button onClick={() => picker.current?.click()}>{t.attach}</Button> : null}
           {children}
           {busy ?? (
             <Button kind="primary" type="submit">

@@ -29,7 +29,7 @@ export const SaveCase = ({ agentId, runId }: Props) => {
       {attempt.isSuccess ? (
         <p role="status">{t.saved}</p>
       ) : (
-        <Button kind="quiet" busy={attempt.isPending} onPress={() => attempt.mutate()}>
+        <Button kind="quiet" busy={attempt.isPending} onClick={() => attempt.mutate()}>
           {t.save}
         </Button>
       )}

@@ -24,13 +24,15 @@ interface RowProps<A> {
 class Row<A> extends PureComponent<RowProps<A>> {
   override render(): ReactNode {
     const { columns, row } = this.props
+    const head = columns.findIndex(({ silent }) => silent !== true)
     return (
       <tr>
-        {columns.map(({ title, cell, end, silent, whole }) => (
+        {columns.map(({ title, cell, end, silent = false, whole }, place) => (
           <td
             key={title}
-            data-title={silent === true ? "" : title}
-            className={`${end === true ? css["end"] : ""} ${whole === true || silent === true ? css["whole"] : ""}`}
+            data-title={silent ? "" : title}
+            data-head={place === head ? "" : undefined}
+            className={`${end === true ? css["end"] : ""} ${whole === true || silent ? css["whole"] : ""} ${silent ? css["silent"] : ""}`}
           >
             {cell(row)}
           </td>

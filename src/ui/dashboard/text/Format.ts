@@ -48,6 +48,11 @@ const formatsOf = (locale: string) => {
     moment: (iso: string) => moments.format(new Date(iso)),
     day: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
+    /** A day without its year, for axes. */
+    dayOfMonth: (iso: string) =>
+      new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" }).format(
+        new Date(iso)
+      ),
     /** A short relative time: "now", "5m", "3h", "2d", then the date. */
     since: (iso: string, now: string) => {
       const date = new Date(iso)

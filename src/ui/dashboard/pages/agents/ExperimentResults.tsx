@@ -3,7 +3,6 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -111,7 +110,7 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
   )
 }
 
-export const ExperimentResults = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
+export const ExperimentResults = ({ id }: { readonly id: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { number, percent } = useFormat()
@@ -153,12 +152,11 @@ export const ExperimentResults = ({ id, onClose }: { readonly id: string; readon
           </ul>
         )}
       </Loaded>
-      <Actions>
-        {results.hasNextPage ? (
-          <Button onPress={() => void results.fetchNextPage()}>{common.loadMore}</Button>
-        ) : null}
-        <Button onPress={onClose}>{common.close}</Button>
-      </Actions>
+      {results.hasNextPage ? (
+        <div>
+          <Button onClick={() => void results.fetchNextPage()}>{common.loadMore}</Button>
+        </div>
+      ) : null}
     </>
   )
 }

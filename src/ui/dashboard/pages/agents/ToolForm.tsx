@@ -273,7 +273,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       <TextField
         label={common.name}
         help={t.nameHelp}
-        isRequired
+        required
         value={value.name}
         onChange={(name) => change({ name })}
         error={errorOf("name")}
@@ -300,7 +300,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       <TextField
         label={t.url}
         {...(kind === "http" ? { help: t.urlHelp } : {})}
-        isRequired
+        required
         value={value.url}
         onChange={(url) => change({ url })}
         error={errorOf("http.url") ?? errorOf("http") ?? errorOf("mcp")}
@@ -344,7 +344,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       {auth === "header" ? (
         <TextField
           label={t.headerName}
-          isRequired
+          required
           value={value.header}
           onChange={(header) => change({ header })}
           error={errorOf("auth.header")}
@@ -384,7 +384,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       )}
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>

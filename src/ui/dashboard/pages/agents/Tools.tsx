@@ -1,7 +1,7 @@
 /** Tools: what an agent may call during a turn. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { atLeast, type User } from "../../api/Session.ts"
+import { atLeast } from "../../api/Session.ts"
 import {
   connectTool,
   deleteTool,
@@ -11,20 +11,20 @@ import {
   tools
 } from "../../api/Tools.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Dialog } from "../../components/Dialog.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { TargetProblem } from "./problems/Problems.tsx"
 import { ToolForm } from "./ToolForm.tsx"
-import css from "./Keys.module.css"
 
 const words = texts(
   {
     title: "Tools",
+    lead: "What the agent may look up or do during an answer.",
     add: "New tool",
     edit: "Edit tool",
     empty: "No tool yet",
@@ -61,6 +61,7 @@ const words = texts(
   },
   {
     title: "Werkzeuge",
+    lead: "Was der Agent beim Antworten nachschlagen oder tun darf.",
     add: "Neues Werkzeug",
     edit: "Werkzeug bearbeiten",
     empty: "Noch kein Werkzeug",
@@ -97,11 +98,6 @@ const words = texts(
   }
 )
 
-interface Props {
-  readonly agentId: string
-  readonly user: User
-}
-
 const outcomes = ["made", "retry", "denied", "provider", "signed-out"] as const satisfies ReadonlyArray<
   SignInProblem | "made"
 >
@@ -124,48 +120,57 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [editing, setEditing] = useState(false)
+  const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
   return (
-    <span className={css["actions"]}>
+    <RowActions
+      of={tool.name}
+      actions={[
+        {
+          label: common.edit,
+          does: {
+            title: t.edit,
+            form: (close) => <ToolForm agentId={agentId} tool={tool} onClose={close} />,
+            wide: true
+          }
+        },
+        ...(needsPerson(tool) && tool.connection !== null
+          ? [
+              {
+                label: t.disconnect,
+                does: {
+                  title: t.disconnection,
+                  question: t.losing(tool.name),
+                  action: t.disconnect,
+                  onConfirm: () => disconnectTool(tool.id).then(refresh)
+                }
+              }
+            ]
+          : []),
+        {
+          label: common.delete,
+          does: {
+            title: t.removal,
+            question: t.question(tool.name),
+            action: common.delete,
+            onConfirm: () => deleteTool(tool.id).then(refresh)
+          }
+        }
+      ]}
+    >
       {needsPerson(tool) || tool.connection?.state === "insufficient" ? (
         <RowButton
           label={tool.connection === null ? t.connect : t.again}
           of={tool.name}
           busy={connect.isPending}
-          onPress={() => connect.mutate(tool.id)}
+          onClick={() => connect.mutate(tool.id)}
         />
       ) : null}
-      {needsPerson(tool) && tool.connection !== null ? (
-        <RowConfirm
-          of={tool.name}
-          title={t.disconnection}
-          question={t.losing(tool.name)}
-          action={t.disconnect}
-          onConfirm={async () => {
-            await disconnectTool(tool.id)
-            await queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
-          }}
-        />
-      ) : null}
-      <RowButton label={common.edit} of={tool.name} onPress={() => setEditing(true)} />
-      <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
-        <ToolForm agentId={agentId} tool={tool} onClose={() => setEditing(false)} />
-      </Dialog>
-      <RowConfirm
-        of={tool.name}
-        title={t.removal}
-        question={t.question(tool.name)}
-        action={common.delete}
-        onConfirm={async () => {
-          await deleteTool(tool.id)
-          await queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
-        }}
-      />
-    </span>
+    </RowActions>
   )
 }
 
-const Tools = ({ agentId, user }: Props) => {
+const Tools = ({ agent, user }: PartProps) => {
+  const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const common = useText(everywhere)
@@ -192,23 +197,16 @@ const Tools = ({ agentId, user }: Props) => {
     if (auth.kind === "none") return t.open
     if (connection?.state === "connected") {
       return (
-        <span className={css["name"]}>
-          <span>
-            <Badge tone="good">{t.connected}</Badge>
-          </span>
-          <code>{connection.issuer}</code>
-        </span>
+        <Cell notes={[<code key="issuer">{connection.issuer}</code>]}>
+          <Badge tone="good">{t.connected}</Badge>
+        </Cell>
       )
     }
     if (connection?.state === "insufficient") {
       return (
-        <span className={css["name"]}>
-          <span>
-            <Badge tone="warn">{t.insufficient}</Badge>
-          </span>
-          <span className={css["soft"]}>{t.demanded(mayChange)}</span>
-          <code>{connection.missingScopes.join(" ")}</code>
-        </span>
+        <Cell notes={[t.demanded(mayChange), <code key="scopes">{connection.missingScopes.join(" ")}</code>]}>
+          <Badge tone="warn">{t.insufficient}</Badge>
+        </Cell>
       )
     }
     if (connection?.state === "refused") return <Badge tone="bad">{t.refused}</Badge>
@@ -217,7 +215,14 @@ const Tools = ({ agentId, user }: Props) => {
     return auth.slot === undefined ? t.stored : t.slot(auth.slot)
   }
   return (
-    <>
+    <AgentPart
+      part="tools"
+      agent={agent}
+      user={user}
+      lead={t.lead}
+      guide="tools"
+      actions={isNone(query, (page) => page.tools) ? undefined : add}
+    >
       {dialog}
       {returned === "made" ? <p role="status">{t.made}</p> : null}
       {returned === null || returned === "made" ? null : <Problem problem={null} sentence={t[returned]} />}
@@ -230,28 +235,27 @@ const Tools = ({ agentId, user }: Props) => {
             {t.emptyLead}
           </Empty>
         }
-        bar={<div className={css["bar"]}>{add}</div>}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
           {
             title: common.name,
             cell: ({ name, description }) => (
-              <span className={css["name"]}>
+              <Cell
+                notes={[
+                  description,
+                  <TargetProblem key="problem" agentId={agentId} kind="tool" target={name} user={user} />
+                ]}
+              >
                 <strong>{name}</strong>
-                <span className={css["soft"]}>{description}</span>
-                <TargetProblem agentId={agentId} kind="tool" target={name} user={user} />
-              </span>
+              </Cell>
             )
           },
           {
             title: t.where,
             cell: ({ http, mcp }) => (
-              <span className={css["name"]}>
-                <span>
-                  <Badge tone="neutral">{http?.method ?? "MCP"}</Badge>
-                </span>
-                <code>{http?.url ?? mcp?.url}</code>
+              <span>
+                <Badge tone="neutral">{http?.method ?? "MCP"}</Badge> <code>{http?.url ?? mcp?.url}</code>
               </span>
             )
           },
@@ -268,7 +272,7 @@ const Tools = ({ agentId, user }: Props) => {
             : [])
         ]}
       />
-    </>
+    </AgentPart>
   )
 }
 

@@ -148,8 +148,8 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
           <strong>{t.unsent}</strong>
           <span>{draft.problem}</span>
           <span className={css["choices"]}>
-            <Button onPress={() => retry(draft)}>{common.retry}</Button>
-            <Button kind="quiet" onPress={() => discard(draft.key)}>
+            <Button onClick={() => retry(draft)}>{common.retry}</Button>
+            <Button kind="quiet" onClick={() => discard(draft.key)}>
               {t.discard}
             </Button>
           </span>

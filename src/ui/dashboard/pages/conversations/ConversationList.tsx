@@ -184,7 +184,7 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
   }
   if (items.length === 0) {
     return isFiltered ? (
-      <Empty title={t.noMatch} action={<Button onPress={onClear}>{t.clear}</Button>}>
+      <Empty title={t.noMatch} action={<Button onClick={onClear}>{t.clear}</Button>}>
         {t.noMatchLead}
       </Empty>
     ) : (

@@ -86,7 +86,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         <header className={css["head"]}>
           <Heading className={css["title"]}>{names.title}</Heading>
           <span className={css["keys"]}>
-            <Button kind="quiet" icon aria-label={t.shortcuts} onPress={() => setSheet(true)}>
+            <Button kind="quiet" icon aria-label={t.shortcuts} onClick={() => setSheet(true)}>
               <Keyboard aria-hidden size={17} />
             </Button>
           </span>

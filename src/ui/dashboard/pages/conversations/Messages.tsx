@@ -147,7 +147,7 @@ export const Messages = ({
       >
         {older === null ? null : (
           <div className={css["older"]}>
-            <Button busy={loading} onPress={loadOlder}>
+            <Button busy={loading} onClick={loadOlder}>
               {t.older}
             </Button>
           </div>

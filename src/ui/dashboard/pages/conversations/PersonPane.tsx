@@ -128,7 +128,7 @@ const Assignee = ({ found, user }: { readonly found: Conversation; readonly user
       label={t.assignee}
       options={options}
       value={current?.id ?? nobody}
-      isDisabled={!atLeast(user.role, "agent")}
+      disabled={!atLeast(user.role, "agent")}
       onChange={(id) => {
         if (id === (current?.id ?? nobody)) return
         const member = team.find((one) => one.id === id)
@@ -178,7 +178,7 @@ const Labels = ({ found, labels, may }: LabelsProps) => {
       <header className={css["title"]}>
         <h2>{t.labels}</h2>
         {may ? (
-          <Button kind="quiet" onPress={() => setEditing(!editing)} aria-expanded={editing}>
+          <Button kind="quiet" onClick={() => setEditing(!editing)} aria-expanded={editing}>
             {editing ? t.doneLabels : t.editLabels}
           </Button>
         ) : null}
@@ -340,12 +340,12 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
         {runId === null ? (
           <strong>{nameOf(found)}</strong>
         ) : (
-          <Button kind="quiet" onPress={() => onTrace(null)}>
+          <Button kind="quiet" onClick={() => onTrace(null)}>
             {t.hideTrace}
           </Button>
         )}
         <span className={css["hide"]}>
-          <Button kind="quiet" icon aria-label={t.hide} onPress={onClose}>
+          <Button kind="quiet" icon aria-label={t.hide} onClick={onClose}>
             <X aria-hidden size={18} />
           </Button>
         </span>

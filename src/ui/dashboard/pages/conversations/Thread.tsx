@@ -74,18 +74,18 @@ const Buttons = ({ found }: { readonly found: Found }) => {
     <>
       {change.error === null ? null : <Problem problem={change.error} />}
       {open ? (
-        <Button kind="primary" busy={change.isPending} onPress={() => change.mutate("takeover")}>
+        <Button kind="primary" busy={change.isPending} onClick={() => change.mutate("takeover")}>
           {t.takeover}
         </Button>
       ) : null}
       {state === "HUMAN_ACTIVE" || state === "HUMAN_REQUESTED" ? (
-        <Button busy={change.isPending} onPress={() => change.mutate("release")}>
+        <Button busy={change.isPending} onClick={() => change.mutate("release")}>
           {t.release}
         </Button>
       ) : null}
       {state === "CLOSED" ? null : (
         <>
-          <Button kind="quiet" icon aria-label={t.close} onPress={() => setAsking(true)}>
+          <Button kind="quiet" icon aria-label={t.close} onClick={() => setAsking(true)}>
             <CircleCheck aria-hidden size={18} />
           </Button>
           <Question
@@ -212,7 +212,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         <div className={css["actions"]}>
           {may ? <Buttons found={found} /> : null}
           <span className={css["details"]}>
-            <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onPress={onDetails}>
+            <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onClick={onDetails}>
               <PanelRight aria-hidden size={18} />
             </Button>
           </span>

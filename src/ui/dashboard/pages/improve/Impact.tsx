@@ -162,7 +162,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
                   <p className={css["lead"]}>{t.lead}</p>
                 </div>
                 {mayChange ? (
-                  <Button kind="primary" busy={replay.isPending} onPress={() => replay.mutate()}>
+                  <Button kind="primary" busy={replay.isPending} onClick={() => replay.mutate()}>
                     {t.replay}
                   </Button>
                 ) : null}
@@ -181,7 +181,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
       </Loaded>
       {query.hasNextPage ? (
         <div>
-          <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+          <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             {common.loadMore}
           </Button>
         </div>

@@ -192,7 +192,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
         inputMode="url"
         spellCheck="false"
         placeholder={placeholder}
-        isRequired
+        required
         value={address}
         onChange={(typed) => change({ address: typed })}
         error={errorOf("config.fileUrl")}
@@ -258,7 +258,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       />
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{everywhereWords.cancel}</Button>
+        <Button onClick={onClose}>{everywhereWords.cancel}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {names.add}
         </Button>

@@ -94,7 +94,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
         label={t.url}
         inputMode="url"
         spellCheck="false"
-        isRequired
+        required
         placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
         value={form.url}
         onChange={(url) => onChange({ url })}
@@ -134,7 +134,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
       {below("exclude")}
       <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
       {below("refresh")}
-      <Preview request={crawlOf(type, form)} isDisabled={form.url === ""} />
+      <Preview request={crawlOf(type, form)} disabled={form.url === ""} />
     </>
   )
 }

@@ -158,7 +158,7 @@ const Steps = ({ choose, started, user }: Props) => {
           <Reading sources={rows} documents={documents} isMoving={moving} />
           {rows.length === 0 ? null : (
             <div>
-              <Button kind="quiet" onPress={() => setChosen(0)}>
+              <Button kind="quiet" onClick={() => setChosen(0)}>
                 {t.more}
               </Button>
             </div>
@@ -187,7 +187,7 @@ const Steps = ({ choose, started, user }: Props) => {
       </ol>
       {started.finished ? (
         <div>
-          <Button kind="quiet" onPress={() => navigate("/agents")}>
+          <Button kind="quiet" onClick={() => navigate("/agents")}>
             {t.another}
           </Button>
         </div>
@@ -216,7 +216,7 @@ const Start = ({ user }: { readonly user: User }) => {
       lead={t.lead}
       actions={
         isAsked ? (
-          <Button kind="quiet" busy={dismiss.isPending} onPress={() => dismiss.mutate()}>
+          <Button kind="quiet" busy={dismiss.isPending} onClick={() => dismiss.mutate()}>
             {t.later}
           </Button>
         ) : undefined

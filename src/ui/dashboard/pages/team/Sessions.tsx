@@ -6,7 +6,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
-import { RowConfirm } from "../../components/RowActions.tsx"
+import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -88,7 +88,7 @@ const Device = ({ current, device }: OpenSession) => {
   const name = browser === undefined || system === undefined ? (device ?? t.unknown) : t.on(browser, system)
   return (
     <span title={device ?? undefined}>
-      {name} {current ? <Badge tone="neutral">{t.current}</Badge> : null}
+      <strong>{name}</strong> {current ? <Badge tone="neutral">{t.current}</Badge> : null}
     </span>
   )
 }
@@ -144,15 +144,19 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
                   end: true,
                   cell: ({ address, current, id, usedAt }) =>
                     current ? null : (
-                      <RowConfirm
+                      <RowActions
                         of={`${address ?? t.unknown}, ${ago(usedAt)}`}
-                        title={t.ending}
-                        question={t.question}
-                        action={t.end}
-                        onConfirm={async () => {
-                          await endSession(userId, id)
-                          await refresh()
-                        }}
+                        actions={[
+                          {
+                            label: t.end,
+                            does: {
+                              title: t.ending,
+                              question: t.question,
+                              action: t.end,
+                              onConfirm: () => endSession(userId, id).then(refresh)
+                            }
+                          }
+                        ]}
                       />
                     )
                 }

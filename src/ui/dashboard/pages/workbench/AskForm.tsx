@@ -22,7 +22,7 @@ export const AskForm = ({ busy, draft, onSend, onStop }: Props) => {
       draft={draft}
       label={t.ask}
       placeholder={t.placeholder}
-      busy={busy ? <Button onPress={onStop}>{t.stop}</Button> : undefined}
+      busy={busy ? <Button onClick={onStop}>{t.stop}</Button> : undefined}
       onSend={onSend}
     />
   )

@@ -1,5 +1,5 @@
 /** The same question to two versions or two models, with the differences of the answers. */
-import { type ReactNode, useEffect, useState } from "react"
+import { useEffect, useState } from "react"
 import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { Agent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -180,10 +180,9 @@ interface Props {
   readonly draft: Draft | undefined
   /** Those beside the published one. */
   readonly versions: ReadonlyArray<number>
-  readonly bar: (onFresh: (() => void) | null) => ReactNode
 }
 
-export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
+export const Compare = ({ agent, draft, user, versions }: Props) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const key = `spoke.compare.${user.id}.${agent.id}`
@@ -213,7 +212,6 @@ export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
   }
   return (
     <>
-      {bar(isEmpty ? null : () => both((talk) => talk.clear()))}
       <div className={css["sides"]}>
         {sides.map(([side, title, talk, { state }]) => (
           <section key={side} className={css["side"]} aria-label={title}>
@@ -229,8 +227,8 @@ export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
               />
               {mayChange ? (
                 <TextField
-                  aria-label={t.model(title)}
-                  label=""
+                  compact
+                  label={t.model(title)}
                   placeholder={t.anyModel}
                   value={choices[side].model}
                   onChange={(model) => choose(side, { model })}

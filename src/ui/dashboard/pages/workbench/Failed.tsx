@@ -40,7 +40,7 @@ export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
   const again =
     onAgain === null ? null : (
       <div>
-        <Button onPress={onAgain}>{t.retry}</Button>
+        <Button onClick={onAgain}>{t.retry}</Button>
       </div>
     )
   if (isStopped && isTold) {

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react"
 import { searchPassages } from "../../../api/sources/Contents.ts"
 import { Button } from "../../../components/Button.tsx"
 import { TextField } from "../../../components/Field.tsx"
-import { Card } from "../../../components/Page.tsx"
+import { Section } from "../../../components/Page.tsx"
 import { Passages } from "../../../components/Passages.tsx"
 import { Problem } from "../../../components/Problem.tsx"
 import { texts, useText } from "../../../text/Language.tsx"
@@ -46,7 +46,7 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
   }
   const found = search.data?.passages ?? []
   return (
-    <Card title={t.title} guide="retrieval">
+    <Section title={t.title} guide="retrieval">
       <form className={css["search"]} onSubmit={submit}>
         <TextField
           label={t.question}
@@ -73,6 +73,6 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
           linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
         />
       )}
-    </Card>
+    </Section>
   )
 }

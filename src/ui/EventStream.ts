@@ -1,6 +1,6 @@
 /** Parses the `data:` frames of a turn's stream from arbitrary chunks. */
-import type { Citation } from "../../domain/chat/ChatTurn.ts"
-import type { StreamPart } from "../../domain/chat/StreamPart.ts"
+import type { Citation } from "../domain/chat/ChatTurn.ts"
+import type { StreamPart } from "../domain/chat/StreamPart.ts"
 
 /** The data of a citation that is sent before the stream's end. */
 export type Source = Pick<typeof Citation.Encoded, "index" | "title" | "url">
