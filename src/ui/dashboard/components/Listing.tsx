@@ -56,18 +56,20 @@ export const Listing = <Page, Row>({
 interface Adding {
   /** Label of the button and title of the dialog. */
   readonly title: string
+  /** The button is not the page's first action. */
+  readonly isPlain?: boolean
   readonly form: (close: () => void) => ReactNode
   /** For forms with many fields. */
   readonly wide?: boolean
 }
 
 /** The button that opens the form for a new item, and its dialog. */
-export const useAdding = ({ title, form, wide = false }: Adding) => {
+export const useAdding = ({ title, form, isPlain = false, wide = false }: Adding) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
   return {
     button: (
-      <Button kind="primary" onClick={() => setOpen(true)}>
+      <Button kind={isPlain ? "plain" : "primary"} onClick={() => setOpen(true)}>
         {title}
       </Button>
     ),

@@ -1,4 +1,5 @@
 /** The form of a message and its files: Enter sends, Shift and Enter begins a line. */
+import { Paperclip } from "lucide-react"
 import {
   type FormEvent,
   type KeyboardEvent,
@@ -244,8 +245,7 @@ export const MessageForm = ({
         {problem}
       </p>
       <div className={css["foot"]}>
-        <span className={css["note"]}>{note}</span>
-        <span className={css["choices"]}>
+        <span className={css["tools"]}>
           <input
             ref={picker}
             type="file"
@@ -257,8 +257,15 @@ export const MessageForm = ({
               currentTarget.value = ""
             }}
           />
-          {attaching ? <Button onClick={() => picker.current?.click()}>{t.attach}</Button> : null}
+          {attaching ? (
+            <Button kind="quiet" icon aria-label={t.attach} onClick={() => picker.current?.click()}>
+              <Paperclip aria-hidden size={16} strokeWidth={1.75} />
+            </Button>
+          ) : null}
           {children}
+        </span>
+        <span className={css["note"]}>{note}</span>
+        <span>
           {busy ?? (
             <Button kind="primary" type="submit">
               {t.send}

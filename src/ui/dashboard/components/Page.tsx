@@ -71,7 +71,7 @@ export const Page = ({
       aria-labelledby={heading}
     >
       <header className={css["header"]}>
-        <div>
+        <div className={css["title"]}>
           {parent === undefined ? null : (
             <Link href={parent[0]} className={css["parent"] ?? ""} lang="">
               <ChevronLeft aria-hidden size={14} />
@@ -120,32 +120,35 @@ export const Section = ({
   beside = false,
   framed = false,
   children
-}: SectionProps) => (
-  <section
-    className={css[framed ? "card" : "section"]}
-    {...(title === undefined ? {} : { "aria-label": title })}
-  >
-    <div className={`${css["inside"]} ${beside ? css["beside"] : ""}`}>
-      {title === undefined && actions === undefined ? null : (
-        <header className={css["sectionHeader"]}>
-          <div className={css["titles"]}>
-            <h2>{title}</h2>
-            {lead === undefined && guide === undefined ? null : (
-              <p>
-                {lead}{" "}
-                {guide === undefined || title === undefined ? null : (
-                  <GuideLink guide={guide} about={title} />
-                )}
-              </p>
-            )}
-          </div>
-          {actions}
-        </header>
-      )}
-      <div className={css["body"]}>{children}</div>
-    </div>
-  </section>
-)
+}: SectionProps) => {
+  const link = guide === undefined || title === undefined ? null : <GuideLink guide={guide} about={title} />
+  return (
+    <section
+      className={css[framed ? "card" : "section"]}
+      {...(title === undefined ? {} : { "aria-label": title })}
+    >
+      <div className={`${css["inside"]} ${beside ? css["beside"] : ""}`}>
+        {title === undefined && actions === undefined ? null : (
+          <header className={css["sectionHeader"]}>
+            <div className={css["titles"]}>
+              <h2>{title}</h2>
+              {lead === undefined ? null : (
+                <p>
+                  {lead} {link}
+                </p>
+              )}
+            </div>
+            <span className={css["actions"]}>
+              {lead === undefined ? link : null}
+              {actions}
+            </span>
+          </header>
+        )}
+        <div className={css["body"]}>{children}</div>
+      </div>
+    </section>
+  )
+}
 
 /** A section with a frame. */
 export const Card = (props: Omit<SectionProps, "framed">) => <Section {...props} framed />

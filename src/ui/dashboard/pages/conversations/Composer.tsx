@@ -210,7 +210,6 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
         <button type="button" aria-pressed={isNote} onClick={() => setMode("note")}>
           {t.note}
         </button>
-        {isNote ? null : <CannedReplies />}
       </div>
       {isNote ? (
         <MessageForm
@@ -235,7 +234,9 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
           snippets={snippets}
           onWrite={tell}
           onSend={send}
-        />
+        >
+          <CannedReplies />
+        </MessageForm>
       )}
     </div>
   )

@@ -148,8 +148,8 @@ const Frame = ({ children, search }: { readonly children: ReactNode; readonly se
   return (
     <div className={css["thread"]}>
       <Link href={`/conversations${search}`} className={css["back"] ?? ""}>
-        <ArrowLeft aria-hidden size={18} />
-        {t.back}
+        <ArrowLeft aria-hidden size={20} />
+        <span className="visually-hidden">{t.back}</span>
       </Link>
       {children}
     </div>

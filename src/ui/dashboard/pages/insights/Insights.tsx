@@ -125,15 +125,20 @@ const Insights = ({ user }: { readonly user: User }) => {
   const query = useQuery(measures(agentId))
   usePrefetchInfiniteQuery(insights(agentId))
   return (
-    <Page title={t.title} lead={t.lead} guide="insights#measures">
-      <div className={css["filters"]}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="insights#measures"
+      actions={
         <Select
+          compact
           label={t.agent}
           options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
           value={agentId ?? every}
           onChange={(value) => setParameters(new URLSearchParams(value === every ? "" : { agent: value }))}
         />
-      </div>
+      }
+    >
       <Loaded query={query}>
         {(report) => (
           <>

@@ -5,6 +5,7 @@ import { Button } from "../../components/Button.tsx"
 import { FilePicker } from "../../components/FilePicker.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import css from "./Sources.module.css"
 import { AddSource } from "./AddSource.tsx"
 import { picked } from "./uploads/files.ts"
 import { add } from "./uploads/queue.ts"
@@ -25,10 +26,25 @@ export const useSourceActions = (agentId: string, user: User) => {
   return {
     buttons: (
       <>
-        <FilePicker isFolder onSelect={take}>
-          {(open) => <Menu actions={[{ label: t.folder, does: open }]} />}
+        <FilePicker onSelect={take}>
+          {(files) => (
+            <FilePicker isFolder onSelect={take}>
+              {(folder) => (
+                <>
+                  <Menu
+                    actions={[
+                      { label: t.files, does: files },
+                      { label: t.folder, does: folder }
+                    ]}
+                  />
+                  <span className={css["roomy"]}>
+                    <Button onClick={files}>{t.files}</Button>
+                  </span>
+                </>
+              )}
+            </FilePicker>
+          )}
         </FilePicker>
-        <FilePicker onSelect={take}>{(open) => <Button onClick={open}>{t.files}</Button>}</FilePicker>
         <Button kind="primary" onClick={() => setAdding(true)}>
           {names.add}
         </Button>

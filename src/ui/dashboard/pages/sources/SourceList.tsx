@@ -23,6 +23,7 @@ import {
 import { Button } from "../../components/Button.tsx"
 import { Choice } from "../../components/Choices.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
+import { isNone } from "../../components/Listing.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Cell } from "../../components/RowActions.tsx"
@@ -214,6 +215,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
     })
   )
   const mayChange = atLeast(user.role, "admin")
+  const hasSome = isFiltered || (query.data !== undefined && !isNone(query, (page) => page.sources))
   const columns = useColumns(mayChange)
   const choose = useCallback(
     (ids: ReadonlyArray<string>, isChosen: boolean) =>
@@ -261,7 +263,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
           <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
         </div>
       ) : null}
-      {atLeast(user.role, "agent") && !query.isPending ? <TestSearch agentId={agentId} /> : null}
+      {atLeast(user.role, "agent") && hasSome ? <TestSearch agentId={agentId} /> : null}
     </>
   )
 }

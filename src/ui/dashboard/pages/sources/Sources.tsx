@@ -9,7 +9,6 @@ import { Empty, Loaded, Page } from "../../components/Page.tsx"
 import { useText } from "../../text/Language.tsx"
 import { useSourceActions } from "./SourceActions.tsx"
 import { SourceList } from "./SourceList.tsx"
-import css from "./Sources.module.css"
 import { words } from "./words.ts"
 
 interface OfAgentProps {
@@ -23,16 +22,24 @@ const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
   const [, setParameters] = useSearchParams()
   const { buttons, dialog } = useSourceActions(agentId, user)
   return (
-    <Page title={t.title} lead={t.lead} guide="sources" actions={buttons}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="sources"
+      actions={
+        <>
+          <Select
+            compact
+            label={t.agent}
+            options={all.map(({ id, name }) => [id, name] as const)}
+            value={agentId}
+            onChange={(id) => setParameters({ agent: id })}
+          />
+          {buttons}
+        </>
+      }
+    >
       {dialog}
-      <div className={css["agent"]}>
-        <Select
-          label={t.agent}
-          options={all.map(({ id, name }) => [id, name] as const)}
-          value={agentId}
-          onChange={(id) => setParameters({ agent: id })}
-        />
-      </div>
       <SourceList agentId={agentId} user={user} add={buttons} />
     </Page>
   )

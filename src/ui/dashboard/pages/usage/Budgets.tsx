@@ -206,6 +206,7 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
   const nameOf = useNames(agents)
   const { button, dialog } = useAdding({
     title: t.add,
+    isPlain: true,
     form: (close) => <Create agents={agents} onClose={close} />
   })
   return (

@@ -1,5 +1,6 @@
 /** Usage of the period, by agent and day. */
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "wouter"
 import { usage, type Usage as Report } from "../../api/Usage.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -76,7 +77,14 @@ const Usage = ({ user }: { readonly user: User }) => {
               rows={report.agents}
               keyOf={({ agentId }) => agentId}
               columns={[
-                { title: t.agent, cell: ({ name }) => name },
+                {
+                  title: t.agent,
+                  cell: ({ agentId, name }) => (
+                    <Link data-row href={`/agents/${agentId}`}>
+                      {name}
+                    </Link>
+                  )
+                },
                 { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
                 { title: t.jobs, end: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
                 { title: t.sources, end: true, cell: ({ sources }) => number(sources) },
