@@ -24,7 +24,7 @@ export const pages = {
   // The parts of an agent.
   workbench: () => import("./pages/workbench/Workbench.tsx"),
   agentSources: () => import("./pages/agents/AgentSources.tsx"),
-  tools: () => import("./pages/agents/Tools.tsx"),
+  tools: () => import("./pages/agents/tools/Tools.tsx"),
   settings: () => import("./pages/agents/Settings.tsx"),
   versions: () => import("./pages/agents/Versions.tsx"),
   designer: () => import("./pages/widget/Designer.tsx"),

@@ -1,6 +1,6 @@
 /** Form to create and change a tool. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import type { JsonObject } from "../../../../domain/Text.ts"
+import type { JsonObject } from "../../../../../domain/Text.ts"
 import {
   type AuthKind,
   authKinds,
@@ -12,18 +12,19 @@ import {
   type Tool,
   type ToolInput,
   tools
-} from "../../api/Tools.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
-import { LongText, Select, TextField } from "../../components/Field.tsx"
-import { isOutdated } from "../../api/Client.ts"
-import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
-import { Form } from "../../forms/Form.tsx"
-import { useDraft } from "../../forms/useDraft.ts"
-import { useIssues } from "../../forms/useIssues.ts"
+} from "../../../api/Tools.ts"
+import { Button } from "../../../components/Button.tsx"
+import { Actions } from "../../../components/Dialog.tsx"
+import { LongText, Select, TextField } from "../../../components/Field.tsx"
+import { isOutdated } from "../../../api/Client.ts"
+import { Conflict, DraftState, Theirs } from "../../../forms/DraftNotes.tsx"
+import { Form } from "../../../forms/Form.tsx"
+import { useDraft } from "../../../forms/useDraft.ts"
+import { useIssues } from "../../../forms/useIssues.ts"
+import { Parameters } from "./Parameters.tsx"
 import { noOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
-import { everywhere } from "../../text/everywhere.ts"
-import { texts, useText } from "../../text/Language.tsx"
+import { everywhere } from "../../../text/everywhere.ts"
+import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
   {
@@ -37,9 +38,7 @@ const words = texts(
     descriptionHelp: "The model decides by this when to call it.",
     method: "Method",
     url: "Address",
-    urlHelp: "{name} stands for an argument of the model or a binding.",
-    parameters: "Arguments of the model",
-    parametersHelp: "A JSON Schema of type object.",
+    urlHelp: "{name} stands for an argument of the model or a variable.",
     bindings: "Variables",
     bindingsHelp:
       "One a line: /customer/id → path:id takes a value of toolContext that the model never sees.",
@@ -70,9 +69,7 @@ const words = texts(
     descriptionHelp: "Danach entscheidet das Modell, wann es das Werkzeug ruft.",
     method: "Methode",
     url: "Adresse",
-    urlHelp: "{name} steht für ein Argument des Modells oder eine Bindung.",
-    parameters: "Argumente des Modells",
-    parametersHelp: "Ein JSON-Schema vom Typ object.",
+    urlHelp: "{name} steht für ein Argument des Modells oder eine Variable.",
     bindings: "Variablen",
     bindingsHelp:
       "Je Zeile eine: /customer/id → path:id nimmt einen Wert aus toolContext, den das Modell nie sieht.",
@@ -308,13 +305,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       <Theirs draft={draft} name="url" />
       {kind === "http" ? (
         <>
-          <LongText
-            label={t.parameters}
-            help={t.parametersHelp}
-            guide="tools"
-            rows={6}
-            mono
+          <Parameters
             value={value.parameters}
+            schema={schema}
             onChange={(parameters) => change({ parameters })}
             error={schema === null ? t.badJson : errorOf("parameters")}
           />

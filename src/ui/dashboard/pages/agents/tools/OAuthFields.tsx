@@ -1,8 +1,8 @@
 /** The fields of a tool's credential of the kind OAuth. */
 import type { ReactNode } from "react"
-import type { Grant, Tool, ToolInput } from "../../api/Tools.ts"
-import { Select, TextField } from "../../components/Field.tsx"
-import { texts, useText } from "../../text/Language.tsx"
+import type { Grant, Tool, ToolInput } from "../../../api/Tools.ts"
+import { Select, TextField } from "../../../components/Field.tsx"
+import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
   {

@@ -1,7 +1,7 @@
 /** Tools: what an agent may call during a turn. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { atLeast } from "../../api/Session.ts"
+import { atLeast } from "../../../api/Session.ts"
 import {
   connectTool,
   deleteTool,
@@ -9,17 +9,18 @@ import {
   type SignInProblem,
   type Tool,
   tools
-} from "../../api/Tools.ts"
-import { Badge } from "../../components/Badge.tsx"
-import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
-import { Empty } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
-import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { everywhere } from "../../text/everywhere.ts"
-import { texts, useText } from "../../text/Language.tsx"
-import { AgentPart, type PartProps } from "./AgentPart.tsx"
-import { TargetProblem } from "./problems/Problems.tsx"
+} from "../../../api/Tools.ts"
+import { Badge } from "../../../components/Badge.tsx"
+import { isNone, Listing, useAdding } from "../../../components/Listing.tsx"
+import { Empty } from "../../../components/Page.tsx"
+import { Problem } from "../../../components/Problem.tsx"
+import { Cell, RowActions, RowButton } from "../../../components/RowActions.tsx"
+import { everywhere } from "../../../text/everywhere.ts"
+import { texts, useText } from "../../../text/Language.tsx"
+import { AgentPart, type PartProps } from "../AgentPart.tsx"
+import { TargetProblem } from "../problems/Problems.tsx"
 import { ToolForm } from "./ToolForm.tsx"
+import { ToolTest, useTestTitle } from "./ToolTest.tsx"
 
 const words = texts(
   {
@@ -120,11 +121,16 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
+  const testTitle = useTestTitle()
   const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
   return (
     <RowActions
       of={tool.name}
       actions={[
+        {
+          label: testTitle,
+          does: { title: `${testTitle}: ${tool.name}`, form: () => <ToolTest tool={tool} />, wide: true }
+        },
         {
           label: common.edit,
           does: {
