@@ -5,7 +5,9 @@ import { useFormat } from "../text/Format.ts"
 import { texts, useText } from "../text/Language.tsx"
 import { Badge } from "./Badge.tsx"
 import type { Citation } from "./CitationChip.tsx"
+import { marked } from "./marking.ts"
 import css from "./Passages.module.css"
+import { Prose } from "./Prose.tsx"
 
 export type Passage = typeof RunPassage.Encoded
 
@@ -49,42 +51,16 @@ const unwrapped = (text: string): string =>
     .map((part, place) => (place % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
     .join("```")
 
-/** `text` split into cited and other parts. */
-const pieces = (text: string, spans: ReadonlyArray<string>): ReadonlyArray<readonly [string, boolean]> => {
-  const places = spans
-    .map((span) => [text.indexOf(span), span.length] as const)
-    .filter(([at, length]) => at >= 0 && length > 0)
-    .toSorted(([one], [other]) => one - other)
-  const cut: Array<readonly [string, boolean]> = []
-  let end = 0
-  for (const [at, length] of places) {
-    const from = Math.max(at, end)
-    const to = at + length
-    if (to <= from) continue
-    if (from > end) cut.push([text.slice(end, from), false])
-    cut.push([text.slice(from, to), true])
-    end = to
-  }
-  if (end < text.length) cut.push([text.slice(end), false])
-  return cut
-}
-
 /** An excerpt of `text`: around the first span, or its beginning. */
 const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
   if (text.length <= previewLength) return text
   const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((at) => at >= 0))
   const from = Number.isFinite(first) ? Math.max(0, first - 80) : 0
-  const to = Math.min(text.length, from + previewLength)
-  return `${from > 0 ? "… " : ""}${text.slice(from, to).trim()}${to < text.length ? " …" : ""}`
+  // Not from within a code block, whose end would begin another one.
+  const fence = (text.slice(0, from).split("```").length - 1) % 2 === 0 ? from : text.lastIndexOf("```", from)
+  const to = Math.min(text.length, fence + previewLength)
+  return `${fence > 0 ? "… " : ""}${text.slice(fence, to).trim()}${to < text.length ? " …" : ""}`
 }
-
-const Marked = ({ spans, text }: { readonly text: string; readonly spans: ReadonlyArray<string> }) => (
-  <>
-    {pieces(text, spans).map(([piece, cited], place) =>
-      cited ? <mark key={place}>{piece}</mark> : <span key={place}>{piece}</span>
-    )}
-  </>
-)
 
 interface CardProps {
   readonly passage: Passage
@@ -130,15 +106,15 @@ const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
           </>
         )}
       </div>
-      <p className={css["text"]} lang="">
-        <Marked text={previewOf(text, spans)} spans={spans} />
-      </p>
+      <div className={css["text"]} lang="">
+        <Prose text={marked(previewOf(text, spans), spans)} marks streaming={text.length > previewLength} />
+      </div>
       {text.length <= previewLength ? null : (
         <details>
           <summary>{t.whole}</summary>
-          <p className={css["text"]} lang="">
-            <Marked text={text} spans={spans} />
-          </p>
+          <div className={css["text"]} lang="">
+            <Prose text={marked(text, spans)} marks />
+          </div>
         </details>
       )}
       <div className={css["foot"]}>

@@ -9,12 +9,14 @@ interface Props {
   readonly citation?: (index: number) => ReactNode
   /** More is to come. */
   readonly streaming?: boolean
+  /** It has been `marked`. */
+  readonly marks?: boolean
 }
 
 const h: Drawing<ReactNode>["h"] = (tag, props, ...children) => createElement(tag, props, ...children)
 
-export const Prose = ({ text, citation, streaming }: Props) =>
-  createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming }))
+export const Prose = ({ text, citation, streaming, marks }: Props) =>
+  createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming, marks }))
 
 /** `text` without its marks, for screen readers. */
 export const useSpoken = (text: string): string => useMemo(() => spoken(text), [text])

@@ -7,6 +7,8 @@ import { Loaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { markedAt, withoutMarks } from "../../components/marking.ts"
+import { Prose } from "../../components/Prose.tsx"
 import { differing } from "./differing.ts"
 import css from "./Experiments.module.css"
 
@@ -46,7 +48,18 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
   return <Badge tone={passed ? "good" : "bad"}>{passed ? t.passed : t.failed}</Badge>
 }
 
-/** Marks the words that the other text does not have. */
+/** `reply` with the words marked that `other` does not have. */
+const compared = (reply: string, other: string): string => {
+  const text = withoutMarks(reply)
+  let at = 0
+  const places = differing(text, other).flatMap((piece) => {
+    const from = at
+    at += piece.text.length
+    return piece.isNew ? [{ from, to: at }] : []
+  })
+  return markedAt(text, places)
+}
+
 export const Reply = ({
   name,
   other,
@@ -66,11 +79,9 @@ export const Reply = ({
           {outcome.error === null ? null : <span lang="en">{`: ${outcome.error}`}</span>}
         </span>
       ) : (
-        <p lang="">
-          {differing(outcome.reply, other).map(({ isNew, text }, place) =>
-            isNew ? <mark key={place}>{text}</mark> : <span key={place}>{text}</span>
-          )}
-        </p>
+        <div lang="">
+          <Prose text={compared(outcome.reply, other)} marks />
+        </div>
       )}
     </div>
   )
