@@ -123,6 +123,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("button", { name: "New key" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Website")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Requests at most").fill("1000")
     await look(page, "key-new")
     await dialog.getByRole("button", { name: "Create" }).click()

@@ -126,6 +126,7 @@ export const act = async (page: Page, action: string, of?: string): Promise<void
 /** Goes to the part `name` of the agent that is shown, by its link in the navigation. */
 export const openPart = async (page: Page, name: string): Promise<void> => {
   const navigation = page.getByRole("navigation", { name: /^(Main navigation|Hauptnavigation)$/u })
+  await page.getByRole("heading", { level: 1 }).waitFor()
   // On a phone it is behind a button.
   if ((await navigation.count()) === 0) await page.getByRole("button", { name: /^(Menu|Menü)$/u }).click()
   await navigation.getByRole("link", { name, exact: true }).click()

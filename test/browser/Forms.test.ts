@@ -227,6 +227,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.getByRole("button", { name: "New key" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Old")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Until").fill("2001-01-01T00:00")
     await dialog.getByRole("button", { name: "Create" }).click()
     await dialog.getByText("This lies in the past.").waitFor()

@@ -60,6 +60,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Address", { exact: true }).fill(`${address}/`)
     await dialog.getByLabel("How far to follow links").selectOption("1 link away")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Never addresses like").fill(`${address}/jobs`)
     await dialog.getByRole("button", { name: "Preview" }).click()
     const lines = async (title: string) =>

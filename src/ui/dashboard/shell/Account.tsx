@@ -68,8 +68,9 @@ export const Account = ({ user }: { readonly user: User }) => {
         above
         className={css["accountBox"]}
         button={(opens) => (
-          <button type="button" {...opens} className={css["account"]} aria-label={t.account}>
+          <button type="button" {...opens} className={css["account"]}>
             <Avatar name={user.email} />
+            <span className="visually-hidden">{t.account}</span>
             <span className={css["user"]}>{user.email}</span>
             <ChevronsUpDown {...icon} size={14} />
           </button>

@@ -122,16 +122,17 @@ const Agents = ({ user }: { readonly user: User }) => {
               </Link>
             )
           },
-          { title: t.model, cell: ({ model }) => model ?? t.standard },
+          { title: t.model, plain: true, cell: ({ model }) => model ?? t.standard },
           ...(atLeast(user.role, "agent")
             ? [
                 {
                   title: t.state,
+                  plain: true,
                   cell: ({ id }: Agent) => <AgentState agentId={id} user={user} />
                 }
               ]
             : []),
-          { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
+          { title: t.updated, end: true, whole: true, plain: true, cell: ({ updatedAt }) => ago(updatedAt) }
         ]}
       />
     </Page>

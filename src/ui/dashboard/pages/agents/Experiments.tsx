@@ -32,6 +32,7 @@ import { ExperimentResults } from "./ExperimentResults.tsx"
 const words = texts(
   {
     title: "Experiments",
+    results: "Results",
     lead: "All test cases asked of a version, beside the version that answers now.",
     run: "Run test cases",
     empty: "No experiment yet",
@@ -66,6 +67,7 @@ const words = texts(
   },
   {
     title: "Experimente",
+    results: "Ergebnisse",
     lead: "Alle Testfälle, einer Version gestellt, neben der Version, die jetzt antwortet.",
     run: "Testfälle stellen",
     empty: "Noch kein Experiment",
@@ -261,7 +263,7 @@ const Experiments = ({ agent, user }: PartProps) => {
       actions={isNone(query, (page) => page.experiments) ? undefined : add}
     >
       {adding.dialog}
-      <Dialog title={t.title} isOpen={shown !== null} onClose={() => setShown(null)} wide>
+      <Dialog title={t.results} isOpen={shown !== null} onClose={() => setShown(null)} wide>
         {shown === null ? null : <ExperimentResults id={shown} />}
       </Dialog>
       <Listing

@@ -6,6 +6,7 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
+import { More } from "../../components/More.tsx"
 import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
@@ -175,6 +176,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const { errorOf, general } = useIssues(create.error, places)
   if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   const permissionError = errorOf("permissions")
+  const isFilled = value.until !== "" || value.limited || value.requests !== ""
+  const isWrong = [...limitPlaces, ...scopePlaces, "expiresAt" as const].some(errorOf)
   const submit = () => {
     // Invalid websites are reported at the field.
     if (meant.every(({ origin }) => origin !== null)) create.mutate()
@@ -203,16 +206,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(origins) => change({ origins })}
         error={errorOf("allowedOrigins")}
       />
-      <TextField
-        label={t.expires}
-        help={t.expiresHelp}
-        type="datetime-local"
-        value={value.until}
-        onChange={(until) => change({ until })}
-        error={errorOf("expiresAt")}
-      />
-      <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
-      <LimitFields value={value} onChange={change} errorOf={errorOf} />
+      <More isNeeded={isFilled || isWrong}>
+        <TextField
+          label={t.expires}
+          help={t.expiresHelp}
+          type="datetime-local"
+          value={value.until}
+          onChange={(until) => change({ until })}
+          error={errorOf("expiresAt")}
+        />
+        <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
+        <LimitFields value={value} onChange={change} errorOf={errorOf} />
+      </More>
       <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )

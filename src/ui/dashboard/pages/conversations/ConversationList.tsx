@@ -135,7 +135,7 @@ const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
 /** Heights in rem of a title above rows, of a row, and of one with badges: smaller where there is a pointer. */
 const heights = () => {
   const isCoarse = window.matchMedia("(pointer: coarse)").matches
-  return isCoarse ? { title: 2.5, row: 5.125, badged: 6.625 } : { title: 2.25, row: 4.625, badged: 6.0625 }
+  return isCoarse ? { title: 2.5, row: 5.25, badged: 6.75 } : { title: 2.25, row: 4.875, badged: 6.25 }
 }
 
 /** Pixels of one rem. */

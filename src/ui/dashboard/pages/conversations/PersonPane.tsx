@@ -1,6 +1,6 @@
 /** The end user of a conversation, its assignee, its labels and the person's other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
-import { X } from "lucide-react"
+import { ArrowLeft, X } from "lucide-react"
 import { type FormEvent, type ReactNode, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
@@ -302,7 +302,11 @@ const Run = ({ caseOf, live, runId }: RunProps) => {
     <Loaded query={query}>
       {({ agentVersion, cost, events, passages }) => (
         <>
-          {caseOf === null ? null : <SaveCase key={runId} agentId={caseOf} runId={runId} />}
+          {caseOf === null ? null : (
+            <div className={css["save"]}>
+              <SaveCase key={runId} agentId={caseOf} runId={runId} />
+            </div>
+          )}
           <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
         </>
       )}
@@ -341,6 +345,7 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
           <strong>{nameOf(found)}</strong>
         ) : (
           <Button kind="quiet" onClick={() => onTrace(null)}>
+            <ArrowLeft aria-hidden size={16} />
             {t.hideTrace}
           </Button>
         )}

@@ -197,12 +197,14 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
   return (
     <Frame search={search}>
       <header className={css["head"]}>
-        <Avatar name={customer} />
+        <span className={css["avatar"]}>
+          <Avatar name={customer} />
+        </span>
         <div className={css["who"]}>
           <h1 className={css["name"]}>{customer}</h1>
           <span className={css["lead"]}>
             <Badge tone={tones[found.state]}>{names[found.state]}</Badge>
-            <span>
+            <span className={css["where"]}>
               {[isChannel(found.channel) ? names[found.channel] : found.channel, answering?.name ?? ""]
                 .filter(Boolean)
                 .join(" · ")}

@@ -84,10 +84,40 @@ interface Props {
   readonly errorOf: (place: (typeof crawlPlaces)[number]) => string | undefined
   /** The error below a field, by the field's path. */
   readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
+  /** Stands around the fields that most people leave as they are. */
+  readonly rare?: (fields: ReactNode) => ReactNode
 }
 
-export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type }: Props) => {
+const itself = (fields: ReactNode) => fields
+
+export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare = itself, type }: Props) => {
   const t = useText(words)
+  const patterns = (
+    <>
+      <LongText
+        label={t.include}
+        help={t.patterns}
+        guide="sources#patterns"
+        rows={2}
+        mono
+        value={form.include}
+        onChange={(include) => onChange({ include })}
+        error={errorOf("config.includePatterns")}
+      />
+      {below("include")}
+      <LongText
+        label={t.exclude}
+        rows={2}
+        mono
+        value={form.exclude}
+        onChange={(exclude) => onChange({ exclude })}
+        error={errorOf("config.excludePatterns")}
+      />
+      {below("exclude")}
+      <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
+      {below("refresh")}
+    </>
+  )
   return (
     <>
       <TextField
@@ -112,28 +142,7 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
         />
       ) : null}
       {below("depth")}
-      <LongText
-        label={t.include}
-        help={t.patterns}
-        guide="sources#patterns"
-        rows={2}
-        mono
-        value={form.include}
-        onChange={(include) => onChange({ include })}
-        error={errorOf("config.includePatterns")}
-      />
-      {below("include")}
-      <LongText
-        label={t.exclude}
-        rows={2}
-        mono
-        value={form.exclude}
-        onChange={(exclude) => onChange({ exclude })}
-        error={errorOf("config.excludePatterns")}
-      />
-      {below("exclude")}
-      <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
-      {below("refresh")}
+      {rare(patterns)}
       <Preview request={crawlOf(type, form)} disabled={form.url === ""} />
     </>
   )

@@ -174,9 +174,10 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
           </Cell>
         )
       },
-      { title: t.type, cell: ({ type }) => t[type] },
+      { title: t.type, plain: true, cell: ({ type }) => t[type] },
       {
         title: t.status,
+        plain: true,
         cell: (row) => (
           <span className={css["state"]}>
             <State source={row} />
@@ -186,9 +187,10 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
       },
       {
         title: t.synced,
+        plain: true,
         end: true,
         whole: true,
-        cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
+        cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? null : ago(lastSyncedAt))
       }
     ]
   }, [ago, common, mayChange, t])

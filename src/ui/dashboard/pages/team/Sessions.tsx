@@ -135,9 +135,9 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
               keyOf={({ id }) => id}
               columns={[
                 { title: t.device, cell: (row) => <Device {...row} /> },
-                { title: t.address, cell: ({ address }) => address ?? t.unknown },
-                { title: t.method, cell: ({ method }) => t[method] },
-                { title: t.used, whole: true, cell: ({ usedAt }) => ago(usedAt) },
+                { title: t.address, plain: true, cell: ({ address }) => address ?? t.unknown },
+                { title: t.method, plain: true, cell: ({ method }) => t[method] },
+                { title: t.used, whole: true, plain: true, cell: ({ usedAt }) => ago(usedAt) },
                 {
                   title: t.actions,
                   silent: true,
