@@ -43,10 +43,7 @@ export const isUiStale = () => {
   }
 }
 
-/**
- * Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build React's development
- * version.
- */
+/** Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build for development. */
 const dashboard = async (outDir) => {
   const { build } = await import("vite")
   const before = process.env.NODE_ENV

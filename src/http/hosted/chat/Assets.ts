@@ -42,7 +42,7 @@ const guidePattern = /^[\w-]+$/
 
 /** Requests of the reference go to this server only. */
 const docsPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The page on which the dashboard previews the widget, with the same script as on any page. */

@@ -214,6 +214,7 @@ const Start = ({ user }: { readonly user: User }) => {
     <Page
       title={t.title}
       lead={t.lead}
+      narrow
       actions={
         isAsked ? (
           <Button kind="quiet" busy={dismiss.isPending} onClick={() => dismiss.mutate()}>
