@@ -37,7 +37,7 @@ const words = texts(
     moving: "Reading …",
     scriptLabel: "Script",
     scriptHelp:
-      "Paste this line before </body> on every page that shall have the chat. It stays the same whatever you change later.",
+      "Paste this line before </body> on every page that should have the chat. It stays the same whatever you change later.",
     first: "Save the colour first; then the line is here.",
     sample: (name: string) => `Or look around first, with the sample agent “${name}”.`,
     more: "Add more content",
