@@ -1,5 +1,6 @@
 /** A citation's number and its passage. */
 import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
+import { useFormat } from "../text/Format.ts"
 import { texts, useText } from "../text/Language.tsx"
 import css from "./CitationChip.module.css"
 import { Popover } from "./Popover.tsx"
@@ -15,12 +16,13 @@ const words = texts(
 
 const Passage = ({ citation }: { readonly citation: Citation }) => {
   const t = useText(words)
+  const { percent } = useFormat()
   const { score, sourceName, text, title, url } = citation
   return (
     <div className={css["passage"]}>
       <strong>{title}</strong>
       {sourceName === undefined ? null : (
-        <span className={css["soft"]}>{`${sourceName} · ${(score ?? 0).toFixed(2)}`}</span>
+        <span className={css["soft"]}>{`${sourceName} · ${percent(score ?? 0)}`}</span>
       )}
       {text === undefined ? null : <p>{text}</p>}
       {/^https?:/.test(url) ? (

@@ -94,8 +94,6 @@ const tones: Record<RunEvent["status"], Tone> = { running: "accent", complete: "
 
 const timeOf = ({ timestamp }: RunEvent) => Date.parse(timestamp)
 
-const seconds = (milliseconds: number) => `${(milliseconds / 1_000).toFixed(2)} s`
-
 /** The time of an event since the start of the run, and since the previous event. */
 const spanOf = (events: ReadonlyArray<RunEvent>, place: number) => {
   const [first, last] = [events[0], events.at(-1)]
@@ -127,7 +125,7 @@ interface Props {
 const Step = ({ events, place }: { readonly events: ReadonlyArray<RunEvent>; readonly place: number }) => {
   const t = useText(words)
   const why = useFailure()
-  const { number } = useFormat()
+  const { number, seconds } = useFormat()
   const event = events[place]
   if (event === undefined) return null
   const { start, took, whole } = spanOf(events, place)
@@ -137,8 +135,8 @@ const Step = ({ events, place }: { readonly events: ReadonlyArray<RunEvent>; rea
     <li data-status={event.status}>
       <div className={css["line"]}>
         <span className={css["label"]}>{t.label(event)}</span>
-        {/* What has gone on runs no more. */}
-        {event.status === "running" && place < events.length - 1 ? null : (
+        {/* That it is done, or has gone on, its name says. */}
+        {event.status === "complete" || (event.status === "running" && place < events.length - 1) ? null : (
           <Badge tone={tones[event.status]}>{t[event.status]}</Badge>
         )}
         <span className={css["soft"]}>{place === 0 ? "" : `+${seconds(took)}`}</span>

@@ -22,6 +22,9 @@ const formatsOf = (locale: string) => {
     number: (value: number) => numbers.format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
+    /** A duration in milliseconds, in seconds. */
+    seconds: (milliseconds: number) =>
+      `${new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(milliseconds / 1_000)} s`,
     /** Billionths of a US dollar; below a dollar with as many digits as are significant. */
     money: (nanoUsd: number) =>
       new Intl.NumberFormat(locale, {

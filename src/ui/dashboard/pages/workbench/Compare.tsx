@@ -115,15 +115,13 @@ interface DifferencesProps {
 
 const Differences = ({ left, right }: DifferencesProps) => {
   const t = useText(words)
-  const { number } = useFormat()
+  const { money, number, seconds } = useFormat()
   const [one, other] = [measuresOf(left), measuresOf(right)]
-  const seconds = (value: number) => `${number(Math.round(value / 10) / 100)} s`
-  const dollars = (value: number) => `$${(value / 1e9).toFixed(5)}`
   const rows = [
     [t.time, one.milliseconds, other.milliseconds, seconds],
     [t.read, one.inputTokens, other.inputTokens, number],
     [t.written, one.outputTokens, other.outputTokens, number],
-    [t.cost, left.cost, right.cost, dollars],
+    [t.cost, left.cost, right.cost, money],
     [t.passages, left.passages?.length ?? null, right.passages?.length ?? null, number],
     [t.cited, left.citations.length, right.citations.length, number]
   ] as const
