@@ -121,7 +121,12 @@ const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
       case "list": {
         const items = block.items.map((item) => h("li", null, ...item.flatMap(element)))
         if (block.start === null) return [h("ul", null, ...items)]
-        return [h("ol", block.start === 1 ? null : { start: block.start }, ...items)]
+        const props = {
+          ...(block.start === 1 ? {} : { start: block.start }),
+          // Numbers for which there is no room before the items.
+          ...(block.start + items.length > 100 ? { "data-part": "numbers" } : {})
+        }
+        return [h("ol", props, ...items)]
       }
       case "table":
         return [
