@@ -61,9 +61,9 @@ const filesOfPages: Plugin = {
 const chunkOf = (id: string): string | undefined => {
   if (/[\\/]node_modules[\\/](?:markdown-it|mdurl|remend|linkify-it|punycode|uc\.micro|entities)/u.test(id))
     return "markdown"
-  if (/[\\/]ui[\\/]markdown[\\/]|[\\/]components[\\/](?:Prose|marking)\./u.test(id)) return "markdown"
-  if (/[\\/]components[\\/](?:charts[\\/]|Passages|Trace|MessageForm|SaveCase|CitationChip)/u.test(id))
-    return undefined
+  if (/[\\/]ui[\\/]markdown[\\/]|[\\/]components[\\/]replies[\\/](?:Prose|marking)\./u.test(id))
+    return "markdown"
+  if (/[\\/]components[\\/](?:charts|replies)[\\/]/u.test(id)) return undefined
   return /[\\/]dashboard[\\/](?:components|forms|text|window)[\\/]/u.test(id) ? "kit" : undefined
 }
 

@@ -230,7 +230,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await notices.getByRole("link", { name: "To the tools" }).click()
     const tools = page.getByRole("table", { name: "Tools" })
     await tools.getByText("the address answered with status 401").waitFor()
-    await parts.getByRole("link", { name: "All agents" }).click()
+    await page.getByRole("link", { name: "All agents" }).click()
     const link = page.getByRole("navigation").getByRole("link", { name: /Agents/ })
     await link.getByText("3 problems").waitFor()
     const support = page.getByRole("row", { name: /^Support/ })

@@ -20,7 +20,7 @@ const program = `
   import { h, render } from "preact"
   import { elements } from "./src/ui/markdown/Elements.ts"
   import "./src/ui/dashboard/base.css"
-  import dashboard from "./src/ui/dashboard/components/Prose.module.css"
+  import dashboard from "./src/ui/dashboard/components/replies/Prose.module.css"
   import widget from "./src/ui/widget/widget.css?text"
 
   const allowed = new Set("div p strong em s code pre br hr a ul ol li blockquote table thead tbody tr th td button".split(" "))

@@ -206,7 +206,7 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     await until(
       () => frame.evaluate((box) => box.scrollHeight),
       // Every one of them has its place.
-      (height) => height > 400 * 90,
+      (height) => height > 400 * 70,
       20_000
     )
   }, 60_000)

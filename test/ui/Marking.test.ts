@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import { marked, markedAt, withoutMarks } from "../../src/ui/dashboard/components/marking.ts"
+import { marked, markedAt, withoutMarks } from "../../src/ui/dashboard/components/replies/marking.ts"
 import { elements } from "../../src/ui/markdown/Elements.ts"
 
 /** As HTML, for comparison alone. */

@@ -1,3 +1,4 @@
+import { agentParts } from "./pages/agents/agentParts.ts"
 import { shown } from "./shown.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */
@@ -21,18 +22,7 @@ export const pages = {
   usage: () => import("./pages/usage/Usage.tsx"),
   signIn: () => import("./pages/SignIn.tsx"),
   welcome: () => import("./pages/team/Welcome.tsx"),
-  // The parts of an agent.
-  workbench: () => import("./pages/workbench/Workbench.tsx"),
-  agentSources: () => import("./pages/agents/AgentSources.tsx"),
-  tools: () => import("./pages/agents/tools/Tools.tsx"),
-  settings: () => import("./pages/agents/Settings.tsx"),
-  versions: () => import("./pages/agents/Versions.tsx"),
-  designer: () => import("./pages/widget/Designer.tsx"),
-  channels: () => import("./pages/agents/Channels.tsx"),
-  keys: () => import("./pages/agents/Keys.tsx"),
-  improve: () => import("./pages/improve/Improve.tsx"),
-  testCases: () => import("./pages/agents/TestCases.tsx"),
-  experiments: () => import("./pages/agents/Experiments.tsx")
+  ...agentParts
 } as const
 
 /** Begins to load the code of the page at `path`, below /app. What fails is loaded again when the page is shown. */

@@ -37,10 +37,13 @@ interface Props {
 
 export const Menu = ({ of, actions }: Props) => {
   const t = useText(everywhere)
-  const [open, setOpen] = useState<Asked | Formed | null>(null)
+  // By its label: what the action does is that of the last rendering.
+  const [opened, setOpened] = useState("")
   if (actions.length === 0) return null
   const label = of === undefined ? t.more : `${t.more}: ${of}`
-  const leave = () => setOpen(null)
+  const does = actions.find((action) => action.label === opened)?.does
+  const open = typeof does === "object" ? does : null
+  const leave = () => setOpened("")
   return (
     <>
       <Popover
@@ -53,20 +56,20 @@ export const Menu = ({ of, actions }: Props) => {
         )}
       >
         {(close) =>
-          actions.map(({ label: name, does }) => (
+          actions.map((action) => (
             <button
-              key={name}
+              key={action.label}
               type="button"
               role="menuitem"
               tabIndex={-1}
-              className={`${css["item"]} ${typeof does === "object" && "question" in does ? css["danger"] : ""}`}
+              className={`${css["item"]} ${"question" in action.does ? css["danger"] : ""}`}
               onClick={() => {
                 close()
-                if (typeof does === "function") does()
-                else setOpen(does)
+                if (typeof action.does === "function") action.does()
+                else setOpened(action.label)
               }}
             >
-              {name}
+              {action.label}
             </button>
           ))
         }

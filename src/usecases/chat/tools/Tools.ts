@@ -38,7 +38,7 @@ const maxCredentials = 256
 const maxConcurrentOpens = 4
 
 /** What a request brings for tools. */
-export type ToolValues = Pick<ChatTurnRequest, "toolContext" | "toolCredentials">
+type ToolValues = Pick<ChatTurnRequest, "toolContext" | "toolCredentials">
 
 export interface TurnTools {
   readonly declarations: ReadonlyArray<ToolDeclaration>

@@ -4,24 +4,24 @@ import { type ComponentType, lazy, Suspense } from "react"
 import { agent as agentQuery } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { PageSkeleton } from "../../components/Page.tsx"
-import { pages } from "../../pages.ts"
 import { type Part, parts } from "../../shell/parts.ts"
 import { LoadedPage } from "../LoadedPage.tsx"
 import { NotFound } from "../NotFound.tsx"
 import type { PartProps } from "./AgentPart.tsx"
+import { agentParts } from "./agentParts.ts"
 
 const shown: Readonly<Record<Part, ComponentType<PartProps>>> = {
-  try: lazy(pages.workbench),
-  sources: lazy(pages.agentSources),
-  tools: lazy(pages.tools),
-  settings: lazy(pages.settings),
-  versions: lazy(pages.versions),
-  widget: lazy(pages.designer),
-  channels: lazy(pages.channels),
-  keys: lazy(pages.keys),
-  improve: lazy(pages.improve),
-  cases: lazy(pages.testCases),
-  experiments: lazy(pages.experiments)
+  try: lazy(agentParts.workbench),
+  sources: lazy(agentParts.agentSources),
+  tools: lazy(agentParts.tools),
+  settings: lazy(agentParts.settings),
+  versions: lazy(agentParts.versions),
+  widget: lazy(agentParts.designer),
+  channels: lazy(agentParts.channels),
+  keys: lazy(agentParts.keys),
+  improve: lazy(agentParts.improve),
+  cases: lazy(agentParts.testCases),
+  experiments: lazy(agentParts.experiments)
 }
 
 interface Props {

@@ -1,6 +1,6 @@
 /** The form of a question to the agent. */
 import { Button } from "../../components/Button.tsx"
-import { MessageForm, type MessageFormProps } from "../../components/MessageForm.tsx"
+import { MessageForm, type MessageFormProps } from "../../components/replies/MessageForm.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(

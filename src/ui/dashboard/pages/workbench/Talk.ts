@@ -6,8 +6,8 @@ import type { ToolPage } from "../../../../http/hosted/agents/ToolsApi.ts"
 import { read, sourceOf } from "../../../EventStream.ts"
 import { call, failureOf } from "../../api/Client.ts"
 import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
-import type { Citation } from "../../components/CitationChip.tsx"
-import { failureIn, type RunEvent } from "../../components/Trace.tsx"
+import type { Citation } from "../../components/replies/CitationChip.tsx"
+import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { type Tried, TurnForm } from "./TurnForm.ts"
 
 export interface Message {

@@ -2,8 +2,8 @@
 import { useQuery } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
 import { trace } from "../../api/Conversations.ts"
-import type { Passage } from "../../components/Passages.tsx"
-import type { RunEvent } from "../../components/Trace.tsx"
+import type { Passage } from "../../components/replies/Passages.tsx"
+import type { RunEvent } from "../../components/replies/Trace.tsx"
 import type { Message, Talk } from "./Talk.ts"
 
 export const useTalk = (talk: Talk) => {

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from "../../../../../domain/Text.ts"
 
 export const argumentTypes = ["string", "number", "integer", "boolean", "choice"] as const
-export type ArgumentType = (typeof argumentTypes)[number]
+type ArgumentType = (typeof argumentTypes)[number]
 
 export interface Argument {
   readonly name: string

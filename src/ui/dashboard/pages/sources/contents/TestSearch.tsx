@@ -11,7 +11,7 @@ import css from "./Contents.module.css"
 
 /** With the parser of Markdown: loaded when there is something to show. */
 const Passages = lazy(() =>
-  import("../../../components/Passages.tsx").then((module) => ({ default: module.Passages }))
+  import("../../../components/replies/Passages.tsx").then((module) => ({ default: module.Passages }))
 )
 
 const words = texts(

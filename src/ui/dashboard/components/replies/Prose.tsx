@@ -1,6 +1,6 @@
 /** Text of models, customers and members as elements, never as HTML. */
 import { createElement, type ReactNode, useMemo } from "react"
-import { type Drawing, elements, spoken } from "../../markdown/Elements.ts"
+import { type Drawing, elements, spoken } from "../../../markdown/Elements.ts"
 import css from "./Prose.module.css"
 
 interface Props {

@@ -1,9 +1,9 @@
 /** Passages that the model was shown: their scores, why they were found, and the reply's citations. */
 import { Link } from "wouter"
-import type { RunPassage } from "../../../domain/chat/AgentRun.ts"
-import { useFormat } from "../text/Format.ts"
-import { texts, useText } from "../text/Language.tsx"
-import { Badge } from "./Badge.tsx"
+import type { RunPassage } from "../../../../domain/chat/AgentRun.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Badge } from "../Badge.tsx"
 import type { Citation } from "./CitationChip.tsx"
 import { marked } from "./marking.ts"
 import css from "./Passages.module.css"

@@ -4,11 +4,11 @@ import type {
   RunEventType,
   RunPassage,
   RunTrace
-} from "../../../domain/chat/AgentRun.ts"
-import { useFormat } from "../text/Format.ts"
-import { useFailure } from "../text/useFailure.ts"
-import { texts, useText } from "../text/Language.tsx"
-import { Badge, type Tone } from "./Badge.tsx"
+} from "../../../../domain/chat/AgentRun.ts"
+import { useFormat } from "../../text/Format.ts"
+import { useFailure } from "../../text/useFailure.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Badge, type Tone } from "../Badge.tsx"
 import { type Found, Passages } from "./Passages.tsx"
 import css from "./Trace.module.css"
 

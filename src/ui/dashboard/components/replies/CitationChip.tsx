@@ -1,9 +1,9 @@
 /** A citation's number and its passage. */
-import type { Citation as Declared } from "../../../domain/chat/ChatTurn.ts"
-import { useFormat } from "../text/Format.ts"
-import { texts, useText } from "../text/Language.tsx"
+import type { Citation as Declared } from "../../../../domain/chat/ChatTurn.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
 import css from "./CitationChip.module.css"
-import { Popover } from "./Popover.tsx"
+import { Popover } from "../Popover.tsx"
 
 /** While a reply streams, only the citation's target is known. */
 export type Citation = Pick<typeof Declared.Encoded, "index" | "title" | "url"> &

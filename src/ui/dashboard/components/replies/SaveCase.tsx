@@ -1,9 +1,9 @@
 /** Saves the question of a turn, and the sources that its reply cites, as a test case of the agent. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { testCaseFromRun, testCases } from "../api/TestCases.ts"
-import { texts, useText } from "../text/Language.tsx"
-import { Button } from "./Button.tsx"
-import { Problem } from "./Problem.tsx"
+import { testCaseFromRun, testCases } from "../../api/TestCases.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
+import { Problem } from "../Problem.tsx"
 
 const words = texts(
   { save: "Save as test case", saved: "Saved as test case" },

@@ -9,10 +9,10 @@ import {
   useRef,
   useState
 } from "react"
-import { attachable, isAttachable, maxAttachments } from "../api/Conversations.ts"
-import { useDraft } from "../forms/useDraft.ts"
-import { texts, useText } from "../text/Language.tsx"
-import { Button } from "./Button.tsx"
+import { attachable, isAttachable, maxAttachments } from "../../api/Conversations.ts"
+import { useDraft } from "../../forms/useDraft.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
 import css from "./MessageForm.module.css"
 
 const words = texts(

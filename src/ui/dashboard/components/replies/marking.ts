@@ -2,8 +2,8 @@
  * Marks parts of a Markdown text for display: a character before each and one after, which Elements.ts draws as marked
  * text. Each stands at the nearest place where it changes nothing of what the Markdown says.
  */
-import { markEnd, markStart } from "../../markdown/Elements.ts"
-import { parse } from "../../markdown/Tree.ts"
+import { markEnd, markStart } from "../../../markdown/Elements.ts"
+import { parse } from "../../../markdown/Tree.ts"
 
 /** From a place in the text up to another one, in UTF-16 units. */
 export interface Place {
