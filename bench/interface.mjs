@@ -52,7 +52,7 @@ const view = async (url, latency) => {
     })
     await protocol.send("Emulation.setCPUThrottlingRate", { rate: slowdown })
     await page.goto(`${url}/app/agents`, { waitUntil: "commit" })
-    await page.waitForFunction("window.drawn !== undefined", undefined, { polling: 100 })
+    await page.waitForFunction(() => globalThis.drawn !== undefined, undefined, { polling: 100 })
     isDrawn = true
     await page.waitForTimeout(1_500)
     const { drawn, painted, tasks } = await page.evaluate(
