@@ -108,7 +108,7 @@ const contents = (guides) =>
     })
     .filter(({ names }) => names.length > 0)
 
-const page = ({ body, current, guides, script, style, title }) => {
+const page = ({ body, current, guides, mark, script, style, title }) => {
   const link = (href, text) =>
     `<li><a href="${href}"${href === current ? ' aria-current="page"' : ""}>${escaped(text)}</a></li>`
   const readers = contents(guides)
@@ -126,12 +126,13 @@ const page = ({ body, current, guides, script, style, title }) => {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${escaped(title)} · Spoke</title>
+<link rel="icon" href="/assets/${mark}">
 <link rel="stylesheet" href="/assets/${style}">
 <script src="/assets/${script}" defer></script>
 </head>
 <body>
 <header>
-<a class="home" href="/docs/guide">Documentation</a>
+<a class="home" href="/docs/guide"><img src="/assets/${mark}" alt="" width="24" height="24"> Documentation</a>
 <div id="search"></div>
 <a class="contents" href="#contents">Contents</a>
 <a href="/app/">Dashboard</a>
@@ -147,6 +148,23 @@ ${readers}
 `
 }
 
+/** The name of a file of the dashboard in `outDir`, which has been written before: one file for both. */
+const shared = (outDir, pattern) => {
+  const found = Fs.readdirSync(outDir).filter((name) => pattern.test(name))
+  if (found.length !== 1) throw new Error(`${found.length} files of the dashboard are named ${pattern}.`)
+  return found[0]
+}
+
+const sharedFont = (outDir) => ({
+  name: "shared-font",
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /\.woff2$/ }, () => ({
+      path: `./${shared(outDir, /^geist-.*\.woff2$/)}`,
+      external: true
+    }))
+  }
+})
+
 /** Returns the files that its script and style consist of. */
 export const buildDocs = async (outDir) => {
   const { build } = await import("esbuild")
@@ -161,6 +179,7 @@ export const buildDocs = async (outDir) => {
     target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
+    plugins: [sharedFont(outDir)],
     logLevel: "warning",
     metafile: true
   })
@@ -184,7 +203,8 @@ export const buildDocs = async (outDir) => {
       .map((file) => Path.basename(file, ".md"))
       .map((name) => [name, guide(name, pictures)])
   )
-  const common = { guides, script: written(".js"), style: written(".css") }
+  const mark = shared(outDir, /^mark-.*\.svg$/)
+  const common = { guides, mark, script: written(".js"), style: written(".css") }
   const write = (name, parts) => Fs.writeFileSync(Path.join(outDir, name), page({ ...common, ...parts }))
   for (const [name, { html, title }] of guides) {
     const current = name === start ? "/docs/guide" : `/docs/guide/${name}`

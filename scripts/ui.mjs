@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { fileURLToPath } from "node:url"
-import { gzipSync } from "node:zlib"
+import { brotliCompressSync, gzipSync } from "node:zlib"
 import { filesOfMetafile, filesOfRollup, packagesOf } from "./bundled.mjs"
 import { buildDocs, guideFiles } from "./docs.mjs"
 import { dist, replaceFile, root } from "./seed.mjs"
@@ -46,8 +46,8 @@ export const isUiStale = () => {
 }
 
 /**
- * Builds it and returns the files that it consists of. Always builds for production: if a test runner has set NODE_ENV to `test`, Vite would build React's development
- * version.
+ * Builds it and returns the files that it consists of. Always builds for production: if a test runner has set NODE_ENV
+ * to `test`, Vite would build for development.
  */
 const dashboard = async (outDir) => {
   const { build } = await import("vite")
@@ -97,7 +97,10 @@ const widget = async (outDir) => {
 const compress = (folder) => {
   for (const file of filesBelow(folder)) {
     if (/\.(?:js|css|html|json|svg)$/.test(file)) {
-      Fs.writeFileSync(`${file}.gz`, gzipSync(Fs.readFileSync(file), { level: 9 }))
+      const bytes = Fs.readFileSync(file)
+      Fs.writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
+      // At the best quality by default. Browsers accept it over https and from this machine.
+      Fs.writeFileSync(`${file}.br`, brotliCompressSync(bytes))
     }
   }
 }

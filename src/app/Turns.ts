@@ -6,6 +6,7 @@ import { ChatTurn } from "../usecases/chat/ChatTurn.ts"
 import { AgentRuns } from "../usecases/chat/AgentRuns.ts"
 import { RunningTurns } from "../usecases/chat/RunningTurns.ts"
 import { ChatTools } from "../usecases/chat/tools/Tools.ts"
+import { ToolTrials } from "../usecases/chat/tools/ToolTrials.ts"
 import { RealtimeAccess } from "../usecases/chat/RealtimeAccess.ts"
 import { RealtimeFeed } from "../usecases/conversations/RealtimeFeed.ts"
 import { ProcessLease } from "../usecases/chat/ProcessLease.ts"
@@ -40,7 +41,7 @@ export const outbound = Outbound.layerPorts.pipe(
 )
 
 const turns = ChatRequests.Default.pipe(
-  Layer.provideMerge(Layer.merge(ChatTurn.Default, AgentRuns.Default)),
+  Layer.provideMerge(Layer.mergeAll(ChatTurn.Default, AgentRuns.Default, ToolTrials.Default)),
   Layer.provideMerge(RunningTurns.Default),
   Layer.provideMerge(
     Layer.mergeAll(ChatTools.Default, RealtimeAccess.Default, RealtimeFeed.Default, ProcessLease.Default)

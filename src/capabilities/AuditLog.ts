@@ -8,8 +8,8 @@ import type { Page } from "../domain/Page.ts"
 
 export { Actor, AuditEntry }
 
-/** An entry to record. The log adds its id and its time. */
-export interface AuditRecord extends Omit<AuditEntry, "id" | "at"> {
+/** An entry to record. The log adds its id and its time. Names are not recorded: they are looked up when it is read. */
+export interface AuditRecord extends Omit<AuditEntry, "id" | "at" | "actorName" | "targetName"> {
   readonly tenantId: TenantId
 }
 

@@ -1,18 +1,9 @@
 /** Builds the dashboard into dist/ui. `npm run dev:ui` serves it with hot reloading, next to a running server. */
 import * as Path from "node:path"
-import react from "@vitejs/plugin-react"
 import { defineConfig, type Plugin } from "vite"
 import { shown } from "./dashboard/shown.ts"
 
 const folder = import.meta.dirname
-
-/** The component library's own words in languages that the dashboard has not. */
-const otherLanguages = /\/private\/intl\/.*\/(?!en-US|de-DE)[a-z]{2}-[A-Z]{2}\.mjs$/u
-
-const ownLanguages: Plugin = {
-  name: "own-languages",
-  load: (id) => (otherLanguages.test(id) ? "export default {}" : null)
-}
 
 /** The name by which `shown` knows the module of a page. */
 const nameOf = (file: string) => {
@@ -20,7 +11,10 @@ const nameOf = (file: string) => {
   return name.charAt(0).toLowerCase() + name.slice(1)
 }
 
-/** Writes pages.json: by pattern of a path, the scripts and style sheets of its page that no other page has. */
+/**
+ * Writes pages.json: by pattern of a path, the scripts and style sheets of its page that the first page does not have,
+ * and the data that it asks first.
+ */
 const filesOfPages: Plugin = {
   name: "files-of-pages",
   generateBundle(_options, bundle) {
@@ -37,7 +31,7 @@ const filesOfPages: Plugin = {
     const first = new Set(
       chunks.filter(({ isEntry }) => isEntry).flatMap((chunk) => [...closure(chunk.fileName, new Set())])
     )
-    const rows = shown.map(([pattern, names]) => {
+    const rows = shown.map(([pattern, names, data]) => {
       const files = new Set<string>()
       for (const name of names) {
         // A small page may stand in one file with another.
@@ -50,16 +44,33 @@ const filesOfPages: Plugin = {
         if (chunk === undefined || found.length > 1) this.error(`${found.length} files for the page ${name}`)
         closure(chunk.fileName, files)
       }
-      return { pattern: pattern.source, files: [...files].filter((file) => !first.has(file)) }
+      return {
+        pattern: pattern.source,
+        files: [...files].filter((file) => !first.has(file)),
+        data: data === undefined ? [] : [data]
+      }
     })
     this.emitFile({ type: "asset", fileName: "pages.json", source: JSON.stringify(rows) })
   }
 }
 
+/**
+ * What most pages show is one file, and so is what shows Markdown: each file is a request of its own. Charts and the
+ * pages stay by themselves.
+ */
+const chunkOf = (id: string): string | undefined => {
+  if (/[\\/]node_modules[\\/](?:markdown-it|mdurl|remend|linkify-it|punycode|uc\.micro|entities)/u.test(id))
+    return "markdown"
+  if (/[\\/]ui[\\/]markdown[\\/]|[\\/]components[\\/]replies[\\/](?:Prose|marking)\./u.test(id))
+    return "markdown"
+  if (/[\\/]components[\\/](?:charts|replies)[\\/]/u.test(id)) return undefined
+  return /[\\/]dashboard[\\/](?:components|forms|text|window)[\\/]/u.test(id) ? "kit" : undefined
+}
+
 export default defineConfig({
   root: Path.join(folder, "dashboard"),
   base: "/assets/",
-  plugins: [react(), ownLanguages, filesOfPages],
+  plugins: [filesOfPages],
   build: {
     outDir: Path.join(folder, "../../dist/ui"),
     // Flat: every file of the folder is served as /assets/<name>, with its hash in the name.
@@ -74,10 +85,10 @@ export default defineConfig({
     chunkSizeWarningLimit: 1_000,
     rollupOptions: {
       // Small chunks that pages share become parts of others: each is a request of its own.
-      output: { experimentalMinChunkSize: 3_000 },
+      output: { experimentalMinChunkSize: 3_000, manualChunks: chunkOf },
       onwarn: (warning, warn) => {
-        // Comments of a library's own build, which are dropped.
-        if (warning.code !== "INVALID_ANNOTATION") warn(warning)
+        // Comments and directives of a library's own build, which are dropped.
+        if (warning.code !== "INVALID_ANNOTATION" && warning.code !== "MODULE_LEVEL_DIRECTIVE") warn(warning)
       }
     }
   },

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -64,7 +64,7 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
       true
     )
     await page.getByRole("row", { name: /Spoke guide/ }).waitFor()
-    await page.locator("svg.recharts-surface").first().waitFor()
+    await page.getByText("Turns by day").first().waitFor()
     await page.getByText("As a table").first().click()
     await page.getByRole("table", { name: "Turns by day" }).waitFor()
     await look(page, "usage")
@@ -75,12 +75,11 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
     await page.getByRole("button", { name: "Invite somebody" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("E-mail").fill("viewer@example.com")
-    await dialog.getByRole("button", { name: /Role/ }).click()
-    await page.getByRole("option", { name: "Viewer" }).click()
+    await dialog.getByLabel("Role").selectOption("Viewer")
     await dialog.getByRole("button", { name: "Invite somebody" }).click()
     const link = (await dialog.getByLabel("Invitation link", { exact: true }).textContent()) ?? ""
     expect(link).toContain("/app/welcome#")
-    await dialog.getByRole("button", { name: "Close" }).click()
+    await dialog.getByRole("button", { name: "Done" }).click()
     await page
       .getByRole("row", { name: /viewer@example.com/ })
       .getByText("Invited")
@@ -111,19 +110,19 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
     await visit("People")
     await page.getByLabel("Your own id of the person").fill("ada")
     await page.getByRole("button", { name: "Search" }).click()
-    await page.getByRole("cell", { name: /ada/ }).waitFor()
+    await page.getByRole("cell", { name: "ada", exact: true }).waitFor()
     await look(page, "people")
     const download = page.waitForEvent("download")
-    await page.getByRole("link", { name: "Export" }).click()
+    await act(page, "Export", "ada")
     expect((await download).suggestedFilename()).toMatch(/\.ndjson$/)
-    await page.getByRole("button", { name: "Erase" }).click()
+    await act(page, "Erase", "ada")
     await page.getByRole("alertdialog").getByRole("button", { name: "Erase" }).click()
     await page.getByRole("heading", { name: "Nobody here" }).waitFor()
   })
 
   it("tell who did what", async () => {
     await visit("Audit")
-    await page.getByRole("row", { name: /Person erased end_user\.delete owner@example\.com/ }).waitFor()
+    await page.getByRole("row", { name: /Person erased .*owner@example\.com/ }).waitFor()
     await look(page, "audit")
     await page.setViewportSize(phone.viewport ?? { width: 390, height: 844 })
     await look(page, "audit-phone")

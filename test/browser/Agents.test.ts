@@ -3,7 +3,17 @@ import * as Path from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone, watchRequests } from "./Browser.ts"
+import {
+  act,
+  complaints,
+  desktop,
+  hasBrowser,
+  launch,
+  look,
+  openPart,
+  phone,
+  watchRequests
+} from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -92,8 +102,8 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("dialog").getByLabel("Name").fill("Support")
     await page.getByRole("dialog").getByLabel("Instructions").fill("Be brief.")
     await page.getByRole("dialog").getByRole("button", { name: "Create" }).click()
-    await page.getByRole("heading", { name: "Support" }).waitFor()
-    await page.getByRole("tab", { name: "Settings" }).click()
+    await page.getByRole("heading", { name: "Workbench" }).waitFor()
+    await openPart(page, "Settings")
     await page.getByLabel("Greeting").fill("Good day!")
     await page.getByLabel("Passages per question").fill("99")
     await page.getByRole("button", { name: "Save" }).click()
@@ -109,10 +119,11 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
   })
 
   it("get keys whose secret is shown once, works, and stops working when revoked", async () => {
-    await page.getByRole("tab", { name: "Keys" }).click()
+    await openPart(page, "Keys")
     await page.getByRole("button", { name: "New key" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Website")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Requests at most").fill("1000")
     await look(page, "key-new")
     await dialog.getByRole("button", { name: "Create" }).click()
@@ -122,13 +133,13 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     // A slip of the hand does not lose what is shown once.
     await page.mouse.click(5, 5)
     expect(await dialog.getByLabel("The key", { exact: true }).textContent()).toBe(secret)
-    await dialog.getByRole("button", { name: "Close" }).click()
+    await dialog.getByRole("button", { name: "Done" }).click()
     expect(await page.getByText(secret).count()).toBe(0)
     const ask = () => spoke.request("POST", "/v1/chat", { key: secret, body: { message: "Hello" } })
     expect((await ask()).status).toBe(200)
     await look(page, "agent-keys")
     await page.getByRole("cell", { name: "1,000 in 60 s" }).waitFor()
-    await page.getByRole("button", { name: "Limit: Website" }).click()
+    await act(page, "Limit", "Website")
     await dialog.getByLabel("Requests at most").fill("2000000")
     await dialog.getByRole("button", { name: "Save" }).click()
     await dialog.getByText(/^A number from 1 to/).waitFor()
@@ -139,20 +150,20 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("cell", { name: "1 in 3,600 s" }).waitFor()
     const limited = async () => (await ask()).status
     await until(limited, (status) => status === 429)
-    await page.getByRole("button", { name: "Limit: Website" }).click()
+    await act(page, "Limit", "Website")
     await dialog.getByLabel("Requests at most").fill("")
     await dialog.getByRole("button", { name: "Save" }).click()
     await page.getByRole("cell", { name: "Default" }).first().waitFor()
     await dialog.waitFor({ state: "hidden" })
     await until(limited, (status) => status === 200)
-    await page.getByRole("button", { name: "Revoke: Website" }).click()
+    await act(page, "Revoke", "Website")
     await page.getByRole("alertdialog").getByRole("button", { name: "Revoke" }).click()
     await page.getByRole("cell", { name: "Revoked" }).waitFor()
     expect((await ask()).status).toBe(401)
   })
 
   it("get tools", async () => {
-    await page.getByRole("tab", { name: "Tools" }).click()
+    await openPart(page, "Tools")
     await page.getByRole("button", { name: "New tool" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name", { exact: true }).fill("order_status")
@@ -164,14 +175,14 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await dialog.waitFor({ state: "hidden" })
     await page.getByText("https://shop.example/orders/{id}").waitFor()
     await look(page, "agent-tools")
-    await page.getByRole("button", { name: "Edit: order_status" }).click()
+    await act(page, "Edit", "order_status")
     await dialog.getByLabel("What it does").fill("Tells where a parcel is.")
     await dialog.getByRole("button", { name: "Save" }).click()
     await page.getByText("Tells where a parcel is.").waitFor()
   })
 
   it("are connected to messaging channels, and told what the provider has to know", async () => {
-    await page.getByRole("tab", { name: "Channels" }).click()
+    await openPart(page, "Channels")
     await page.getByRole("button", { name: "New channel" }).click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Phone number id").fill("1234567890")
@@ -179,7 +190,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await dialog.getByRole("button", { name: "Create" }).click()
     await page.getByRole("cell", { name: "1234567890", exact: true }).waitFor()
     await look(page, "agent-channels")
-    await page.getByRole("button", { name: "Switch off: 1234567890" }).click()
+    await act(page, "Switch off", "1234567890")
     await page.getByRole("cell", { name: "Off" }).waitFor()
   })
 
@@ -200,8 +211,15 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     // What the service knows is tested over its route: here only what becomes of it.
     await page.route("**/api/agent-problems", (route) => route.fulfill({ json: { data: { problems } } }))
     await page.reload()
-    const link = page.getByRole("navigation").getByRole("link", { name: /Agents/ })
-    await link.getByText("3 problems").waitFor()
+    const parts = page.getByRole("navigation")
+    await parts
+      .getByRole("link", { name: /^Channels/ })
+      .getByText("1 problem")
+      .waitFor()
+    await parts
+      .getByRole("link", { name: /^Tools/ })
+      .getByText("1 problem")
+      .waitFor()
     const row = page.getByRole("row", { name: /1234567890/ })
     await row.getByText("Failing").waitFor()
     await row.getByText(reason).waitFor()
@@ -212,7 +230,9 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await notices.getByRole("link", { name: "To the tools" }).click()
     const tools = page.getByRole("table", { name: "Tools" })
     await tools.getByText("the address answered with status 401").waitFor()
-    await link.click()
+    await page.getByRole("link", { name: "All agents" }).click()
+    const link = page.getByRole("navigation").getByRole("link", { name: /Agents/ })
+    await link.getByText("3 problems").waitFor()
     const support = page.getByRole("row", { name: /^Support/ })
     await support.getByText("The tool order_status fails.").waitFor()
     await support.getByText("The model gives no answer.").waitFor()
@@ -227,8 +247,8 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await link.getByText(/problem/).waitFor({ state: "detached" })
 
     await page.getByRole("link", { name: "Support", exact: true }).click()
-    await page.getByRole("tab", { name: "Channels" }).click()
-    await page.getByRole("button", { name: "New token: 1234567890" }).click()
+    await openPart(page, "Channels")
+    await act(page, "New token", "1234567890")
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Access token").fill("a-new-token-of-the-provider")
     await look(page, "channel-token")
@@ -239,8 +259,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
   it("are told what a mailbox needs, and where it may not send", async () => {
     await page.getByRole("button", { name: "New channel" }).click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByRole("button", { name: /Provider/ }).click()
-    await page.getByRole("option", { name: "E-mail" }).click()
+    await dialog.getByLabel("Provider").selectOption("E-mail")
     await dialog.getByLabel("E-mail address").fill("support@example.com")
     await dialog.getByLabel("Mail server").fill("smtp://127.0.0.1:25")
     await dialog.getByLabel("Password").fill("a-password")
@@ -253,7 +272,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
   })
 
   it("get a script for a page, with a key that only chats from there", async () => {
-    await page.getByRole("tab", { name: "Widget" }).click()
+    await openPart(page, "Widget")
     await page.getByLabel("Websites that may show it").fill("https://www.example.com")
     await page.getByRole("button", { name: "Save widget" }).click()
     const script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
@@ -273,7 +292,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
   })
 
   it("are tried in a chat that streams, cites, and shows its trace", async () => {
-    await page.getByRole("link", { name: "Agents" }).click()
+    await page.getByRole("link", { name: "All agents" }).click()
     await page.getByRole("link", { name: "Spoke guide" }).click()
     await page.getByLabel("Message").fill("How do I start the server?")
     await page.keyboard.press("Enter")
@@ -321,28 +340,22 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     expect(await page.getByRole("navigation").count()).toBe(0)
     await page.getByRole("button", { name: "Menu" }).click()
     await look(page, "menu-phone")
-    await page.getByRole("link", { name: "Agents" }).click()
+    await page.getByRole("link", { name: "All agents" }).click()
     await page.getByRole("link", { name: "Support", exact: true }).click()
     await page.getByRole("navigation").waitFor({ state: "detached" })
-    // All parts of the agent are one control, and what it shows begins in the upper half.
-    const parts = page.getByRole("button", { name: /Parts of the agent/ })
-    const choose = async (part: string) => {
-      await parts.click()
-      await page.getByRole("option", { name: part, exact: true }).click()
-    }
-    expect(await page.getByRole("tab").count()).toBe(0)
-    const edge = await page.getByRole("tabpanel").boundingBox()
-    expect(edge?.y).toBeLessThan(300)
-    await choose("Tools")
+    // What is shown begins in the upper third.
+    const log = await page.getByRole("log").boundingBox()
+    expect(log?.y).toBeLessThan(260)
+    await openPart(page, "Tools")
     await page.getByRole("table", { name: "Tools" }).waitFor()
     await look(page, "agent-tools-phone")
-    await choose("Settings")
-    await look(page, "agent-settings-phone")
-    await choose("Improve")
-    await page.getByRole("button", { name: /What went wrong/ }).waitFor()
+    await openPart(page, "Improve")
+    await page.getByRole("link", { name: "What went wrong" }).waitFor()
     await look(page, "agent-improve-phone")
-    await page.getByRole("button", { name: "More actions" }).click()
-    await page.getByRole("menuitem", { name: "Delete agent" }).click()
+    await openPart(page, "Settings")
+    await page.getByLabel("Greeting").waitFor()
+    await look(page, "agent-settings-phone")
+    await act(page, "Delete agent")
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
     await page.getByRole("heading", { name: "Agents" }).waitFor()
     await page.getByRole("link", { name: "Support", exact: true }).waitFor({ state: "detached" })

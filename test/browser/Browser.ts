@@ -87,11 +87,7 @@ export const expectAccessible = async (page: Page, scope: keyof typeof scopes = 
   // Evaluated by the debugger, which the page's policy does not bind.
   if (!(await page.evaluate("window.axe !== undefined"))) await page.evaluate(axe)
   const violations = await page.evaluate(
-    // An open popover stands beside the landmarks, as a dialog does, and brings buttons for screen readers of its own.
-    `axe.run(document, {
-         runOnly: ${JSON.stringify(scopes[scope])},
-         rules: { region: { enabled: document.querySelector("[data-rac][data-trigger]") === null } }
-       })
+    `axe.run(document, { runOnly: ${JSON.stringify(scopes[scope])} })
        .then(({ violations }) => {
          // What is scrolled half out of its box is not too small.
          const isClipped = (element) => {
@@ -118,6 +114,28 @@ export const expectAccessible = async (page: Page, scope: keyof typeof scopes = 
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`
   )
   expect(told).toEqual([])
+}
+
+/** Does what the menu of the page, or of the row `of`, offers as `action`. */
+export const act = async (page: Page, action: string, of?: string): Promise<void> => {
+  const name = of === undefined ? "More actions" : `More actions: ${of}`
+  await page.getByRole("button", { name, exact: true }).click()
+  await page.getByRole("menuitem", { name: action, exact: true }).click()
+}
+
+/** Goes to the part `name` of the agent that is shown, by its link in the navigation. */
+export const openPart = async (page: Page, name: string): Promise<void> => {
+  const navigation = page.getByRole("navigation", { name: /^(Main navigation|Hauptnavigation)$/u })
+  await page.getByRole("heading", { level: 1 }).waitFor()
+  // On a phone it is behind a button.
+  if ((await navigation.count()) === 0) await page.getByRole("button", { name: /^(Menu|Menü)$/u }).click()
+  await navigation.getByRole("link", { name, exact: true }).click()
+}
+
+/** Signs out, by the menu of the account. */
+export const signOut = async (page: Page): Promise<void> => {
+  await page.getByRole("button", { name: "Your account" }).click()
+  await page.getByRole("button", { name: "Sign out" }).click()
 }
 
 /** The folder for pictures; none are taken without it. */

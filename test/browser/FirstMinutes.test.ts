@@ -2,7 +2,7 @@ import * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, startFresh, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { complaints, desktop, hasBrowser, launch, look, openPart, signOut } from "./Browser.ts"
 import { addressOf, site } from "./GalleryWorld.ts"
 
 describe.skipIf(!hasBrowser)("The first five minutes", () => {
@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.getByRole("button", { name: "New agent" }).click()
     await page.getByRole("dialog").getByLabel("Name").fill("Workshop")
     await page.keyboard.press("Enter")
-    await page.getByRole("heading", { name: "Workshop" }).waitFor()
+    await page.getByRole("heading", { name: "Workbench" }).waitFor()
     await page.getByText("This agent knows nothing yet.").waitFor()
     await look(page, "first-agent")
     await page.getByRole("link", { name: "Add a source" }).click()
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
   })
 
   it("ask it something, and see where the answer comes from", async () => {
-    await page.getByRole("tab", { name: "Workbench" }).click()
+    await openPart(page, "Workbench")
     await page.getByLabel("Message").fill("When does the workshop open?")
     await page.keyboard.press("Enter")
     const reply = page.getByRole("article", { name: "Workshop" })
@@ -76,9 +76,9 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.locator("[data-passage][data-marked]").getByText("half past nine").waitFor()
     await look(page, "first-answer")
     // Elsewhere and back: what was said is still there.
-    await page.getByRole("tab", { name: "Settings" }).click()
+    await openPart(page, "Settings")
     await page.getByLabel("Greeting").waitFor()
-    await page.getByRole("tab", { name: "Workbench" }).click()
+    await openPart(page, "Workbench")
     await reply.getByText("half past nine").waitFor()
     await page.getByLabel("Message").fill("And when does it close?")
     await page.keyboard.press("Enter")
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
   })
 
   it("put the chat on a page of somebody else, whose address is pasted as it is", async () => {
-    await page.getByRole("tab", { name: "Widget" }).click()
+    await openPart(page, "Widget")
     await page.getByLabel("Websites that may show it").fill(`${addressOf(shop)}/catalogue?page=2`)
     await page.getByRole("button", { name: "Save widget" }).click()
     script = (await page.getByLabel("Script", { exact: true }).textContent()) ?? ""
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.getByRole("heading", { name: "Agents" }).waitFor()
     const other = await page.context().newPage()
     await other.goto(`${spoke.url}/app/agents`)
-    await other.getByRole("button", { name: "Sign out" }).click()
+    await signOut(other)
     await other.getByRole("heading", { name: "Sign in" }).waitFor()
     await page.getByRole("link", { name: "Usage" }).click()
     await page.getByRole("heading", { name: "Sign in" }).waitFor()

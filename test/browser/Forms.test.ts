@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -61,8 +61,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await settingsOf(page)
     await settingsOf(other)
     await other.getByLabel("Greeting").fill("Good day from the other window!")
-    await other.getByRole("button", { name: /Model$/ }).click()
-    await other.getByRole("option", { name: "Another model …" }).click()
+    await other.getByLabel("Model", { exact: true }).selectOption("Another model …")
     await other.getByLabel("Name of the model").fill("another-model")
     await other.getByRole("button", { name: "Save" }).click()
     await other.getByText("Saved", { exact: true }).waitFor()
@@ -108,7 +107,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
       auth: { kind: "none" }
     })
     await page.goto(`${spoke.url}/app/agents/${agentId}/tools`)
-    await page.getByRole("button", { name: "Edit: order_status" }).click()
+    await act(page, "Edit", "order_status")
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("What it does").fill("Finds a parcel.")
     const [tool] = (await api("GET", `/api/agents/${agentId}/tools`)).tools
@@ -137,6 +136,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await settingsOf(page)
     await page.getByLabel("Instructions").fill("Always say please.")
     await page.getByText("Not saved yet.").waitFor()
+    await page.getByRole("link", { name: "All agents" }).click()
     await page.getByRole("link", { name: "Usage" }).click()
     await page.getByRole("heading", { name: "Usage" }).waitFor()
     const kept = page.getByRole("list", { name: "Not saved:" })
@@ -180,43 +180,27 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     expect(await dialog.getByLabel("Phone number id").inputValue()).toBe("123456")
     expect(await dialog.getByLabel("Access token").inputValue()).toBe("")
     await page.keyboard.press("Escape")
-    await page.getByRole("button", { name: "Sign out" }).click()
+    await signOut(page)
     await page.getByRole("alertdialog").getByText("New channel").waitFor()
     await page.getByRole("alertdialog").getByRole("button", { name: "Sign out" }).click()
     await page.getByRole("heading", { name: "Sign in" }).waitFor()
     expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain("123456")
     await signIn(page)
-    await page.getByRole("tab", { name: "Channels" }).waitFor()
+    await page.getByRole("heading", { name: "Channels" }).waitFor()
     cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join("; ")
   })
 
   it("choose by arrow keys and by typing, in a choice whose list was never opened", async () => {
     await settingsOf(page)
-    const tone = page.getByRole("button", { name: /Tone$/ })
-    // The focus arrives as a person's does: with the key.
-    await page.getByLabel("Greeting").focus()
-    for (let press = 0; press < 30; press++) {
-      if (await tone.evaluate((button) => button.matches(":focus"))) break
-      await page.keyboard.press("Tab")
-    }
-    // The list's code is loaded with the focus, and its own button, still closed, takes it.
-    await until(
-      () => tone.evaluate((button) => button.matches("[data-rac]:focus")),
-      (isReplaced) => isReplaced
-    )
-    await page.keyboard.press("ArrowRight")
-    await until(
-      () => tone.textContent(),
-      (text) => text?.includes("Friendly") === true
-    )
-    expect(await tone.getAttribute("aria-expanded")).toBe("false")
+    const tone = page.getByLabel("Tone")
+    const chosen = () => tone.evaluate((field) => Reflect.get(field, "selectedOptions")[0].textContent)
+    await tone.focus()
+    await page.keyboard.press("ArrowDown")
+    await until(chosen, (text) => text.startsWith("Friendly"))
     await page.keyboard.type("Ca")
-    await until(
-      () => tone.textContent(),
-      (text) => text?.includes("Casual") === true
-    )
+    await until(chosen, (text) => text.startsWith("Casual"))
     await page.getByRole("button", { name: "Discard" }).click()
-    expect(await tone.textContent()).toContain("No preference")
+    await until(chosen, (text) => text === "No preference")
   })
 
   it("say what is wrong at the field, and put the focus there", async () => {
@@ -243,6 +227,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.getByRole("button", { name: "New key" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Old")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Until").fill("2001-01-01T00:00")
     await dialog.getByRole("button", { name: "Create" }).click()
     await dialog.getByText("This lies in the past.").waitFor()

@@ -28,7 +28,7 @@ const untranslated = (page: Page): Promise<ReadonlyArray<string>> =>
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     while (walker.nextNode()) {
       const { parentElement, textContent } = walker.currentNode
-      if (parentElement.closest(theirs) === null && parentElement.closest("button[aria-haspopup=listbox]") === null && english.test(textContent)) found.push(textContent)
+      if (parentElement.closest(theirs) === null && english.test(textContent)) found.push(textContent)
     }
     return found
   })()`)
@@ -84,6 +84,7 @@ const pagesOf = ({ agentId, conversations, documentId, failedId, freshId, museum
     people: "/app/people",
     team: "/app/team",
     webhooks: "/app/webhooks",
+    tokens: "/app/tokens",
     audit: "/app/audit",
     retention: "/app/retention",
     sessions: "/app/sessions",
@@ -94,24 +95,28 @@ const pagesOf = ({ agentId, conversations, documentId, failedId, freshId, museum
     "no-conversation": "/app/conversations/cnv_nobody"
   }) as Readonly<Record<string, string>>
 
-/** By the name of its page, the button that opens each dialog. */
-const dialogs = [
+/** By the name of its page, the button that opens each dialog, or the one of the menu and its item. */
+const dialogs: ReadonlyArray<readonly [page: string, button: RegExp, item?: RegExp]> = [
   ["agents", /New agent|Neuer Agent/],
   ["agent-sources", /Add source|Quelle hinzufügen/],
   ["agent-keys", /New key|Neuer Schlüssel/],
   ["agent-cases", /New test case|Neuer Testfall/],
-  ["agent-cases", /Import|Importieren/],
+  ["agent-cases", /^(?:More actions|Weitere Aktionen)$/, /Import|Importieren/],
   ["agent-experiments", /Run test cases|Testfälle stellen/],
   ["agent-experiments", /^(?:Show|Zeigen)/],
   ["agent-tools", /New tool|Neues Werkzeug/],
-  ["agent-tools", /(?:Edit|Bearbeiten): handbook/],
+  ["agent-tools", /(?:More actions|Weitere Aktionen): handbook/, /Edit|Bearbeiten/],
+  ["agent-tools", /(?:More actions|Weitere Aktionen): order_status/, /^Test(?:en)?$/],
+  ["agent-keys", /(?:More actions|Weitere Aktionen): Website/, /Limit|Grenze/],
   ["agent-channels", /New channel|Neuer Kanal/],
   ["conversation-taken", /Canned replies|Textbausteine/],
   ["document", /Write a correction|Berichtigung schreiben/],
   ["webhooks", /New webhook|Neuer Webhook/],
+  ["tokens", /New token|Neues Token/],
   ["usage", /Set budget|Budget setzen/],
-  ["team", /Invite somebody|Jemanden einladen/]
-] as const
+  ["team", /Invite somebody|Jemanden einladen/],
+  ["audit", /Your account|Ihr Konto/]
+]
 
 describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   const dataDir = temporaryFolder()
@@ -208,10 +213,17 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.getByRole("heading", { name: /^(Start|Erste Schritte)$/ }).waitFor()
       const pages = pagesOf(gallery)
       for (const [name, path] of Object.entries(pages)) await picture(name, path)
-      for (const [name, button] of dialogs) {
+      for (const [name, button, item] of dialogs) {
         await page.goto(`${spoke.url}${pages[name]}`)
-        await page.getByRole("button", { name: button }).click()
-        // Where there is a keyboard on the glass, a window is not shown before that has made room for it.
+        const opener = page.getByRole("button", { name: button })
+        await opener
+          .or(page.getByRole("button", { name: /^(?:Menu|Menü)$/ }))
+          .first()
+          .waitFor()
+        // The account is behind the menu of a phone.
+        if ((await opener.count()) === 0) await page.getByRole("button", { name: /^(?:Menu|Menü)$/ }).click()
+        await opener.click()
+        if (item !== undefined) await page.getByRole("menuitem", { name: item }).click()
         await until(
           () =>
             page.getByRole("dialog").evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { complaints, desktop, hasBrowser, launch, look, openPart } from "./Browser.ts"
 import { found, openMuseum, type Own } from "./ImproveWorld.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }
@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
 
   it("is the right answer to a group: drafted from the team's reply, previewed, and live once approved", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}`)
-    await page.getByRole("tab", { name: "Improve" }).click()
+    await openPart(page, "Improve")
     await page.getByRole("button", { name: /^Write the right answer: Where is the umbrella stand/u }).click()
     await page.getByRole("heading", { name: "The right answer" }).waitFor()
     await page.getByText("From the team's reply").waitFor()
@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
   }, 90_000)
 
   it("is a draft that can be discarded, after which the list says what to do next", async () => {
-    await page.getByRole("tab", { name: "What went wrong" }).click()
+    await page.getByRole("link", { name: "What went wrong" }).click()
     await page
       .getByRole("button", { name: /^Write the right answer/u })
       .first()
@@ -133,7 +133,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
   }, 120_000)
 
   it("is what sources are worth, in a table and a file", async () => {
-    await page.getByRole("tab", { name: "Value of sources" }).click()
+    await page.getByRole("link", { name: "Value of sources" }).click()
     await page.getByRole("cell", { name: "Opening hours" }).waitFor()
     const saving = page.waitForEvent("download")
     await page.getByRole("button", { name: /^Download CSV/u }).click()

@@ -2,7 +2,7 @@ import { createServer } from "node:net"
 import type { Browser, CDPSession, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
 
 const owner = { email: "owner@acme.example", password: "correct horse battery" }
 
@@ -93,7 +93,7 @@ describe.skipIf(!hasBrowser)("Passkeys in a browser", () => {
     await page.goto(`${site}/app/sessions`)
     await page.getByText("Passkey", { exact: true }).first().waitFor()
 
-    await page.getByRole("button", { name: /My notebook/ }).click()
+    await act(page, "Remove", "My notebook")
     await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click()
     await page.getByText("You have no passkey yet.").waitFor()
     await context.clearCookies()

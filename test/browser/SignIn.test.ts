@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -41,14 +41,15 @@ describe.skipIf(!hasBrowser)("The dashboard, signed out", () => {
     await look(page, "start")
     expect(await page.title()).toBe("Start · Spoke")
 
-    await page.getByLabel("Appearance").selectOption({ label: "Dark" })
+    await page.getByRole("button", { name: "Your account" }).click()
+    await page.getByLabel("Appearance").selectOption("Dark")
     const ground = () => page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor")
     const dark = await ground()
     await page.emulateMedia({ colorScheme: "light" })
     expect(await ground()).toBe(dark)
     await page.reload()
     await page.getByRole("heading", { name: "Start" }).waitFor()
-    await page.getByRole("button", { name: "Sign out" }).click()
+    await signOut(page)
     await page.getByRole("heading", { name: "Sign in" }).waitFor()
     await page.reload()
     await page.getByRole("heading", { name: "Sign in" }).waitFor()

@@ -6,7 +6,7 @@ import { strToU8, zipSync } from "fflate"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -59,8 +59,8 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Address", { exact: true }).fill(`${address}/`)
-    await dialog.getByRole("button", { name: /How far to follow links/ }).click()
-    await page.getByRole("option", { name: "1 link away" }).click()
+    await dialog.getByLabel("How far to follow links").selectOption("1 link away")
+    await dialog.getByText("More options").click()
     await dialog.getByLabel("Never addresses like").fill(`${address}/jobs`)
     await dialog.getByRole("button", { name: "Preview" }).click()
     const lines = async (title: string) =>
@@ -154,11 +154,9 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     expect(await table.getByRole("row").count()).toBe(2)
     await choose("Select all that are shown")
     await page.getByText("1 selected").waitFor()
-    await page.getByRole("button", { name: /All types/ }).click()
-    await page.getByRole("option", { name: "Website" }).click()
+    await page.getByLabel("Type").selectOption("Website")
     await page.getByText("No source is like that.").waitFor()
-    await page.getByRole("button", { name: /Website/ }).click()
-    await page.getByRole("option", { name: "All types" }).click()
+    await page.getByLabel("Type").selectOption("All types")
     await find("")
     await table.getByRole("row", { name: /Workshop site/ }).waitFor()
     await choose("Select Workshop site")
@@ -192,9 +190,8 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
       page.evaluate(`fetch(location.pathname.replace("/app", "/api")).then((one) => one.json())`)
     await until(job, (one) => Reflect.get(Object(one), "data").latestJob.status === "SUCCEEDED")
     await page.getByRole("cell", { name: "Unchanged" }).first().waitFor()
-    await page.getByLabel("State").getByText("Ready").waitFor()
-    await page.getByRole("button", { name: "More actions" }).click()
-    await page.getByRole("menuitem", { name: "Delete source" }).click()
+    await page.getByRole("main").locator("header").getByText("Ready").waitFor()
+    await act(page, "Delete source")
     await page.getByRole("alertdialog").getByRole("button", { name: "Delete" }).click()
     await page.getByRole("heading", { name: "Sources", level: 1 }).waitFor()
     await page.getByRole("row", { name: /The workshop/ }).waitFor({ state: "detached" })
@@ -211,8 +208,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     )
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByRole("button", { name: /What it is/ }).click()
-    await page.getByRole("option", { name: "ZIP of documents from this computer" }).click()
+    await dialog.getByLabel("What it is").selectOption("ZIP of documents from this computer")
     await dialog.getByLabel("File").setInputFiles(zip)
     await dialog.getByRole("button", { name: "Add source" }).click()
     await dialog.waitFor({ state: "hidden" })
@@ -239,7 +235,7 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await row.getByText("Not synced yet").waitFor()
     await look(page, "sources-untouched")
     await row.getByRole("link", { name: "Later" }).click()
-    await page.getByLabel("State").getByText("Not synced yet").waitFor()
+    await page.getByRole("main").locator("header").getByText("Not synced yet").waitFor()
     await page.getByRole("button", { name: "Sync now" }).waitFor()
     await page.goBack()
     await page.getByRole("button", { name: "Sync now: Later" }).click()

@@ -2,7 +2,7 @@ import * as Http from "node:http"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { complaints, desktop, hasBrowser, launch, look, openPart } from "./Browser.ts"
 import { addressOf } from "./GalleryWorld.ts"
 
 /** Of the page. */
@@ -88,6 +88,7 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
   })
 
   it("goes on where it was left, and shows the widget in the customer's colour without sending anything", async () => {
+    await page.getByRole("link", { name: "All agents" }).click()
     await page.getByRole("link", { name: "Start", exact: true }).click()
     const frame = page.frameLocator("iframe")
     await frame.getByRole("dialog", { name: /^127/ }).waitFor()
@@ -129,16 +130,11 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     await look(visitor, "start-on-page")
 
     await page.getByRole("link", { name: /^Agent: / }).click()
-    await page.getByRole("tab", { name: "Widget" }).click()
+    await openPart(page, "Widget")
     await page.getByLabel("Greeting").fill("Moin!")
     await page.getByLabel("Avatar").fill("🚲")
-    await page.getByRole("button", { name: /Position/ }).click()
-    await page.getByRole("option", { name: "Left" }).click()
-    await page
-      .getByRole("button", { name: /^Right|^The page|Language/ })
-      .last()
-      .click()
-    await page.getByRole("listbox").getByRole("option", { name: "Deutsch" }).click()
+    await page.getByLabel("Position").selectOption("Left")
+    await page.getByLabel("Language").selectOption("Deutsch")
     await page.getByLabel("Consent line").fill("We keep what you write for a month.")
     await page.getByLabel("Link text").fill("Privacy")
     await page.getByLabel("Link address").fill("http://shop.example/privacy")

@@ -148,16 +148,14 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
   })
 
   it("offers the models that are known and plain choices of length and tone, tried before they are saved", async () => {
-    const choose = async (label: RegExp, option: string | RegExp) => {
-      await page.getByRole("button", { name: label }).click()
-      await page.getByRole("option", { name: option, exact: true }).click()
-    }
+    const choose = (label: string, option: string) =>
+      page.getByLabel(label, { exact: true }).selectOption(option)
     const known = await api("/api/models")
     expect(known.models).toContain(known.default)
-    await choose(/Model$/u, "Another model …")
+    await choose("Model", "Another model …")
     await page.getByLabel("Name of the model").fill("a-model-of-the-stub")
-    await choose(/Length of replies$/u, "Short: up to three sentences")
-    await choose(/Tone$/u, "Friendly")
+    await choose("Length of replies", "Short: up to three sentences")
+    await choose("Tone", "Friendly")
     stub.script.push({ text: "Sure." })
     await ask("May I bring a dog?")
     await replies().getByText("Sure.").waitFor()
@@ -166,14 +164,14 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
     expect(stub.requests.at(-1)?.body).toMatchObject({ model: "a-model-of-the-stub" })
     expect((await api(`/api/agents/${agentId}`)).agent.style).toEqual({ length: "default", tone: "default" })
     await look(page, "workbench-style")
-    await choose(/Model$/u, `Default: ${known.default}`)
+    await choose("Model", `Default: ${known.default}`)
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await until(
       async () => (await api(`/api/agents/${agentId}`)).agent,
       ({ model, style }) => model === null && style.length === "short" && style.tone === "friendly"
     )
-    await choose(/Length of replies$/u, "No preference")
-    await choose(/Tone$/u, "No preference")
+    await choose("Length of replies", "No preference")
+    await choose("Tone", "No preference")
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await until(
       async () => (await api(`/api/agents/${agentId}`)).agent.style,
@@ -264,8 +262,7 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
 
   it("compares two versions on one question, with what sets them apart", async () => {
     await page.getByRole("button", { name: "Compare" }).click()
-    await page.getByRole("button", { name: /Who answers: Right/u }).click()
-    await page.getByRole("option", { name: "Version 1" }).click()
+    await page.getByLabel("Who answers: Right").selectOption("Version 1")
     stub.script.push({ text: "Yes." }, { text: "Yes." })
     await ask("How do I start the server?")
     for (const side of ["Left", "Right"]) {

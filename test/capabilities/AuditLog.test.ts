@@ -59,6 +59,36 @@ const suite = (
       })
   )
 
+  it.scoped("names who did it and on what as they are called today, and nothing of another tenant", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const { list, record } = yield* log
+      const sql = yield* SqlClient.SqlClient
+      const one = yield* Fixtures.agent()
+      const other = yield* Fixtures.agent()
+      yield* sql`
+        insert into users (id, tenant_id, email, role)
+        values ('mbr_1', ${one.tenantId}, 'ada@example.com', 'owner')`
+      const about = (target: string) => ({
+        ...entry(one.tenantId, target),
+        actor: { type: "user" as const, id: "mbr_1" }
+      })
+      yield* record(about(one.agentId))
+      yield* record(about(other.agentId))
+      yield* sql`
+        update agents set name = 'Renamed' where tenant_id = ${one.tenantId} and id = ${one.agentId}`
+      const names = Effect.map(list(one.tenantId, { limit: 10 }), ({ rows }) =>
+        rows.map(({ actorName, targetName }) => [actorName, targetName])
+      )
+      expect(yield* names).toEqual([
+        ["ada@example.com", null],
+        ["ada@example.com", "Renamed"]
+      ])
+      yield* sql`delete from users where tenant_id = ${one.tenantId} and id = 'mbr_1'`
+      expect((yield* names).map(([actorName]) => actorName)).toEqual([null, null])
+    })
+  )
+
   it.scoped("tells a tenant nothing of another, and nothing where nothing was done", () =>
     Effect.gen(function* () {
       yield* reset

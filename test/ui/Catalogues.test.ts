@@ -56,7 +56,7 @@ describe("The German catalogue of the dashboard", () => {
     for (const event of RunEventType.literals) actions.delete(event)
     expect(actions.size).toBeGreaterThan(20)
     expect(missing(actions, keysIn(`${dashboard}/pages/audit/actions.ts`, "actions"))).toEqual([])
-    const events = keysIn(`${dashboard}/components/Trace.tsx`, "germanLabels")
+    const events = keysIn(`${dashboard}/components/replies/Trace.tsx`, "germanLabels")
     expect(missing(RunEventType.literals, events)).toEqual([])
   })
 

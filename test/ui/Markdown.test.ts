@@ -5,6 +5,7 @@ import { elements, spoken } from "../../src/ui/markdown/Elements.ts"
 import { safeHref } from "../../src/ui/markdown/Href.ts"
 import { settled } from "../../src/ui/markdown/Streamed.ts"
 import { type Block, type Cell, type Inline, parse } from "../../src/ui/markdown/Tree.ts"
+import { addresses, lines, marks, written } from "./hostileMarkdown.ts"
 
 /** An element as a test sees it. */
 interface Seen {
@@ -283,44 +284,6 @@ describe("Replies in Markdown", () => {
     expect(settled("Look:\n-")).toBe("Look:")
   })
 })
-
-const written = (pieces: ReadonlyArray<string>) =>
-  FastCheck.array(FastCheck.oneof(FastCheck.constantFrom(...pieces), FastCheck.string()), {
-    maxLength: 30
-  }).map((all) => all.join(""))
-
-const marks = [
-  "**",
-  "*",
-  "_",
-  "~~",
-  "`",
-  "[",
-  "](",
-  ")",
-  "![",
-  "<script>",
-  "<img src=x onerror=1>",
-  "[1]",
-  "[9]"
-]
-const lines = ["\n", "\n\n", "- ", "1. ", "# ", "> ", "|", " ", "word", "    ", "\\", "&lt;", "&#x3c;"]
-const addresses = [
-  "javascript:alert(1)",
-  "[a](javascript:alert(1))",
-  "[a](data:text/html,x)",
-  "[a](\tjavascript:alert(1))",
-  "[a](&#106;avascript:alert(1))",
-  "[a](//evil.example)",
-  "![x](https://evil.example/a.png)",
-  "<https://example.com/x>",
-  "[a]: javascript:alert(1)\n",
-  "[1]: https://example.com\n",
-  "https://example.com",
-  "a@b.example",
-  "```\n",
-  "\n| a | b |\n|---|---|\n"
-]
 
 const allowedElements = new Set(
   "div p strong em s code pre br hr a ul ol li blockquote table thead tbody tr th td button".split(" ")

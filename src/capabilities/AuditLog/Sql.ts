@@ -40,6 +40,21 @@ export const layerSql = Layer.effect(
       )
     })
 
+    /** What has a name, by the id in `column`. An id belongs to one kind, so at most one of them is found. */
+    const nameOf = (column: "actor_id" | "target") => sql`
+      (select name from agents n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select name from sources n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select name from tools n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select name from api_keys n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select name from access_tokens n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select email from users n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select external_id from channels n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select external_id from end_users n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select url from webhook_endpoints n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select question from test_cases n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       union all select question from corrections n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
+       limit 1)`
+
     const list = Effect.fn("AuditLog.list")(function* (
       tenantId: AuditRecord["tenantId"],
       { limit, after }: { readonly limit: number; readonly after?: string | undefined }
@@ -49,8 +64,8 @@ export const layerSql = Layer.effect(
         Result: Row,
         execute: () => sql`
           select id, at, json_build_object('type', actor_type, 'id', actor_id) as actor, action, target,
-            request_id as "requestId"
-          from audit_entries
+            request_id as "requestId", ${nameOf("actor_id")} as "actorName", ${nameOf("target")} as "targetName"
+          from audit_entries e
           where tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and id < ${after}`}
           order by id desc limit ${limit + 1}`
       })(undefined)

@@ -1,7 +1,6 @@
 /** The dashboard: the session decides what is shown, the address decides which page. */
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query"
 import { lazy, Suspense, useEffect } from "react"
-import { RouterProvider } from "react-aria-components"
 import { Redirect, Route, Router, Switch, useLocation } from "wouter"
 import { Toasts } from "./components/feedback/Toast.tsx"
 import { ApiError } from "./api/Client.ts"
@@ -11,7 +10,7 @@ import { Boundary } from "./components/Boundary.tsx"
 import { Loaded, PageSkeleton } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
 import { pages, preload } from "./pages.ts"
-import { Shell } from "./Shell.tsx"
+import { Shell } from "./shell/Shell.tsx"
 import { LanguageProvider } from "./text/Language.tsx"
 import { whenIdle } from "./window/whenIdle.ts"
 
@@ -76,13 +75,7 @@ const Pages = ({ user }: { readonly user: User }) => {
               <Agents user={user} />
             </Route>
             <Route path="/agents/:id/:tab?">
-              {({ id, tab }) => (
-                <AgentPage
-                  id={id}
-                  tab={tab ?? (atLeast(user.role, "agent") ? "try" : "settings")}
-                  user={user}
-                />
-              )}
+              {({ id, tab }) => <AgentPage id={id} tab={tab} user={user} />}
             </Route>
             <Route path="/sources">
               <Sources user={user} />
@@ -140,17 +133,13 @@ const Pages = ({ user }: { readonly user: User }) => {
 }
 
 const Gate = () => {
-  const [location, navigate] = useLocation()
+  const [location] = useLocation()
   const query = useQuery(session)
   const isOut = query.data === null
   // The page that follows the sign-in.
   useEffect(() => (isOut ? whenIdle(() => preload(location)) : undefined), [isOut, location])
   if (location === "/welcome") return <Welcome />
-  return (
-    <RouterProvider navigate={navigate} useHref={(href) => (href.startsWith("/") ? `/app${href}` : href)}>
-      <Loaded query={query}>{(user) => (user === null ? <SignIn /> : <Pages user={user} />)}</Loaded>
-    </RouterProvider>
-  )
+  return <Loaded query={query}>{(user) => (user === null ? <SignIn /> : <Pages user={user} />)}</Loaded>
 }
 
 export const App = () => (

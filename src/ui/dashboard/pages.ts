@@ -1,4 +1,4 @@
-import { requestAhead } from "./window/ahead.ts"
+import { agentParts } from "./pages/agents/agentParts.ts"
 import { shown } from "./shown.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */
@@ -22,20 +22,10 @@ export const pages = {
   usage: () => import("./pages/usage/Usage.tsx"),
   signIn: () => import("./pages/SignIn.tsx"),
   welcome: () => import("./pages/team/Welcome.tsx"),
-  /** The first tab of an agent's page. */
-  workbench: () => import("./pages/workbench/Workbench.tsx")
+  ...agentParts
 } as const
-
-/** By pattern of a path below /app, what its page asks first, of any role and without parameters. */
-const asked: ReadonlyArray<readonly [RegExp, string]> = [[/^\/agents$/u, "/api/agents?limit=100"]]
 
 /** Begins to load the code of the page at `path`, below /app. What fails is loaded again when the page is shown. */
 export const preload = (path: string): void => {
   for (const name of shown.find(([pattern]) => pattern.test(path))?.[1] ?? []) pages[name]().catch(() => {})
-}
-
-/** Begins to load the code and the data of the page at `path`, below /app, while it is not known yet who is signed in. */
-export const begin = (path: string): void => {
-  for (const [pattern, address] of asked) if (pattern.test(path)) requestAhead(address)
-  preload(path)
 }

@@ -1,6 +1,7 @@
 /** @jsxImportSource preact */
 /** The members of a schema, nested as far as one opens them. */
 import { useState } from "preact/hooks"
+import { coded } from "./coded.tsx"
 import { boundsOf, type Description, resolved, type SchemaNode, typeOf } from "./Description.ts"
 
 interface Props {
@@ -40,7 +41,7 @@ export const Fields = ({ description, node }: Props) => (
               <code>{name}</code> <span class="soft">{typeOf(member)}</span>{" "}
               {required.includes(name) ? <span class="required">required</span> : null}{" "}
               <span class="soft">{boundsOf(whole)}</span>
-              {about === undefined ? null : <div>{about}</div>}
+              {about === undefined ? null : <div>{coded(about)}</div>}
               <Nested description={description} node={member} />
             </li>
           )

@@ -3,6 +3,7 @@
 import { createPortal } from "preact/compat"
 import { useEffect, useState } from "preact/hooks"
 import { type Description, grouped, type Placed } from "./Description.ts"
+import { coded } from "./coded.tsx"
 import { Fields } from "./Fields.tsx"
 import { Try } from "./Try.tsx"
 
@@ -37,7 +38,7 @@ const OperationView = ({
       <p class="place">
         <span class="method">{method}</span> <code>{path}</code>
       </p>
-      {operation.description === undefined ? null : <p>{operation.description}</p>}
+      {operation.description === undefined ? null : <p>{coded(operation.description)}</p>}
       {parameters.length === 0 ? null : (
         <>
           <h4>Parameters</h4>
@@ -46,7 +47,7 @@ const OperationView = ({
               <li key={`${parameter.in} ${parameter.name}`}>
                 <code>{parameter.name}</code> <span class="soft">in the {parameter.in}</span>{" "}
                 {parameter.required === true ? <span class="required">required</span> : null}
-                {parameter.description === undefined ? null : <div>{parameter.description}</div>}
+                {parameter.description === undefined ? null : <div>{coded(parameter.description)}</div>}
               </li>
             ))}
           </ul>

@@ -14,7 +14,13 @@ export interface Drawing<N> {
   readonly citation?: ((index: number) => N | null) | undefined
   /** More is to come. */
   readonly streaming?: boolean | undefined
+  /** What stands between {@link markStart} and {@link markEnd} is marked. */
+  readonly marks?: boolean | undefined
 }
+
+/** Characters for private use, which no font draws. */
+export const markStart = "\uE000"
+export const markEnd = "\uE001"
 
 /** Whether the text of a link is its address. */
 const isAddress = (words: string, href: string) => {
@@ -22,7 +28,20 @@ const isAddress = (words: string, href: string) => {
   return [text, `https://${text}`, `http://${text}`, `mailto:${text}`].some((one) => safeHref(one) === href)
 }
 
-const drawn = <N>({ citation, h }: Drawing<N>) => {
+const drawn = <N>({ citation, h, marks = false }: Drawing<N>) => {
+  let isMarked = false
+  /** A text, in the order of the document: what is marked may begin in one and end in another. */
+  const lit = (text: string): ReadonlyArray<N | string> =>
+    marks
+      ? text.split(/([\uE000\uE001])/u).flatMap((piece): ReadonlyArray<N | string> => {
+          if (piece !== markStart && piece !== markEnd) {
+            return piece === "" ? [] : isMarked ? [h("mark", null, piece)] : [piece]
+          }
+          isMarked = piece === markStart
+          return []
+        })
+      : [text]
+
   const isUnknown = (part: Inline | undefined) =>
     citation !== undefined && part?.kind === "citation" && citation(part.index) === null
 
@@ -53,9 +72,9 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
   const word = (part: Inline): ReadonlyArray<N | string> => {
     switch (part.kind) {
       case "text":
-        return [part.text]
+        return lit(part.text)
       case "code":
-        return [h("code", null, part.text)]
+        return [h("code", null, ...lit(part.text))]
       case "strong":
         return [h("strong", null, ...words(part.content))]
       case "emphasis":
@@ -96,13 +115,18 @@ const drawn = <N>({ citation, h }: Drawing<N>) => {
       case "quote":
         return [h("blockquote", null, ...block.content.flatMap(element))]
       case "code":
-        return [h("pre", { tabIndex: 0 }, h("code", null, block.text))]
+        return [h("pre", { tabIndex: 0 }, h("code", null, ...lit(block.text)))]
       case "rule":
         return [h("hr", null)]
       case "list": {
         const items = block.items.map((item) => h("li", null, ...item.flatMap(element)))
         if (block.start === null) return [h("ul", null, ...items)]
-        return [h("ol", block.start === 1 ? null : { start: block.start }, ...items)]
+        const props = {
+          ...(block.start === 1 ? {} : { start: block.start }),
+          // Numbers for which there is no room before the items.
+          ...(block.start + items.length > 100 ? { "data-part": "numbers" } : {})
+        }
+        return [h("ol", props, ...items)]
       }
       case "table":
         return [

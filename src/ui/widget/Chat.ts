@@ -1,6 +1,6 @@
 /** The conversation of a page: its messages, the current turn, and its state. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { read, type Source, sourceOf } from "./EventStream.ts"
+import { read, type Source, sourceOf } from "../EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { type Kept, memoryOf } from "./Memory.ts"
 import { isSettled, ofPending } from "./Pending.ts"

@@ -2,7 +2,7 @@
 import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import type { Media, Message } from "./Client.ts"
-import type { Source } from "./EventStream.ts"
+import type { Source } from "../EventStream.ts"
 import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link, Prose } from "./Prose.tsx"

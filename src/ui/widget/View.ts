@@ -1,7 +1,7 @@
 /** State of the chat that is shown. */
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
-import type { Source } from "./EventStream.ts"
+import type { Source } from "../EventStream.ts"
 import type { Markdown } from "./Markdown.ts"
 
 /** A message that was sent and is not part of the stored conversation yet. */

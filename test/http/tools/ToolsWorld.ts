@@ -48,6 +48,7 @@ import { Tools } from "../../../src/usecases/agents/Tools.ts"
 import { ToolRevocations } from "../../../src/usecases/agents/ToolRevocations.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { ChatTools } from "../../../src/usecases/chat/tools/Tools.ts"
+import { ToolTrials } from "../../../src/usecases/chat/tools/ToolTrials.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
@@ -76,7 +77,8 @@ const secretBox = layerSecretBox([Redacted.make("a master secret of the tests, l
 
 /** What one process has for turns: each call makes another one. */
 export const process = () =>
-  ChatTools.Default.pipe(
+  ToolTrials.Default.pipe(
+    Layer.provideMerge(ChatTools.Default),
     Layer.provide(BuiltInTools.layer),
     Layer.provideMerge(ToolTokens.Default),
     Layer.provideMerge(layerToolOAuth),

@@ -8,6 +8,7 @@ import { AgentId } from "../../../domain/Ids.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
+import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
 import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -68,8 +69,16 @@ const disconnect = HttpApiEndpoint.del("disconnect", "/tools/:id/connection")
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "admin")
 
+/** Calls the tool as a turn would, without a model: its address is really asked. */
+const trial = HttpApiEndpoint.post("trial", "/tools/:id/trial")
+  .setPath(toolPath)
+  .setPayload(ToolTrialRequest)
+  .addSuccess(success(ToolTrial))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+  .annotate(RequiredRole, "admin")
+
 const tools = <const Id extends string>(id: Id) =>
-  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove).add(connect).add(disconnect)
+  HttpApiGroup.make(id).add(list).add(create).add(patch).add(remove).add(connect).add(disconnect).add(trial)
 
 export class ToolsApi extends tools("tools").prefix("/api").middleware(SessionAuth) {}
 

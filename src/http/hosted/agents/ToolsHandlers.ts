@@ -10,6 +10,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
 import { ToolConnections, ToolSignInRefused } from "../../../usecases/agents/ToolConnections.ts"
 import { Tools } from "../../../usecases/agents/Tools.ts"
+import { ToolTrials } from "../../../usecases/chat/tools/ToolTrials.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
@@ -23,6 +24,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
     const tools = yield* Tools
     const connections = yield* ToolConnections
     const addresses = yield* ToolAddresses
+    const trials = yield* ToolTrials
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
@@ -67,6 +69,14 @@ const group = (handlers: GroupHandlers<"tools">) =>
           const change = connections.disconnect(yield* CurrentUser, id)
           yield* audit.change(yield* actor, "tool.disconnect", change, () => id)
           return { id, deleted: true } as const
+        })
+      )
+      .handle("trial", ({ path: { id }, payload }) =>
+        Effect.gen(function* () {
+          const user = yield* CurrentUser
+          // Recorded first: the call may have an effect elsewhere.
+          if (payload.arguments !== undefined) yield* audit.record(yield* actor, "tool.trial", id)
+          return yield* trials.run(user, id, payload)
         })
       )
   })

@@ -11,6 +11,7 @@ import * as FileSystem from "@effect/platform/FileSystem"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { NotFound } from "../../../domain/Errors.ts"
 
@@ -19,17 +20,21 @@ const contentTypes: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
   js: "text/javascript; charset=utf-8",
   json: "application/json",
-  svg: "image/svg+xml"
+  svg: "image/svg+xml",
+  woff2: "font/woff2"
 }
 
 /** A file name as the build writes it. It cannot lead out of the folder. */
-const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg)$/
+const namePattern = /^[\w-]+(?:\.[\w-]+)*\.(css|js|svg|woff2)$/
 
-/** The hash of the only style sheet that a script adds to the dashboard's page: the one of its component library. */
-const writtenSheet = "'sha256-38RhXrc7EdReTKsOm23ZPOCUgniTUUcjky8QOOrQx6o='"
+/** The best first: as the build has compressed its text files. */
+const encodings = [
+  { name: "br", pattern: /\bbr\b/, ending: ".br" },
+  { name: "gzip", pattern: /\bgzip\b/, ending: ".gz" }
+] as const
 
 const pagePolicy = (realtimeOrigin: string) =>
-  `default-src 'none'; script-src 'self'; style-src 'self' ${writtenSheet}; img-src 'self' data: blob:; font-src 'self'; ` +
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; ` +
   `connect-src 'self' ${realtimeOrigin}; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`
 
 /** A page of the documentation's name in its address. */
@@ -37,7 +42,7 @@ const guidePattern = /^[\w-]+$/
 
 /** Requests of the reference go to this server only. */
 const docsPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** The page on which the dashboard previews the widget, with the same script as on any page. */
@@ -66,23 +71,29 @@ const building = HttpServerResponse.text(
   }
 )
 
-/** By pattern of a path below /app, the files of its page: written by the build. */
+/** By pattern of a path below /app, the files and the data of its page: written by the build. */
 const Pages = Schema.parseJson(
-  Schema.Array(Schema.Struct({ pattern: Schema.String, files: Schema.Array(Schema.String) }))
+  Schema.Array(
+    Schema.Struct({
+      pattern: Schema.String,
+      files: Schema.Array(Schema.String),
+      data: Schema.Array(Schema.String)
+    })
+  )
 )
 const decodePages = Schema.decodeUnknown(Pages)
 
-/** The header `link` of the page at `url`: the browser requests its files at once, not after the code that names them. */
+/** The header `link` of the page at `url`: the browser requests files and data at once, not after the code that names them. */
 const linksOf = (pages: typeof Pages.Type, url: string): string => {
   const path = /^\/app(\/[^?]*)/.exec(url)?.[1] ?? "/"
-  const files = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))?.files ?? []
-  return files
-    .map((name) =>
-      name.endsWith(".css")
-        ? `</assets/${name}>; rel=preload; as=style; crossorigin`
-        : `</assets/${name}>; rel=modulepreload; crossorigin`
-    )
-    .join(", ")
+  const found = pages.find(({ pattern }) => new RegExp(pattern, "u").test(path))
+  const files = (found?.files ?? []).map((name) =>
+    name.endsWith(".css")
+      ? `</assets/${name}>; rel=preload; as=style; crossorigin`
+      : `</assets/${name}>; rel=modulepreload; crossorigin`
+  )
+  const data = (found?.data ?? []).map((address) => `<${address}>; rel=preload; as=fetch; crossorigin`)
+  return [...files, ...data].join(", ")
 }
 
 const missing = Effect.fail(new NotFound({ message: "There is nothing at this address." }))
@@ -99,15 +110,19 @@ export const layer = (folder: string, realtimeUrl: string): Layer.Layer<never> =
           const fs = yield* FileSystem.FileSystem
           const request = yield* HttpServerRequest.HttpServerRequest
           const path = `${folder}/${name}`
-          const compressed =
-            /\bgzip\b/.test(request.headers["accept-encoding"] ?? "") && (yield* fs.exists(`${path}.gz`))
-          const bytes = yield* fs.readFile(compressed ? `${path}.gz` : path)
+          const accepted = request.headers["accept-encoding"] ?? ""
+          const found = yield* Effect.findFirst(
+            encodings.filter(({ pattern }) => pattern.test(accepted)),
+            ({ ending }) => fs.exists(`${path}${ending}`)
+          )
+          const { ending, name: encoding } = Option.getOrElse(found, () => ({ ending: "", name: null }))
+          const bytes = yield* fs.readFile(`${path}${ending}`)
           return HttpServerResponse.uint8Array(bytes, {
             contentType: contentTypes[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream",
             headers: {
               ...headers,
               vary: "accept-encoding",
-              ...(compressed ? { "content-encoding": "gzip" } : {})
+              ...(encoding === null ? {} : { "content-encoding": encoding })
             }
           })
         })

@@ -1,7 +1,6 @@
 /** Calls of the dashboard routes: same origin, session cookie, without the envelope. */
 import type { ErrorCode } from "../../../domain/Errors.ts"
 import type { FailureBody } from "../../../http/Envelope.ts"
-import { dropAhead, takeAhead } from "../window/ahead.ts"
 
 /** A failure answered by the service. `code` is one of the documented codes. */
 export class ApiError extends Error {
@@ -70,9 +69,6 @@ export const call = async <A, B = never>(
 ): Promise<A> => {
   const isJson = body !== undefined && !(body instanceof FormData)
   const url = address(path, query)
-  if (method !== "GET") dropAhead()
-  const ahead = await takeAhead(url)
-  if (ahead !== undefined) return (await ahead.json()).data
   const response = await fetch(url, {
     method,
     credentials: "same-origin",

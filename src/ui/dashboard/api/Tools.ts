@@ -6,6 +6,7 @@ import type {
   PatchTool,
   Tool as Declared
 } from "../../../domain/agents/Tool.ts"
+import type { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import type { ToolSignInProblem } from "../../../domain/agents/ToolConnection.ts"
 import type { BegunConnection, ToolPage } from "../../../http/hosted/agents/ToolsApi.ts"
 import { call, firstPage } from "./Client.ts"
@@ -58,5 +59,9 @@ export const connectTool = (id: string) =>
   call<typeof BegunConnection.Encoded>("POST", `/api/tools/${id}/connection`)
 
 export const disconnectTool = (id: string) => call("DELETE", `/api/tools/${id}/connection`)
+
+/** Calls a tool as a turn would; without `arguments` it only says which functions there are. */
+export const tryTool = (id: string, body: typeof ToolTrialRequest.Encoded) =>
+  call<typeof ToolTrial.Encoded, typeof ToolTrialRequest.Encoded>("POST", `/api/tools/${id}/trial`, { body })
 
 export const deleteTool = (id: string) => call("DELETE", `/api/tools/${id}`)

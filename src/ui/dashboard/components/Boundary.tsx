@@ -23,7 +23,7 @@ const Broken = () => {
     <Page title={t.title}>
       <p role="alert">{t.lead}</p>
       <div>
-        <Button kind="primary" onPress={() => location.reload()}>
+        <Button kind="primary" onClick={() => location.reload()}>
           {t.reload}
         </Button>
       </div>

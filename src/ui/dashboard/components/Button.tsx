@@ -1,7 +1,7 @@
-import { Button as AriaButton, type ButtonProps } from "react-aria-components"
+import type { ComponentProps } from "react"
 import css from "./Button.module.css"
 
-interface Props extends Omit<ButtonProps, "className" | "isPending"> {
+interface Props extends Omit<ComponentProps<"button">, "className"> {
   /** `primary` once on each page; `danger` for destructive actions; `quiet` within rows. */
   readonly kind?: "primary" | "plain" | "danger" | "quiet"
   /** Its action is running: the button keeps the focus and does nothing. */
@@ -15,13 +15,14 @@ export const Button = ({
   busy = false,
   icon = false,
   type = "button",
-  onPress,
+  onClick,
   ...props
 }: Props) => (
-  <AriaButton
+  <button
     {...props}
     type={busy ? "button" : type}
-    {...(busy || onPress === undefined ? {} : { onPress })}
+    {...(busy || onClick === undefined ? {} : { onClick })}
+    {...(busy ? { "aria-disabled": true } : {})}
     data-busy={busy ? "" : undefined}
     className={`${css["button"]} ${css[kind]} ${icon ? css["icon"] : ""}`}
   />

@@ -1,6 +1,5 @@
-/** A group of check boxes with descriptions, and the check box of a table row. */
-import { memo } from "react"
-import { Checkbox, CheckboxGroup, FieldError, Label } from "react-aria-components"
+/** Check boxes: a group with descriptions, one of a table's row, and a switch. */
+import { memo, type RefCallback, useId } from "react"
 import css from "./Choices.module.css"
 
 interface Props<K extends string> {
@@ -21,26 +20,40 @@ export const Choices = <K extends string>({
   onChange,
   error,
   isNamedByPeople = false
-}: Props<K>) => (
-  <CheckboxGroup
-    className={css["group"] ?? ""}
-    value={[...value]}
-    validationBehavior="aria"
-    isInvalid={error !== undefined}
-    onChange={(chosen) => onChange(options.map(([key]) => key).filter((key) => chosen.includes(key)))}
-  >
-    <Label className={css["label"] ?? ""}>{label}</Label>
-    {options.map(([key, name, meaning]) => (
-      <Checkbox key={key} value={key} className={css["choice"] ?? ""}>
-        <span aria-hidden className={css["box"]} />
-        <span {...(isNamedByPeople ? { lang: "" } : {})}>
-          <span className={css["name"]}>{name}</span> <span className={css["meaning"]}>{meaning}</span>
+}: Props<K>) => {
+  const id = useId()
+  return (
+    <fieldset
+      className={css["group"]}
+      {...(error === undefined ? {} : { "aria-describedby": `${id}-error`, "aria-invalid": true })}
+    >
+      <legend className={css["label"]}>{label}</legend>
+      {options.map(([key, name, meaning]) => (
+        <label key={key} className={css["choice"]}>
+          <input
+            type="checkbox"
+            checked={value.includes(key)}
+            onChange={({ currentTarget: { checked } }) =>
+              onChange(
+                options
+                  .map(([other]) => other)
+                  .filter((other) => (other === key ? checked : value.includes(other)))
+              )
+            }
+          />
+          <span {...(isNamedByPeople ? { lang: "" } : {})}>
+            <span className={css["name"]}>{name}</span> <span className={css["meaning"]}>{meaning}</span>
+          </span>
+        </label>
+      ))}
+      {error === undefined ? null : (
+        <span id={`${id}-error`} className={css["error"]}>
+          {error}
         </span>
-      </Checkbox>
-    ))}
-    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
-  </CheckboxGroup>
-)
+      )}
+    </fieldset>
+  )
+}
 
 interface ChoiceProps {
   /** The accessible name of the row's check box. */
@@ -50,8 +63,41 @@ interface ChoiceProps {
   readonly onChange: (isSelected: boolean) => void
 }
 
-export const Choice = memo(({ label, ...props }: ChoiceProps) => (
-  <Checkbox {...props} aria-label={label} className={`${css["choice"]} ${css["alone"]}`}>
-    <span aria-hidden className={css["box"]} />
-  </Checkbox>
+const indeterminate: RefCallback<HTMLInputElement> = (input) => {
+  if (input !== null) input.indeterminate = true
+}
+const determinate: RefCallback<HTMLInputElement> = (input) => {
+  if (input !== null) input.indeterminate = false
+}
+
+export const Choice = memo(({ label, isSelected, isIndeterminate = false, onChange }: ChoiceProps) => (
+  <label className={css["alone"]}>
+    <input
+      ref={isIndeterminate ? indeterminate : determinate}
+      type="checkbox"
+      aria-label={label}
+      checked={isSelected}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+    />
+  </label>
 ))
+
+interface SwitchProps {
+  readonly label: string
+  readonly isSelected: boolean
+  readonly onChange: (on: boolean) => void
+  readonly disabled?: boolean
+}
+
+export const Switch = ({ label, isSelected, onChange, disabled = false }: SwitchProps) => (
+  <label className={css["switch"]}>
+    <input
+      type="checkbox"
+      role="switch"
+      checked={isSelected}
+      disabled={disabled}
+      onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+    />
+    {label}
+  </label>
+)

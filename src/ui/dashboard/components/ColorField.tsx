@@ -31,7 +31,7 @@ export const ColorField = ({ label, onChange, value }: Props) => {
         />
         <code>{value === "" ? standard : value}</code>
         {value === "" ? null : (
-          <Button kind="quiet" onPress={() => onChange("")}>
+          <Button kind="quiet" onClick={() => onChange("")}>
             {t.standard}
           </Button>
         )}

@@ -21,7 +21,7 @@ export const Copyable = ({ label, value }: Props) => {
       <Button
         kind="quiet"
         aria-label={`${t.copy}: ${label}`}
-        onPress={() => {
+        onClick={() => {
           void navigator.clipboard.writeText(value).then(() => {
             setCopied(true)
             window.setTimeout(() => setCopied(false), 2_000)

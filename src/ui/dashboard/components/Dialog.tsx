@@ -1,49 +1,140 @@
 /** Dialogs, and confirmations of destructive actions. */
-import { cloneElement, lazy, type ReactElement, Suspense, useEffect, useState } from "react"
-import { whenIdle } from "../window/whenIdle.ts"
-import type { DialogProps, QuestionProps } from "./feedback/DialogParts.tsx"
+import { X } from "lucide-react"
+import { cloneElement, type ReactElement, type ReactNode, useEffect, useId, useRef, useState } from "react"
+import { createPortal } from "react-dom"
+import { everywhere } from "../text/everywhere.ts"
+import { useText } from "../text/Language.tsx"
+import { Button } from "./Button.tsx"
+import { Problem } from "./Problem.tsx"
+import css from "./Dialog.module.css"
 
-export { Actions, type QuestionProps } from "./feedback/DialogParts.tsx"
-
-const windows = () => import("./feedback/DialogWindow.tsx")
-const Window = lazy(() => windows().then((module) => ({ default: module.Window })))
-const QuestionWindow = lazy(() => windows().then((module) => ({ default: module.QuestionWindow })))
-
-/** True from the first opening on. The code of windows is loaded before that, while the browser has nothing to do. */
-const useOpened = (isOpen: boolean) => {
-  const [opened, setOpened] = useState(isOpen)
-  if (isOpen && !opened) setOpened(true)
-  // Without a connection it is loaded again, and a failure told, when the window opens.
-  useEffect(() => whenIdle(() => void windows().catch(() => {})), [])
-  return opened
+interface ActionsProps {
+  readonly children: ReactNode
+  /** At the foot of the window, while the form is longer than it. */
+  readonly sticky?: boolean
 }
 
-/** A click outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
-export const Dialog = (props: DialogProps) =>
-  useOpened(props.isOpen) ? (
-    <Suspense>
-      <Window {...props} />
-    </Suspense>
-  ) : null
+/** The row of buttons that ends a form or a dialog. */
+export const Actions = ({ children, sticky = false }: ActionsProps) => (
+  <div className={`${css["actions"]} ${sticky ? css["sticky"] : ""}`}>{children}</div>
+)
+
+interface WindowProps {
+  readonly title: string
+  readonly onClose: () => void
+  readonly children: ReactNode
+  /** For forms with many fields. */
+  readonly wide?: boolean
+  /** A question: a press outside is a no. */
+  readonly isQuestion?: boolean
+}
+
+const Window = ({ title, onClose, children, wide = false, isQuestion = false }: WindowProps) => {
+  const t = useText(everywhere)
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useEffect(() => {
+    const { current } = dialog
+    current?.showModal()
+    // Gives the focus back.
+    return () => current?.close()
+  }, [])
+  // Outside of the page's own forms, which would take what is submitted here for theirs.
+  return createPortal(
+    <dialog
+      ref={dialog}
+      className={`${css["dialog"]} ${wide ? css["wide"] : ""}`}
+      {...(isQuestion ? { role: "alertdialog" } : {})}
+      aria-labelledby={heading}
+      onCancel={(event) => {
+        // Of this window, and not of a file picker in it.
+        if (event.target !== event.currentTarget) return
+        event.preventDefault()
+        onClose()
+      }}
+      {...(isQuestion
+        ? {
+            onClick: (event) => {
+              if (event.target === event.currentTarget) onClose()
+            }
+          }
+        : {})}
+    >
+      <div className={css["content"]}>
+        <header className={css["head"]}>
+          <h2 id={heading}>{title}</h2>
+          {isQuestion ? null : (
+            <Button kind="quiet" icon aria-label={t.close} onClick={onClose}>
+              <X aria-hidden size={17} />
+            </Button>
+          )}
+        </header>
+        {children}
+      </div>
+    </dialog>,
+    document.body
+  )
+}
+
+export interface DialogProps extends Omit<WindowProps, "isQuestion"> {
+  readonly isOpen: boolean
+}
+
+/** A press outside does not close it, because typed text or a one-time secret would be lost. Escape closes it. */
+export const Dialog = ({ isOpen, ...props }: DialogProps) => (isOpen ? <Window {...props} /> : null)
+
+export interface QuestionProps {
+  readonly title: string
+  readonly question: string
+  readonly action: string
+  readonly onConfirm: () => Promise<unknown>
+  readonly isOpen: boolean
+  readonly onOpenChange: (open: boolean) => void
+}
+
+const Asked = ({ title, question, action, onConfirm, onOpenChange }: Omit<QuestionProps, "isOpen">) => {
+  const t = useText(everywhere)
+  const [problem, setProblem] = useState<unknown>(null)
+  const [busy, setBusy] = useState(false)
+  const close = () => onOpenChange(false)
+  return (
+    <Window title={title} onClose={close} isQuestion>
+      <p>{question}</p>
+      {problem === null ? null : <Problem problem={problem} />}
+      <Actions>
+        <Button autoFocus onClick={close}>
+          {t.cancel}
+        </Button>
+        <Button
+          kind="danger"
+          busy={busy}
+          onClick={() => {
+            setBusy(true)
+            onConfirm()
+              .then(close, setProblem)
+              .finally(() => setBusy(false))
+          }}
+        >
+          {action}
+        </Button>
+      </Actions>
+    </Window>
+  )
+}
 
 /** A confirmation of a destructive action. */
-export const Question = (props: QuestionProps) =>
-  useOpened(props.isOpen) ? (
-    <Suspense>
-      <QuestionWindow {...props} />
-    </Suspense>
-  ) : null
+export const Question = ({ isOpen, ...props }: QuestionProps) => (isOpen ? <Asked {...props} /> : null)
 
 interface ConfirmProps extends Omit<QuestionProps, "isOpen" | "onOpenChange"> {
   /** The button that opens the dialog. */
-  readonly trigger: ReactElement<{ readonly onPress?: () => void }>
+  readonly trigger: ReactElement<{ readonly onClick?: () => void }>
 }
 
 export const Confirm = ({ trigger, ...question }: ConfirmProps) => {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      {cloneElement(trigger, { onPress: () => setOpen(true) })}
+      {cloneElement(trigger, { onClick: () => setOpen(true) })}
       <Question {...question} isOpen={isOpen} onOpenChange={setOpen} />
     </>
   )

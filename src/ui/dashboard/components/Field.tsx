@@ -1,78 +1,144 @@
-/** Labelled inputs: text, long text, choice and switch, each with its help and its error. */
+/** Labelled inputs: a line, a long text and a choice of one, each with its help and its error. */
 import {
-  FieldError,
-  Input,
-  Label,
-  Switch as AriaSwitch,
-  Text,
-  TextArea as AriaTextArea,
-  TextField as AriaTextField,
-  type TextFieldProps
-} from "react-aria-components"
-import css from "./Field.module.css"
+  type ComponentProps,
+  type FormEvent,
+  type ReactNode,
+  useEffect,
+  useId,
+  useRef,
+  useState
+} from "react"
+import { ChevronDown } from "lucide-react"
 import { GuideLink } from "../text/GuideLink.tsx"
-
-export { Select } from "./select/Select.tsx"
+import css from "./Field.module.css"
 
 interface Labelled {
   readonly label: string
-  readonly help?: string
+  readonly help?: string | undefined
   /** Page and heading of the documentation about it. */
-  readonly guide?: string
-  /** Replaces the browser's own message. */
+  readonly guide?: string | undefined
+  /** What the service refused. It replaces the browser's own message. */
   readonly error?: string | undefined
-}
-
-interface TextProps extends Labelled, Omit<TextFieldProps, "className" | "children"> {
-  readonly placeholder?: string
-}
-
-interface LineProps extends TextProps {
-  /** Hides the label visually. Screen readers still read it. */
+  /** The label is only for screen readers. */
   readonly compact?: boolean
 }
 
-/** What explains a field, and where to read more. */
-export const Help = ({
-  guide,
-  help,
-  label
-}: {
-  readonly label: string
-  readonly help: string | undefined
-  readonly guide: string | undefined
-}) =>
-  help === undefined ? null : (
-    <Text slot="description" className={css["help"] ?? ""}>
-      {help} {guide === undefined ? null : <GuideLink guide={guide} about={label} />}
-    </Text>
+interface FrameProps extends Labelled {
+  readonly id: string
+  /** The browser's own message about what was typed. */
+  readonly refused?: string
+  readonly children: ReactNode
+}
+
+/** A label, a control, what explains it and what is wrong with it. */
+const Frame = ({ id, label, help, guide, error, refused = "", compact = false, children }: FrameProps) => {
+  const wrong = error ?? refused
+  return (
+    <div className={css["field"]}>
+      <label htmlFor={id} className={compact ? "visually-hidden" : css["label"]}>
+        {label}
+      </label>
+      {children}
+      {wrong === "" ? null : (
+        <span id={`${id}-error`} className={css["error"]}>
+          {wrong}
+        </span>
+      )}
+      {help === undefined ? null : (
+        <span id={`${id}-help`} className={css["help"]}>
+          {help} {guide === undefined ? null : <GuideLink guide={guide} about={label} />}
+        </span>
+      )}
+    </div>
   )
+}
+
+/** What ties a control to the texts of its {@link Frame}. */
+const tied = (id: string, { error, help }: Labelled, refused: string) => {
+  const isWrong = error !== undefined || refused !== ""
+  const parts = [...(isWrong ? [`${id}-error`] : []), ...(help === undefined ? [] : [`${id}-help`])]
+  return {
+    id,
+    ...(isWrong ? { "aria-invalid": true } : {}),
+    ...(parts.length === 0 ? {} : { "aria-describedby": parts.join(" ") })
+  }
+}
+
+type Input = HTMLInputElement | HTMLTextAreaElement
+
+/** Shows the browser's own message below its field, where it stays, and gives the first wrong field the focus. */
+const useNativeMessage = (autoFocus: boolean) => {
+  const [refused, setRefused] = useState("")
+  const field = useRef<Input>(null)
+  useEffect(() => {
+    if (autoFocus) field.current?.focus()
+  }, [autoFocus])
+  return {
+    refused,
+    field,
+    /** After a change: what is right now is no longer called wrong. */
+    review: (input: Input) => {
+      if (refused !== "") setRefused(input.validationMessage)
+    },
+    onInvalid: (event: FormEvent<Input>) => {
+      event.preventDefault()
+      const { currentTarget } = event
+      setRefused(currentTarget.validationMessage)
+      const isFirst = currentTarget.form?.querySelector(":is(input, textarea):invalid") === currentTarget
+      if (isFirst) currentTarget.focus()
+    }
+  }
+}
+
+interface TextProps extends Labelled {
+  readonly value: string
+  readonly onChange: (value: string) => void
+}
+
+interface LineProps
+  extends TextProps, Omit<ComponentProps<"input">, "className" | "id" | "onChange" | "ref" | "value"> {
+  /** What is counted, beside the number. */
+  readonly unit?: string
+}
 
 export const TextField = ({
   label,
   help,
   guide,
   error,
-  placeholder = "",
   compact = false,
+  autoFocus = false,
+  unit,
+  onChange,
   ...props
-}: LineProps) => (
-  <AriaTextField
-    {...props}
-    // What the service refused must not keep the next try from being sent.
-    validationBehavior={error === undefined ? "native" : "aria"}
-    isInvalid={error !== undefined}
-    className={css["field"] ?? ""}
-  >
-    <Label className={compact ? "visually-hidden" : (css["label"] ?? "")}>{label}</Label>
-    <Input className={css["input"] ?? ""} placeholder={placeholder} />
-    <Help label={label} help={help} guide={guide} />
-    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
-  </AriaTextField>
-)
+}: LineProps) => {
+  const id = useId()
+  const texts = { label, help, guide, error, compact }
+  const { field, onInvalid, refused, review } = useNativeMessage(autoFocus)
+  return (
+    <Frame {...texts} id={id} refused={refused}>
+      <span className={unit === undefined ? css["line"] : css["measured"]}>
+        <input
+          {...props}
+          {...tied(id, texts, refused)}
+          ref={(input) => {
+            field.current = input
+          }}
+          className={css["input"]}
+          onInvalid={onInvalid}
+          onChange={({ currentTarget }) => {
+            review(currentTarget)
+            onChange(currentTarget.value)
+          }}
+        />
+        {unit === undefined ? null : <span aria-hidden>{unit}</span>}
+      </span>
+    </Frame>
+  )
+}
 
-interface LongTextProps extends TextProps {
-  readonly rows?: number
+interface LongProps
+  extends TextProps, Omit<ComponentProps<"textarea">, "className" | "id" | "onChange" | "ref" | "value"> {
   readonly mono?: boolean
 }
 
@@ -81,39 +147,74 @@ export const LongText = ({
   help,
   guide,
   error,
-  placeholder = "",
+  compact = false,
+  autoFocus = false,
   rows = 4,
   mono = false,
+  onChange,
   ...props
-}: LongTextProps) => (
-  <AriaTextField
-    {...props}
-    // What the service refused must not keep the next try from being sent.
-    validationBehavior={error === undefined ? "native" : "aria"}
-    isInvalid={error !== undefined}
-    className={css["field"] ?? ""}
-  >
-    <Label className={css["label"] ?? ""}>{label}</Label>
-    <AriaTextArea
-      className={`${css["input"]} ${css["long"]} ${mono ? css["mono"] : ""}`}
-      rows={rows}
-      placeholder={placeholder}
-    />
-    <Help label={label} help={help} guide={guide} />
-    <FieldError className={css["error"] ?? ""}>{error}</FieldError>
-  </AriaTextField>
-)
-
-interface SwitchProps {
-  readonly label: string
-  readonly isSelected: boolean
-  readonly onChange: (on: boolean) => void
-  readonly isDisabled?: boolean
+}: LongProps) => {
+  const id = useId()
+  const texts = { label, help, guide, error, compact }
+  const { field, onInvalid, refused, review } = useNativeMessage(autoFocus)
+  return (
+    <Frame {...texts} id={id} refused={refused}>
+      <textarea
+        {...props}
+        {...tied(id, texts, refused)}
+        ref={(input) => {
+          field.current = input
+        }}
+        className={`${css["input"]} ${css["long"]} ${mono ? css["mono"] : ""}`}
+        rows={rows}
+        onInvalid={onInvalid}
+        onChange={({ currentTarget }) => {
+          review(currentTarget)
+          onChange(currentTarget.value)
+        }}
+      />
+    </Frame>
+  )
 }
 
-export const Switch = ({ label, ...props }: SwitchProps) => (
-  <AriaSwitch {...props} className={css["switch"] ?? ""}>
-    <span aria-hidden className={css["track"] ?? ""} />
-    {label}
-  </AriaSwitch>
-)
+interface SelectProps<K extends string> extends Labelled {
+  /** Key and label of each choice, in order. */
+  readonly options: ReadonlyArray<readonly [K, string]>
+  readonly value: K
+  readonly onChange: (value: K) => void
+  readonly disabled?: boolean
+}
+
+/** A choice of one of several: the browser's own, which keyboards, phones and screen readers know. */
+export const Select = <K extends string>({
+  options,
+  value,
+  onChange,
+  disabled = false,
+  ...texts
+}: SelectProps<K>) => {
+  const id = useId()
+  return (
+    <Frame {...texts} id={id}>
+      <span className={`${css["choice"]} ${texts.compact === true ? css["compact"] : ""}`}>
+        <select
+          {...tied(id, texts, "")}
+          className={css["input"]}
+          disabled={disabled}
+          value={value}
+          onChange={({ currentTarget }) => {
+            const chosen = options.find(([option]) => option === currentTarget.value)
+            if (chosen !== undefined) onChange(chosen[0])
+          }}
+        >
+          {options.map(([key, words]) => (
+            <option key={key} value={key}>
+              {words}
+            </option>
+          ))}
+        </select>
+        <ChevronDown aria-hidden size={15} />
+      </span>
+    </Frame>
+  )
+}

@@ -20,6 +20,12 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly bar?: ReactNode
 }
 
+/** True if there is none: the page's action then stands in what is shown instead, and not above. */
+export const isNone = <Page,>(
+  { data }: { readonly data: InfiniteData<Page> | undefined },
+  rowsOf: (page: Page) => ReadonlyArray<unknown>
+): boolean => data !== undefined && data.pages.every((page) => rowsOf(page).length === 0)
+
 export const Listing = <Page, Row>({
   query,
   rowsOf,
@@ -42,7 +48,7 @@ export const Listing = <Page, Row>({
           )
         }}
       </Loaded>
-      {query.hasNextPage ? <Button onPress={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
+      {query.hasNextPage ? <Button onClick={() => void query.fetchNextPage()}>{t.loadMore}</Button> : null}
     </>
   )
 }
@@ -50,18 +56,20 @@ export const Listing = <Page, Row>({
 interface Adding {
   /** Label of the button and title of the dialog. */
   readonly title: string
+  /** The button is not the page's first action. */
+  readonly isPlain?: boolean
   readonly form: (close: () => void) => ReactNode
   /** For forms with many fields. */
   readonly wide?: boolean
 }
 
 /** The button that opens the form for a new item, and its dialog. */
-export const useAdding = ({ title, form, wide = false }: Adding) => {
+export const useAdding = ({ title, form, isPlain = false, wide = false }: Adding) => {
   const [isOpen, setOpen] = useState(false)
   const close = () => setOpen(false)
   return {
     button: (
-      <Button kind="primary" onPress={() => setOpen(true)}>
+      <Button kind={isPlain ? "plain" : "primary"} onClick={() => setOpen(true)}>
         {title}
       </Button>
     ),

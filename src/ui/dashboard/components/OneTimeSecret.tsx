@@ -24,8 +24,8 @@ export const OneTimeSecret = ({ label, help, secret, children, onClose }: Props)
       <Copyable label={label} value={secret} />
       {children}
       <Actions>
-        <Button kind="primary" onPress={onClose}>
-          {t.close}
+        <Button kind="primary" onClick={onClose}>
+          {t.done}
         </Button>
       </Actions>
     </>

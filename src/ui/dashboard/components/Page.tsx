@@ -1,5 +1,7 @@
-/** The frame of a page, its cards, its empty state and its loading state. */
+/** The frame of a page, its sections, its empty state and its loading state. */
+import { ChevronLeft } from "lucide-react"
 import { type ReactNode, useEffect, useId, useRef } from "react"
+import { Link } from "wouter"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
@@ -16,6 +18,14 @@ interface PageProps {
   /** Page and heading of the documentation about it; shown after `lead`. */
   readonly guide?: string
   readonly actions?: ReactNode
+  /** Where it belongs to: its address and its name, which people chose. */
+  readonly parent?: readonly [string, string]
+  /** The name of what it is a part of, on a phone: elsewhere the navigation says it. */
+  readonly above?: string
+  /** The title of the window; `title` by default. */
+  readonly windowTitle?: string
+  /** For forms and texts: no wider than they read well. */
+  readonly narrow?: boolean
   readonly children: ReactNode
 }
 
@@ -36,16 +46,43 @@ export const useArrival = () => {
   return main
 }
 
-export const Page = ({ title, lead, guide, actions, children }: PageProps) => {
+export const Page = ({
+  title,
+  lead,
+  guide,
+  actions,
+  parent,
+  above,
+  windowTitle = title,
+  narrow = false,
+  children
+}: PageProps) => {
   const main = useArrival()
   const heading = useId()
   useEffect(() => {
-    nameWindow(title)
-  }, [title])
+    nameWindow(windowTitle)
+  }, [windowTitle])
   return (
-    <main ref={main} className={css["page"]} id="content" tabIndex={-1} aria-labelledby={heading}>
+    <main
+      ref={main}
+      className={`${css["page"]} ${narrow ? css["narrow"] : ""}`}
+      id="content"
+      tabIndex={-1}
+      aria-labelledby={heading}
+    >
       <header className={css["header"]}>
-        <div>
+        <div className={css["title"]}>
+          {parent === undefined ? null : (
+            <Link href={parent[0]} className={css["parent"] ?? ""} lang="">
+              <ChevronLeft aria-hidden size={14} />
+              {parent[1]}
+            </Link>
+          )}
+          {above === undefined ? null : (
+            <p className={css["above"]} lang="">
+              {above}
+            </p>
+          )}
           <h1 id={heading}>{title}</h1>
           {lead === undefined ? null : (
             <p className={css["lead"]}>
@@ -61,28 +98,60 @@ export const Page = ({ title, lead, guide, actions, children }: PageProps) => {
   )
 }
 
-interface CardProps {
+interface SectionProps {
   readonly title?: string
+  /** A sentence below the title. */
+  readonly lead?: string
   /** Page and heading of the documentation about it. */
   readonly guide?: string
   readonly actions?: ReactNode
+  /** The title stands beside what belongs to it, where there is room: for forms. */
+  readonly beside?: boolean
+  /** With a frame of its own: for what stands beside others, such as charts. */
+  readonly framed?: boolean
   readonly children: ReactNode
 }
 
-export const Card = ({ title, guide, actions, children }: CardProps) => (
-  <section className={css["card"]} {...(title === undefined ? {} : { "aria-label": title })}>
-    <div className={css["inside"]}>
-      {title === undefined && actions === undefined ? null : (
-        <header className={css["cardHeader"]}>
-          <h2>{title}</h2>
-          {guide === undefined || title === undefined ? null : <GuideLink guide={guide} about={title} />}
-          {actions}
-        </header>
-      )}
-      <div className={css["body"]}>{children}</div>
-    </div>
-  </section>
-)
+export const Section = ({
+  title,
+  lead,
+  guide,
+  actions,
+  beside = false,
+  framed = false,
+  children
+}: SectionProps) => {
+  const link = guide === undefined || title === undefined ? null : <GuideLink guide={guide} about={title} />
+  return (
+    <section
+      className={css[framed ? "card" : "section"]}
+      {...(title === undefined ? {} : { "aria-label": title })}
+    >
+      <div className={`${css["inside"]} ${beside ? css["beside"] : ""}`}>
+        {title === undefined && actions === undefined ? null : (
+          <header className={css["sectionHeader"]}>
+            <div className={css["titles"]}>
+              <h2>{title}</h2>
+              {lead === undefined ? null : (
+                <p>
+                  {lead} {link}
+                </p>
+              )}
+            </div>
+            <span className={css["actions"]}>
+              {lead === undefined ? link : null}
+              {actions}
+            </span>
+          </header>
+        )}
+        <div className={css["body"]}>{children}</div>
+      </div>
+    </section>
+  )
+}
+
+/** A section with a frame. */
+export const Card = (props: Omit<SectionProps, "framed">) => <Section {...props} framed />
 
 interface EmptyProps {
   readonly title: string
@@ -95,7 +164,7 @@ export const Empty = ({ title, children, action }: EmptyProps) => (
   <div className={css["empty"]}>
     <h2>{title}</h2>
     <p>{children}</p>
-    {action}
+    {action === undefined || action === null ? null : <div className={css["emptyAction"]}>{action}</div>}
   </div>
 )
 
@@ -117,7 +186,7 @@ export const Unloaded = ({ query }: { readonly query: LoadedProps<unknown>["quer
     <>
       <Problem problem={query.error} />
       <div>
-        <Button busy={query.isFetching} onPress={() => void query.refetch()}>
+        <Button busy={query.isFetching} onClick={() => void query.refetch()}>
           {t.retry}
         </Button>
       </div>

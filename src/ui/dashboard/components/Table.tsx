@@ -13,6 +13,8 @@ export interface Column<A> {
   readonly head?: ReactNode
   /** Never broken into lines: times, and what a row can be told to do. */
   readonly whole?: boolean
+  /** Says what it is by itself: on a phone such cells follow each other without titles. */
+  readonly plain?: boolean
 }
 
 interface RowProps<A> {
@@ -24,13 +26,16 @@ interface RowProps<A> {
 class Row<A> extends PureComponent<RowProps<A>> {
   override render(): ReactNode {
     const { columns, row } = this.props
+    const head = columns.findIndex(({ silent }) => silent !== true)
     return (
       <tr>
-        {columns.map(({ title, cell, end, silent, whole }) => (
+        {columns.map(({ title, cell, end, plain = false, silent = false, whole }, place) => (
           <td
             key={title}
-            data-title={silent === true ? "" : title}
-            className={`${end === true ? css["end"] : ""} ${whole === true || silent === true ? css["whole"] : ""}`}
+            data-title={silent ? "" : title}
+            data-plain={plain ? "" : undefined}
+            data-head={place === head ? "" : undefined}
+            className={`${end === true ? css["end"] : ""} ${whole === true || silent ? css["whole"] : ""} ${silent ? css["silent"] : ""}`}
           >
             {cell(row)}
           </td>

@@ -1,49 +1,25 @@
-/** Parts of one thing side by side; each has an address of its own. On a phone many parts are one list to choose from. */
-import type { ReactNode } from "react"
-import { Tab, TabList, TabPanel, Tabs as AriaTabs } from "react-aria-components"
-import { Select } from "./Field.tsx"
+/** Parts of one thing side by side; each has an address of its own. */
+import { Link } from "wouter"
 import css from "./Tabs.module.css"
-
-/** Maximum number of tabs that stay tabs on a phone: more take several lines. */
-const maxWrapped = 3
 
 interface TabsProps {
   readonly label: string
-  /** Id, title and what it shows, in order. */
-  readonly tabs: ReadonlyArray<readonly [string, string, ReactNode]>
+  /** Address and title of each, in order. */
+  readonly tabs: ReadonlyArray<readonly [string, string]>
+  /** The address of the one that is shown. */
   readonly current: string
-  readonly onChange: (id: string) => void
 }
 
-export const Tabs = ({ label, tabs, current, onChange }: TabsProps) => (
-  <AriaTabs
-    className={css["tabs"] ?? ""}
-    selectedKey={current}
-    keyboardActivation="manual"
-    onSelectionChange={(key) => onChange(String(key))}
-  >
-    {tabs.length > maxWrapped ? (
-      <div className={css["choice"]}>
-        <Select
-          compact
-          label={label}
-          options={tabs.map(([id, title]) => [id, title] as const)}
-          value={current}
-          onChange={onChange}
-        />
-      </div>
-    ) : null}
-    <TabList aria-label={label} className={`${css["list"]} ${tabs.length > maxWrapped ? css["many"] : ""}`}>
-      {tabs.map(([id, title]) => (
-        <Tab key={id} id={id} className={css["tab"] ?? ""}>
-          {title}
-        </Tab>
+export const Tabs = ({ label, tabs, current }: TabsProps) => (
+  <nav aria-label={label}>
+    <ul className={css["tabs"]}>
+      {tabs.map(([href, title]) => (
+        <li key={href}>
+          <Link href={href} className={css["tab"] ?? ""} aria-current={href === current ? "page" : undefined}>
+            {title}
+          </Link>
+        </li>
       ))}
-    </TabList>
-    {tabs.map(([id, , content]) => (
-      <TabPanel key={id} id={id} className={css["panel"] ?? ""}>
-        {content}
-      </TabPanel>
-    ))}
-  </AriaTabs>
+    </ul>
+  </nav>
 )

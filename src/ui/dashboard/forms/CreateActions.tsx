@@ -18,7 +18,7 @@ export const CreateActions = <A extends Fields>({ draft, busy, onClose }: Props<
   return (
     <Actions>
       <DraftState draft={draft} />
-      <Button onPress={onClose}>{t.cancel}</Button>
+      <Button onClick={onClose}>{t.cancel}</Button>
       <Button kind="primary" type="submit" busy={busy}>
         {t.create}
       </Button>

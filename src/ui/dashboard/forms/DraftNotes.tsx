@@ -59,7 +59,7 @@ export const DraftState = <A extends Fields>({ draft, children }: DraftStateProp
         {draft.isDirty ? (draft.isRestored ? t.restored : t.unsaved) : (children ?? "")}
       </span>
       {draft.isDirty ? (
-        <Button kind="quiet" onPress={draft.discard}>
+        <Button kind="quiet" onClick={draft.discard}>
           {t.discard}
         </Button>
       ) : null}
@@ -104,7 +104,7 @@ export const Theirs = <A extends Fields>({
     <div className={css["theirs"]}>
       <span>{t.theirs}</span>
       <pre tabIndex={0}>{text === "" ? t.empty : text}</pre>
-      <Button onPress={() => draft.take(name)}>{t.take}</Button>
+      <Button onClick={() => draft.take(name)}>{t.take}</Button>
     </div>
   )
 }
@@ -122,7 +122,7 @@ export const KeptDrafts = () => {
       {elsewhere.map(({ key, path, title }) => (
         <li key={key}>
           <Link href={path}>{title}</Link>{" "}
-          <Button kind="quiet" aria-label={t.discardOf(title)} onPress={() => dropDraft(userId, key)}>
+          <Button kind="quiet" aria-label={t.discardOf(title)} onClick={() => dropDraft(userId, key)}>
             ×
           </Button>
         </li>

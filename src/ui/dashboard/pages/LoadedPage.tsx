@@ -1,7 +1,7 @@
 /** A page about one resource: its content, or that it does not exist, or the error. */
 import type { ReactNode } from "react"
 import { ApiError } from "../api/Client.ts"
-import { type LoadedProps, Page, Unloaded } from "../components/Page.tsx"
+import { type LoadedProps, Page, PageSkeleton, Unloaded } from "../components/Page.tsx"
 import { everywhere } from "../text/everywhere.ts"
 import { useText } from "../text/Language.tsx"
 import { NotFound } from "./NotFound.tsx"
@@ -13,10 +13,11 @@ const isNowhere = (problem: unknown) =>
 export const LoadedPage = <A,>({ query, children }: LoadedProps<A>): ReactNode => {
   const t = useText(everywhere)
   if (query.data !== undefined) return children(query.data)
+  if (query.isPending) return <PageSkeleton />
   if (isNowhere(query.error)) return <NotFound />
   return (
-    <Page title={query.isPending ? t.loading : t.failed}>
-      {query.isPending ? null : <Unloaded query={query} />}
+    <Page title={t.failed}>
+      <Unloaded query={query} />
     </Page>
   )
 }

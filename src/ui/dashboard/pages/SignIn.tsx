@@ -152,7 +152,7 @@ export const SignIn = () => {
           type="email"
           name="email"
           autoComplete="username"
-          isRequired
+          required
           autoFocus
           value={email}
           onChange={setEmail}
@@ -162,7 +162,7 @@ export const SignIn = () => {
           type="password"
           name="password"
           autoComplete="current-password"
-          isRequired
+          required
           value={password}
           onChange={setPassword}
         />
@@ -170,14 +170,14 @@ export const SignIn = () => {
           {t.title}
         </Button>
         <Button
-          isDisabled={!email.includes("@")}
+          disabled={!email.includes("@")}
           busy={signOn.isPending || signOn.isSuccess}
-          onPress={() => signOn.mutate()}
+          onClick={() => signOn.mutate()}
         >
           {t.signOn}
         </Button>
         {knowsPasskeys() ? (
-          <Button busy={byPasskey.isPending} onPress={() => byPasskey.mutate()}>
+          <Button busy={byPasskey.isPending} onClick={() => byPasskey.mutate()}>
             {t.passkey}
           </Button>
         ) : null}

@@ -22,6 +22,9 @@ const formatsOf = (locale: string) => {
     number: (value: number) => numbers.format(value),
     percent: (value: number) =>
       new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(value),
+    /** A duration in milliseconds, in seconds. */
+    seconds: (milliseconds: number) =>
+      `${new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 }).format(milliseconds / 1_000)} s`,
     /** Billionths of a US dollar; below a dollar with as many digits as are significant. */
     money: (nanoUsd: number) =>
       new Intl.NumberFormat(locale, {
@@ -48,6 +51,11 @@ const formatsOf = (locale: string) => {
     moment: (iso: string) => moments.format(new Date(iso)),
     day: (iso: string) =>
       new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeZone: "UTC" }).format(new Date(iso)),
+    /** A day without its year, for axes. */
+    dayOfMonth: (iso: string) =>
+      new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", timeZone: "UTC" }).format(
+        new Date(iso)
+      ),
     /** A short relative time: "now", "5m", "3h", "2d", then the date. */
     since: (iso: string, now: string) => {
       const date = new Date(iso)

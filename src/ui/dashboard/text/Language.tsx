@@ -3,7 +3,6 @@
  * sentence is missing in one language.
  */
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from "react"
-import { I18nProvider } from "react-aria-components"
 
 export const languages = { en: "English", de: "Deutsch" } as const
 export type Language = keyof typeof languages
@@ -55,11 +54,7 @@ export const LanguageProvider = ({ children }: { readonly children: ReactNode })
     }),
     [language]
   )
-  return (
-    <Current value={choice}>
-      <I18nProvider locale={language}>{children}</I18nProvider>
-    </Current>
-  )
+  return <Current value={choice}>{children}</Current>
 }
 
 export const useLanguage = () => useContext(Current)

@@ -40,8 +40,8 @@ const isTyping = (target: EventTarget | null): boolean =>
   (target.isContentEditable ||
     target.closest("input, textarea, select, [role=listbox], [role=menu]") !== null)
 
-/** A dialog is open and handles keys itself. */
-const isCovered = () => document.querySelector("[role=dialog], [role=alertdialog]") !== null
+/** A dialog or a menu is open and handles keys itself. */
+const isCovered = () => document.querySelector("dialog[open], :popover-open") !== null
 
 /** Actions by a key, or by two keys separated by a space. */
 export const useShortcuts = (actions: Readonly<Record<string, () => void>>): void => {

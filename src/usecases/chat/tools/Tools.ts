@@ -13,7 +13,9 @@ import {
   ToolSources
 } from "../../../capabilities/ToolSources.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../../domain/accounts/Account.ts"
 import type { ChatTurnRequest } from "../../../domain/chat/ChatTurn.ts"
+import { newId } from "../../../domain/Ids.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { slotOf } from "../../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../../domain/agents/ToolFailure.ts"
@@ -34,6 +36,9 @@ const maxDescriptionCharacters = 4_000
 const maxCredentials = 256
 /** Maximum tool servers that are queried at once. */
 const maxConcurrentOpens = 4
+
+/** What a request brings for tools. */
+type ToolValues = Pick<ChatTurnRequest, "toolContext" | "toolCredentials">
 
 export interface TurnTools {
   readonly declarations: ReadonlyArray<ToolDeclaration>
@@ -74,7 +79,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
     const box = yield* SecretBox
     const tokens = yield* ToolTokens
 
-    const credentialOf = (scope: AgentScope, tool: StoredTool, { toolCredentials = {} }: ChatTurnRequest) =>
+    const credentialOf = (scope: AgentScope, tool: StoredTool, { toolCredentials = {} }: ToolValues) =>
       Effect.gen(function* () {
         const { auth } = tool.definition
         const slot = slotOf(auth)
@@ -98,14 +103,14 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         : source.open(tool, turn)
     }
 
-    /** The agent's tools, if any, with the request's values for them. */
-    const forTurn = CheapSpans.fn("ChatTools.forTurn")(function* (
+    /** The `stored` tools and those of sources by their names, with the request's values for them. */
+    const offered = CheapSpans.fn("ChatTools.offered")(function* (
       scope: AgentScope,
-      request: ChatTurnRequest,
-      { hasTools, sourceTools }: Pick<StartedTurn, "hasTools" | "sourceTools">,
+      request: ToolValues,
+      stored: ReadonlyArray<StoredTool>,
+      sourceTools: ReadonlyArray<string>,
       turn: CallingTurn
     ) {
-      const stored = hasTools ? yield* store.list(scope) : []
       const secrets = new Set(Object.values(request.toolCredentials ?? {}).slice(0, maxCredentials))
       /** Tokens that are renewed in the turn are hidden like those that it began with. */
       const access = (tool: StoredTool): ToolAccess => ({
@@ -183,6 +188,25 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       return turnTools
     })
 
-    return { forTurn } as const
+    /** The agent's tools, if any. */
+    const forTurn = CheapSpans.fn("ChatTools.forTurn")(function* (
+      scope: AgentScope,
+      request: ToolValues,
+      { hasTools, sourceTools }: Pick<StartedTurn, "hasTools" | "sourceTools">,
+      turn: CallingTurn
+    ) {
+      const stored = hasTools ? yield* store.list(scope) : []
+      return yield* offered(scope, request, stored, sourceTools, turn)
+    })
+
+    /** One tool, outside of a conversation. */
+    const forTrial = ({ tenantId }: TenantScope, tool: StoredTool, request: ToolValues) =>
+      Effect.gen(function* () {
+        const scope = { tenantId, agentId: tool.agentId }
+        const turn = { scope, runId: yield* newId.run, conversationId: null, endUserId: null }
+        return yield* offered(scope, request, [tool], [], turn)
+      })
+
+    return { forTurn, forTrial } as const
   })
 }) {}

@@ -1,13 +1,11 @@
 /** Series over days: a chart, the same data as a table for screen readers, and as a file. */
-import { lazy, Suspense } from "react"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Table } from "../Table.tsx"
 import css from "./Chart.module.css"
 import { Download } from "./Download.tsx"
+import { Drawing } from "./Drawing.tsx"
 import type { ChartProps, Day } from "./series.ts"
-
-const Drawing = lazy(() => import("./Drawing.tsx"))
 
 const words = texts({ asTable: "As a table", day: "Day" }, { asTable: "Als Tabelle", day: "Tag" })
 
@@ -17,10 +15,8 @@ export const Chart = (props: ChartProps) => {
   const { days, name, series, shown, title } = props
   return (
     <>
-      <div className={css["chart"]} aria-hidden>
-        <Suspense>
-          <Drawing {...props} />
-        </Suspense>
+      <div aria-hidden>
+        <Drawing {...props} />
       </div>
       <div className={css["foot"]}>
         <details>

@@ -1,5 +1,6 @@
 /** A button that saves a table as a file. */
 import { texts, useText } from "../../text/Language.tsx"
+import { download } from "../../window/download.ts"
 import { Button } from "../Button.tsx"
 import { type Cell, csvOf } from "./csv.ts"
 
@@ -20,17 +21,14 @@ interface Props {
 const save = (name: string, text: string) => {
   // The mark tells spreadsheets that it is UTF-8.
   const address = URL.createObjectURL(new Blob(["\uFEFF", text], { type: "text/csv;charset=utf-8" }))
-  const link = document.createElement("a")
-  link.href = address
-  link.download = name
-  link.click()
+  download(address, name)
   URL.revokeObjectURL(address)
 }
 
 export const Download = ({ header, name, rows, title }: Props) => {
   const t = useText(words)
   return (
-    <Button kind="quiet" aria-label={t.of(title)} onPress={() => save(`${name}.csv`, csvOf(header, rows))}>
+    <Button kind="quiet" aria-label={t.of(title)} onClick={() => save(`${name}.csv`, csvOf(header, rows))}>
       {t.download}
     </Button>
   )

@@ -1,72 +1,142 @@
-/** Series over days as bars or lines. It brings the chart library: pages load it lazily. */
-import {
-  Bar,
-  CartesianGrid,
-  ComposedChart,
-  Legend,
-  Line,
-  ResponsiveContainer,
-  Tooltip,
-  XAxis,
-  YAxis
-} from "recharts"
+/** Series over days as bars or lines, which fill the place that they get. The table beside it says the same. */
 import { useFormat } from "../../text/Format.ts"
-import type { ChartProps } from "./series.ts"
+import { axisOf, daysShown } from "./axis.ts"
+import css from "./Drawing.module.css"
+import type { ChartProps, Day, Series } from "./series.ts"
 
-const colours = ["var(--accent)", "var(--warn)"] as const
+/** The first and the second series: they differ in more than their colour. */
+const looks = ["first", "second"] as const
 
-const Drawing = ({ days, kind, max, series, shown }: ChartProps) => {
-  const { day } = useFormat()
-  const axis = { fill: "var(--text-soft)", fontSize: 12 }
-  return (
-    <ResponsiveContainer>
-      <ComposedChart
-        data={days.map(({ date, values }) => ({ date, ...values }))}
-        accessibilityLayer={false}
-        margin={{ top: 8, right: 8, bottom: 0, left: 0 }}
-      >
-        <CartesianGrid vertical={false} stroke="var(--line)" />
-        <XAxis dataKey="date" tickFormatter={day} tick={axis} stroke="var(--line-strong)" minTickGap={24} />
-        <YAxis
-          width={60}
-          tick={axis}
-          stroke="var(--line-strong)"
-          domain={[0, max ?? "auto"]}
-          tickFormatter={(value) => shown(Number(value))}
-        />
-        <Tooltip
-          cursor={{ fill: "var(--sunken)", stroke: "var(--line-strong)" }}
-          contentStyle={{ background: "var(--raised)", border: "1px solid var(--line)" }}
-          labelFormatter={(date) => day(String(date))}
-          formatter={(value) => shown(Number(value))}
-        />
-        {series.length === 1 ? null : (
-          <Legend
-            iconType={kind === "line" ? "plainline" : "square"}
-            formatter={(name) => <span style={{ color: "var(--text)" }}>{String(name)}</span>}
+interface PartProps extends Pick<ChartProps, "days" | "series"> {
+  /** Percent of the height. */
+  readonly heightOf: (value: number) => number
+  /** Percent of the width: the middle of a day. */
+  readonly placeOf: (day: number) => number
+}
+
+const Bars = ({ days, heightOf, series }: PartProps) => (
+  <div className={css["bars"]}>
+    {days.map(({ date, values }) => (
+      <span key={date} className={css["day"]}>
+        {series.map(({ key }, one) => (
+          <span
+            key={key}
+            className={css[looks[one] ?? "first"]}
+            style={{ height: `${heightOf(values[key] ?? 0)}%` }}
           />
-        )}
-        {series.map(({ key, title }, place) => {
-          const colour = colours[place % colours.length] ?? colours[0]
-          const common = { dataKey: key, name: title, isAnimationActive: false }
-          return kind === "line" ? (
-            <Line
-              key={key}
-              {...common}
-              stroke={colour}
-              strokeWidth={2}
-              // The second line differs in more than its colour.
-              {...(place === 0 ? {} : { strokeDasharray: "5 3" })}
-              // A day between two without data has no line that would show it.
-              dot={{ r: 2.5, fill: colour, strokeWidth: 0 }}
-            />
-          ) : (
-            <Bar key={key} {...common} fill={colour} maxBarSize={42} radius={[4, 4, 0, 0]} />
-          )
-        })}
-      </ComposedChart>
-    </ResponsiveContainer>
+        ))}
+      </span>
+    ))}
+  </div>
+)
+
+/** Runs of days with data: a day without has no line. */
+const runsOf = (days: ReadonlyArray<Day>, { key }: Series) => {
+  const runs: Array<Array<readonly [day: number, value: number]>> = [[]]
+  for (const [day, { values }] of days.entries()) {
+    const value = values[key] ?? null
+    if (value === null) runs.push([])
+    else runs.at(-1)?.push([day, value])
+  }
+  return runs.filter((run) => run.length > 0)
+}
+
+const Lines = ({ days, heightOf, placeOf, series }: PartProps) => (
+  <>
+    <svg className={css["lines"]} viewBox="0 0 100 100" preserveAspectRatio="none">
+      {series.map((one, place) => (
+        <path
+          key={one.key}
+          className={css[looks[place] ?? "first"]}
+          d={runsOf(days, one)
+            .map((run) =>
+              run
+                .map(([day, value], at) => `${at === 0 ? "M" : "L"}${placeOf(day)} ${100 - heightOf(value)}`)
+                .join("")
+            )
+            .join("")}
+        />
+      ))}
+    </svg>
+    {/* A day between two without data has no line that would show it. */}
+    {series.map((one, place) =>
+      runsOf(days, one)
+        .flat()
+        .map(([day, value]) => (
+          <span
+            key={`${one.key} ${day}`}
+            className={`${css["dot"]} ${css[looks[place] ?? "first"]}`}
+            style={{ left: `${placeOf(day)}%`, bottom: `${heightOf(value)}%` }}
+          />
+        ))
+    )}
+  </>
+)
+
+/** What a day's values are, over the day that is pointed at. */
+const Pointed = ({ days, series, shown }: Pick<ChartProps, "days" | "series" | "shown">) => {
+  const { day } = useFormat()
+  return (
+    <div className={css["pointed"]}>
+      {days.map(({ date, values }, place) => (
+        <span key={date} className={place * 2 < days.length ? css["early"] : css["late"]}>
+          <span className={css["tip"]}>
+            <strong>{day(date)}</strong>
+            {series.map(({ key, title }) => {
+              const value = values[key] ?? null
+              return (
+                <span key={key}>
+                  {title}: {value === null ? "–" : shown(value)}
+                </span>
+              )
+            })}
+          </span>
+        </span>
+      ))}
+    </div>
   )
 }
 
-export default Drawing
+export const Drawing = ({ days, kind, max, series, shown }: ChartProps) => {
+  const { dayOfMonth } = useFormat()
+  const values = days.flatMap((one) => series.flatMap(({ key }) => one.values[key] ?? []))
+  const { end, marks } = axisOf(values, max)
+  const heightOf = (value: number) => (100 * Math.min(value, end)) / end
+  const placeOf = (place: number) => (100 * (place + 0.5)) / days.length
+  const Parts = kind === "bar" ? Bars : Lines
+  return (
+    <div className={css["drawing"]}>
+      <div className={css["values"]}>
+        {marks.map((mark) => (
+          <span key={mark} style={{ bottom: `${heightOf(mark)}%` }}>
+            {shown(mark)}
+          </span>
+        ))}
+      </div>
+      <div className={css["plot"]}>
+        {marks.map((mark) => (
+          <span key={mark} className={css["grid"]} style={{ bottom: `${heightOf(mark)}%` }} />
+        ))}
+        <Parts days={days} series={series} heightOf={heightOf} placeOf={placeOf} />
+        <Pointed days={days} series={series} shown={shown} />
+      </div>
+      <div className={css["dates"]}>
+        {daysShown(days.length).map((place) => (
+          <span key={place} style={{ left: `${placeOf(place)}%` }}>
+            {dayOfMonth(days[place]?.date ?? "")}
+          </span>
+        ))}
+      </div>
+      {series.length === 1 ? null : (
+        <ul className={css["legend"]} data-kind={kind}>
+          {series.map(({ key, title }, place) => (
+            <li key={key}>
+              <span className={css[looks[place] ?? "first"]} />
+              {title}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  )
+}

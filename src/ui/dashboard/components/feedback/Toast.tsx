@@ -58,7 +58,7 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
       {undo === null ? null : (
         <Button
           kind="quiet"
-          onPress={() => {
+          onClick={() => {
             dismiss(key)
             undo()
           }}
@@ -66,7 +66,7 @@ const Toast = ({ item, paused }: { readonly item: ToastItem; readonly paused: bo
           {t.undo}
         </Button>
       )}
-      <Button kind="quiet" icon aria-label={t.dismiss} onPress={() => dismiss(key)}>
+      <Button kind="quiet" icon aria-label={t.dismiss} onClick={() => dismiss(key)}>
         ×
       </Button>
     </div>

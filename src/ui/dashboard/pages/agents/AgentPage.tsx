@@ -1,130 +1,48 @@
-/** One agent, in tabs. */
-import { useQuery, useQueryClient } from "@tanstack/react-query"
-import { lazy, type ReactNode, Suspense } from "react"
-import { useLocation } from "wouter"
-import { agent as agentQuery, type Agent, agents, deleteAgent } from "../../api/Agents.ts"
+/** One agent: the part of it that the address names. */
+import { useQuery } from "@tanstack/react-query"
+import { type ComponentType, lazy, Suspense } from "react"
+import { agent as agentQuery } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
-import { MoreMenu } from "../../components/MoreMenu.tsx"
-import { Page } from "../../components/Page.tsx"
-import { Tabs } from "../../components/Tabs.tsx"
-import { texts, useText } from "../../text/Language.tsx"
-import { LastFailure } from "./LastFailure.tsx"
-import { ProblemNotices } from "./problems/Problems.tsx"
+import { PageSkeleton } from "../../components/Page.tsx"
+import { type Part, parts } from "../../shell/parts.ts"
 import { LoadedPage } from "../LoadedPage.tsx"
+import { NotFound } from "../NotFound.tsx"
+import type { PartProps } from "./AgentPart.tsx"
+import { agentParts } from "./agentParts.ts"
 
-const Channels = lazy(() => import("./Channels.tsx"))
-const Designer = lazy(() => import("../widget/Designer.tsx"))
-const Experiments = lazy(() => import("./Experiments.tsx"))
-const Improve = lazy(() => import("../improve/Improve.tsx"))
-const Keys = lazy(() => import("./Keys.tsx"))
-const Sources = lazy(() => import("./AgentSources.tsx"))
-const Settings = lazy(() => import("./Settings.tsx"))
-const TestCases = lazy(() => import("./TestCases.tsx"))
-const Tools = lazy(() => import("./Tools.tsx"))
-const Versions = lazy(() => import("./Versions.tsx"))
-const Workbench = lazy(() => import("../workbench/Workbench.tsx"))
-
-const words = texts(
-  {
-    parts: "Parts of the agent",
-    tryIt: "Workbench",
-    sources: "Sources",
-    settings: "Settings",
-    versions: "Versions",
-    improve: "Improve",
-    cases: "Test cases",
-    experiments: "Experiments",
-    keys: "Keys",
-    tools: "Tools",
-    channels: "Channels",
-    widget: "Widget",
-    removal: "Delete agent",
-    question: (name: string) =>
-      `“${name}” is gone with its sources, conversations, tools and keys. It cannot be undone.`
-  },
-  {
-    parts: "Teile des Agenten",
-    tryIt: "Werkbank",
-    sources: "Quellen",
-    settings: "Einstellungen",
-    versions: "Versionen",
-    improve: "Verbessern",
-    cases: "Testfälle",
-    experiments: "Experimente",
-    keys: "Schlüssel",
-    tools: "Werkzeuge",
-    channels: "Kanäle",
-    widget: "Widget",
-    removal: "Agent löschen",
-    question: (name: string) =>
-      `„${name}“ ist dann fort, samt Quellen, Gesprächen, Werkzeugen und Schlüsseln. Das lässt sich nicht rückgängig machen.`
-  }
-)
+const shown: Readonly<Record<Part, ComponentType<PartProps>>> = {
+  try: lazy(agentParts.workbench),
+  sources: lazy(agentParts.agentSources),
+  tools: lazy(agentParts.tools),
+  settings: lazy(agentParts.settings),
+  versions: lazy(agentParts.versions),
+  widget: lazy(agentParts.designer),
+  channels: lazy(agentParts.channels),
+  keys: lazy(agentParts.keys),
+  improve: lazy(agentParts.improve),
+  cases: lazy(agentParts.testCases),
+  experiments: lazy(agentParts.experiments)
+}
 
 interface Props {
   readonly id: string
-  readonly tab: string
+  /** Undefined for the first one that the person may see. */
+  readonly tab: string | undefined
   readonly user: User
 }
 
-const Removal = ({ agent }: { readonly agent: Agent }) => {
-  const t = useText(words)
-  const queries = useQueryClient()
-  const [, navigate] = useLocation()
-  return (
-    <MoreMenu
-      title={t.removal}
-      question={t.question(agent.name)}
-      onConfirm={async () => {
-        await deleteAgent(agent.id)
-        navigate("/agents")
-        await queries.invalidateQueries({ queryKey: agents.queryKey, exact: true })
-      }}
-    />
-  )
-}
-
 const AgentPage = ({ id, tab, user }: Props) => {
-  const t = useText(words)
-  const [, navigate] = useLocation()
   const query = useQuery(agentQuery(id))
-  const mayChange = atLeast(user.role, "admin")
-  const shown = (content: ReactNode) => <Suspense>{content}</Suspense>
+  const visible = parts.filter(({ least }) => atLeast(user.role, least))
+  const part = tab === undefined ? visible[0] : visible.find((one) => one.part === tab)
+  if (part === undefined) return <NotFound />
+  const Part = shown[part.part]
   return (
     <LoadedPage query={query}>
       {(agent) => (
-        <Page
-          title={agent.name}
-          lead={agent.model ?? undefined}
-          actions={mayChange ? <Removal agent={agent} /> : undefined}
-        >
-          <LastFailure agentId={id} />
-          <ProblemNotices agentId={id} user={user} />
-          <Tabs
-            label={t.parts}
-            current={tab}
-            onChange={(next) => navigate(`/agents/${id}/${next}`)}
-            tabs={[
-              ...(atLeast(user.role, "agent")
-                ? ([["try", t.tryIt, shown(<Workbench agent={agent} user={user} />)]] as const)
-                : []),
-              ["sources", t.sources, shown(<Sources agentId={id} user={user} />)],
-              ["settings", t.settings, shown(<Settings agent={agent} mayChange={mayChange} />)],
-              ["versions", t.versions, shown(<Versions agent={agent} user={user} />)],
-              ["improve", t.improve, shown(<Improve agentId={id} user={user} />)],
-              ["cases", t.cases, shown(<TestCases agentId={id} mayChange={mayChange} />)],
-              ...(atLeast(user.role, "agent")
-                ? ([
-                    ["experiments", t.experiments, shown(<Experiments agent={agent} mayChange={mayChange} />)]
-                  ] as const)
-                : []),
-              ...(mayChange ? ([["keys", t.keys, shown(<Keys agentId={id} />)]] as const) : []),
-              ["tools", t.tools, shown(<Tools agentId={id} user={user} />)],
-              ["channels", t.channels, shown(<Channels agentId={id} user={user} />)],
-              ...(mayChange ? ([["widget", t.widget, shown(<Designer agent={agent} />)]] as const) : [])
-            ]}
-          />
-        </Page>
+        <Suspense fallback={<PageSkeleton />}>
+          <Part key={part.part} agent={agent} user={user} />
+        </Suspense>
       )}
     </LoadedPage>
   )

@@ -1,9 +1,19 @@
 /** Sources of the agent. */
-import type { User } from "../../api/Session.ts"
+import { useText } from "../../text/Language.tsx"
 import { SourceList } from "../sources/SourceList.tsx"
+import { useSourceActions } from "../sources/SourceActions.tsx"
+import { words } from "../sources/words.ts"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
 
-const AgentSources = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => (
-  <SourceList agentId={agentId} user={user} />
-)
+const AgentSources = ({ agent, user }: PartProps) => {
+  const t = useText(words)
+  const { buttons, dialog } = useSourceActions(agent.id, user)
+  return (
+    <AgentPart part="sources" agent={agent} user={user} lead={t.lead} guide="sources" actions={buttons}>
+      {dialog}
+      <SourceList agentId={agent.id} user={user} add={buttons} />
+    </AgentPart>
+  )
+}
 
 export default AgentSources

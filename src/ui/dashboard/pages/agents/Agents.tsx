@@ -4,7 +4,7 @@ import { Link, useLocation } from "wouter"
 import { type Agent, agents, createAgent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { LongText, TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -67,7 +67,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     <Form onSubmit={() => create.mutate()} problem={general}>
       <TextField
         label={common.name}
-        isRequired
+        required
         autoFocus
         value={value.name}
         onChange={(name) => change({ name })}
@@ -96,7 +96,12 @@ const Agents = ({ user }: { readonly user: User }) => {
   })
   const add = atLeast(user.role, "admin") ? button : null
   return (
-    <Page title={t.title} lead={t.lead} guide="getting-started" actions={add}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="getting-started"
+      actions={isNone(query, (page) => page.agents) ? undefined : add}
+    >
       {dialog}
       <Listing
         query={query}
@@ -111,18 +116,23 @@ const Agents = ({ user }: { readonly user: User }) => {
         columns={[
           {
             title: common.name,
-            cell: ({ id, name }) => <Link href={`/agents/${id}`}>{name}</Link>
+            cell: ({ id, name }) => (
+              <Link href={`/agents/${id}`} data-row>
+                {name}
+              </Link>
+            )
           },
-          { title: t.model, cell: ({ model }) => model ?? t.standard },
+          { title: t.model, plain: true, cell: ({ model }) => model ?? t.standard },
           ...(atLeast(user.role, "agent")
             ? [
                 {
                   title: t.state,
+                  plain: true,
                   cell: ({ id }: Agent) => <AgentState agentId={id} user={user} />
                 }
               ]
             : []),
-          { title: t.updated, end: true, whole: true, cell: ({ updatedAt }) => ago(updatedAt) }
+          { title: t.updated, end: true, whole: true, plain: true, cell: ({ updatedAt }) => ago(updatedAt) }
         ]}
       />
     </Page>

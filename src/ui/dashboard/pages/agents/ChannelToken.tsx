@@ -3,9 +3,8 @@ import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { type Channel, channels, replaceToken } from "../../api/Channels.ts"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { RowButton } from "../../components/RowActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
@@ -33,7 +32,7 @@ interface Props {
   readonly found: Channel
 }
 
-const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () => void }) => {
+export const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -54,14 +53,14 @@ const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () =
         help={t.help}
         type="password"
         autoComplete="off"
-        isRequired
+        required
         autoFocus
         value={token}
         onChange={setToken}
         error={errorOf("accessToken")}
       />
       <Actions>
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={replace.isPending}>
           {common.save}
         </Button>
@@ -70,16 +69,8 @@ const TokenForm = ({ agentId, found, onClose }: Props & { readonly onClose: () =
   )
 }
 
-export const TokenAction = ({ agentId, found }: Props) => {
+/** Title of the form, which is the name of what opens it. */
+export const useTokenTitle = () => {
   const t = useText(words)
-  const [isOpen, setOpen] = useState(false)
-  const title = found.channel === "email" ? t.newPassword : t.newToken
-  return (
-    <>
-      <RowButton label={title} of={found.externalId} onPress={() => setOpen(true)} />
-      <Dialog title={title} isOpen={isOpen} onClose={() => setOpen(false)}>
-        <TokenForm agentId={agentId} found={found} onClose={() => setOpen(false)} />
-      </Dialog>
-    </>
-  )
+  return ({ channel }: Channel) => (channel === "email" ? t.newPassword : t.newToken)
 }

@@ -13,14 +13,13 @@ import {
   senderRules,
   setChannelActive
 } from "../../api/Channels.ts"
-import { atLeast, type User } from "../../api/Session.ts"
+import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
-import { Card, Empty } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty, Section } from "../../components/Page.tsx"
+import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -28,13 +27,14 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import { TokenAction } from "./ChannelToken.tsx"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
+import { TokenForm, useTokenTitle } from "./ChannelToken.tsx"
 import { TargetProblem } from "./problems/Problems.tsx"
-import css from "./Keys.module.css"
 
 const words = texts(
   {
     title: "Channels",
+    lead: "Messengers and mailboxes in which the agent answers.",
     add: "New channel",
     empty: "No channel yet",
     emptyLead:
@@ -79,6 +79,7 @@ const words = texts(
   },
   {
     title: "Kanäle",
+    lead: "Messenger und Postfächer, in denen der Agent antwortet.",
     add: "Neuer Kanal",
     empty: "Noch kein Kanal",
     emptyLead:
@@ -173,7 +174,7 @@ const Mailbox = ({ change, errorOf, value }: MailboxProps) => {
         label={t.address}
         type="email"
         autoComplete="off"
-        isRequired
+        required
         value={value.address}
         onChange={(address) => change({ address })}
         error={errorOf("settings.address")}
@@ -181,7 +182,7 @@ const Mailbox = ({ change, errorOf, value }: MailboxProps) => {
       <TextField
         label={t.server}
         help={t.serverHelp}
-        isRequired
+        required
         value={value.server}
         onChange={(server) => change({ server })}
         error={errorOf("settings.server")}
@@ -234,7 +235,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
       {isNamed(value.channel) ? (
         <TextField
           label={value.channel === "whatsapp" ? t.phone : t.page}
-          isRequired
+          required
           value={value.externalId}
           onChange={(externalId) => change({ externalId })}
           error={errorOf("externalId")}
@@ -246,7 +247,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         help={t.tokenHelp}
         type="password"
         autoComplete="off"
-        isRequired
+        required
         value={value.accessToken}
         onChange={(accessToken) => change({ accessToken })}
         error={errorOf("accessToken")}
@@ -257,7 +258,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
           help={t.tokenHelp}
           type="password"
           autoComplete="off"
-          isRequired
+          required
           value={value.signingSecret}
           onChange={(signingSecret) => change({ signingSecret })}
           error={errorOf("secrets.signingSecret")}
@@ -278,31 +279,36 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
     onSettled: refresh
   })
   const verb = found.active ? t.switchOff : t.switchOn
+  const tokenTitle = useTokenTitle()(found)
   return (
-    <span className={css["actions"]}>
-      {toggle.error === null ? null : <Problem problem={toggle.error} />}
-      <TokenAction agentId={agentId} found={found} />
-      <RowButton label={verb} of={found.externalId} busy={toggle.isPending} onPress={() => toggle.mutate()} />
-      <RowConfirm
-        of={found.externalId}
-        title={t.removal}
-        question={t.question(found.externalId)}
-        action={common.delete}
-        onConfirm={async () => {
-          await deleteChannel(found.id)
-          await refresh()
-        }}
-      />
-    </span>
+    <RowActions
+      of={found.externalId}
+      problem={toggle.error}
+      actions={[
+        {
+          label: tokenTitle,
+          does: {
+            title: tokenTitle,
+            form: (close) => <TokenForm agentId={agentId} found={found} onClose={close} />
+          }
+        },
+        { label: verb, does: () => toggle.mutate() },
+        {
+          label: common.delete,
+          does: {
+            title: t.removal,
+            question: t.question(found.externalId),
+            action: common.delete,
+            onConfirm: () => deleteChannel(found.id).then(refresh)
+          }
+        }
+      ]}
+    />
   )
 }
 
-interface Props {
-  readonly agentId: string
-  readonly user: User
-}
-
-const Channels = ({ agentId, user }: Props) => {
+const Channels = ({ agent, user }: PartProps) => {
+  const agentId = agent.id
   const mayChange = atLeast(user.role, "admin")
   const t = useText(words)
   const { ago } = useFormat()
@@ -313,7 +319,14 @@ const Channels = ({ agentId, user }: Props) => {
   })
   const add = mayChange ? button : null
   return (
-    <>
+    <AgentPart
+      part="channels"
+      agent={agent}
+      user={user}
+      lead={t.lead}
+      guide="channels"
+      actions={isNone(query, (page) => page.channels) ? undefined : add}
+    >
       {dialog}
       <Listing
         query={query}
@@ -323,11 +336,13 @@ const Channels = ({ agentId, user }: Props) => {
             {t.emptyLead}
           </Empty>
         }
-        bar={<div className={css["bar"]}>{add}</div>}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
-          { title: t.provider, cell: ({ channel }) => (isProvider(channel) ? t[channel] : channel) },
+          {
+            title: t.provider,
+            cell: ({ channel }) => <strong>{isProvider(channel) ? t[channel] : channel}</strong>
+          },
           {
             title: t.account,
             cell: ({ externalId, settings }) => <code>{settings["address"] ?? externalId}</code>
@@ -335,12 +350,13 @@ const Channels = ({ agentId, user }: Props) => {
           {
             title: t.state,
             cell: ({ active, id }) => (
-              <span className={css["name"]}>
-                <span>
-                  <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
-                </span>
-                <TargetProblem agentId={agentId} kind="channel" target={id} user={user} />
-              </span>
+              <Cell
+                notes={[
+                  <TargetProblem key="problem" agentId={agentId} kind="channel" target={id} user={user} />
+                ]}
+              >
+                <Badge tone={active ? "good" : "neutral"}>{active ? t.on : t.off}</Badge>
+              </Cell>
             )
           },
           { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
@@ -358,8 +374,7 @@ const Channels = ({ agentId, user }: Props) => {
       />
       {/* Not before the channels above, whose height is not known: it would move. */}
       {query.isPending ? null : (
-        <Card title={t.webhooks} guide="channels#webhooks">
-          <p>{t.webhooksLead}</p>
+        <Section title={t.webhooks} lead={t.webhooksLead} guide="channels#webhooks" beside>
           <Copyable label={t.webhookOf(t.whatsapp)} value={`${location.origin}/api/webhooks/whatsapp`} />
           <Copyable label={t.webhookOf(t.messenger)} value={`${location.origin}/api/webhooks/messenger`} />
           {(query.data?.pages ?? [])
@@ -374,9 +389,9 @@ const Channels = ({ agentId, user }: Props) => {
                 value={webhookUrl}
               />
             ))}
-        </Card>
+        </Section>
       )}
-    </>
+    </AgentPart>
   )
 }
 

@@ -3,11 +3,12 @@ import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { experimentReport, type ExperimentResult, experimentResults } from "../../api/Experiments.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { markedAt, withoutMarks } from "../../components/replies/marking.ts"
+import { Prose } from "../../components/replies/Prose.tsx"
 import { differing } from "./differing.ts"
 import css from "./Experiments.module.css"
 
@@ -47,7 +48,18 @@ const Verdict = ({ passed }: Pick<Outcome, "passed">) => {
   return <Badge tone={passed ? "good" : "bad"}>{passed ? t.passed : t.failed}</Badge>
 }
 
-/** Marks the words that the other text does not have. */
+/** `reply` with the words marked that `other` does not have. */
+const compared = (reply: string, other: string): string => {
+  const text = withoutMarks(reply)
+  let at = 0
+  const places = differing(text, other).flatMap((piece) => {
+    const from = at
+    at += piece.text.length
+    return piece.isNew ? [{ from, to: at }] : []
+  })
+  return markedAt(text, places)
+}
+
 export const Reply = ({
   name,
   other,
@@ -67,11 +79,9 @@ export const Reply = ({
           {outcome.error === null ? null : <span lang="en">{`: ${outcome.error}`}</span>}
         </span>
       ) : (
-        <p lang="">
-          {differing(outcome.reply, other).map(({ isNew, text }, place) =>
-            isNew ? <mark key={place}>{text}</mark> : <span key={place}>{text}</span>
-          )}
-        </p>
+        <div lang="">
+          <Prose text={compared(outcome.reply, other)} marks />
+        </div>
       )}
     </div>
   )
@@ -111,7 +121,7 @@ const Result = ({ found: { baseline, question, result } }: { readonly found: Exp
   )
 }
 
-export const ExperimentResults = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
+export const ExperimentResults = ({ id }: { readonly id: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { number, percent } = useFormat()
@@ -153,12 +163,11 @@ export const ExperimentResults = ({ id, onClose }: { readonly id: string; readon
           </ul>
         )}
       </Loaded>
-      <Actions>
-        {results.hasNextPage ? (
-          <Button onPress={() => void results.fetchNextPage()}>{common.loadMore}</Button>
-        ) : null}
-        <Button onPress={onClose}>{common.close}</Button>
-      </Actions>
+      {results.hasNextPage ? (
+        <div>
+          <Button onClick={() => void results.fetchNextPage()}>{common.loadMore}</Button>
+        </div>
+      ) : null}
     </>
   )
 }

@@ -12,24 +12,28 @@ import {
   startExperiment,
   threshold
 } from "../../api/Experiments.ts"
+import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Dialog } from "../../components/Dialog.tsx"
-import { Select, Switch, TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
-import { Empty, Loaded } from "../../components/Page.tsx"
+import { Switch } from "../../components/Choices.tsx"
+import { Actions as Buttons, Dialog } from "../../components/Dialog.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
+import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { ExperimentResults } from "./ExperimentResults.tsx"
-import css from "./TestCases.module.css"
 
 const words = texts(
   {
     title: "Experiments",
+    results: "Results",
+    lead: "All test cases asked of a version, beside the version that answers now.",
     run: "Run test cases",
     empty: "No experiment yet",
     emptyLead:
@@ -55,6 +59,7 @@ const words = texts(
     removal: "Delete experiment",
     removalOf: "What came of it is gone, and a version that relies on it has to be asked again.",
     gate: "Before a version is published",
+    gateLead: "A version that passes less is only published if somebody insists.",
     minimum: "Least share of test cases that pass, in percent",
     minimumHelp: "Leave empty to accept any share.",
     regression: "Not clearly worse than the version that answers",
@@ -62,6 +67,8 @@ const words = texts(
   },
   {
     title: "Experimente",
+    results: "Ergebnisse",
+    lead: "Alle Testfälle, einer Version gestellt, neben der Version, die jetzt antwortet.",
     run: "Testfälle stellen",
     empty: "Noch kein Experiment",
     emptyLead:
@@ -87,17 +94,13 @@ const words = texts(
     removal: "Experiment löschen",
     removalOf: "Was herauskam, ist dann fort; eine Version, die darauf beruht, muss neu gefragt werden.",
     gate: "Bevor eine Version veröffentlicht wird",
+    gateLead: "Eine Version, die weniger besteht, wird nur veröffentlicht, wenn jemand darauf besteht.",
     minimum: "Mindestanteil bestandener Testfälle, in Prozent",
     minimumHelp: "Leer lassen, um jeden Anteil zuzulassen.",
     regression: "Nicht deutlich schlechter als die Version, die antwortet",
     saved: "Gespeichert"
   }
 )
-
-interface Props {
-  readonly agent: Agent
-  readonly mayChange: boolean
-}
 
 const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) => {
   const t = useText(words)
@@ -175,12 +178,12 @@ const ThresholdForm = ({
         onChange={setLeast}
       />
       <Switch label={t.regression} isSelected={regression} onChange={setRegression} />
-      <div className={css["bar"]}>
+      <Buttons>
         <span role="status">{attempt.isSuccess ? t.saved : ""}</span>
         <Button type="submit" busy={attempt.isPending}>
           {common.save}
         </Button>
-      </div>
+      </Buttons>
     </Form>
   )
 }
@@ -191,16 +194,9 @@ const State = ({ found }: { readonly found: Experiment }) => {
   if (isOpen(found) && total > 0)
     return <Progress label={t[status]} value={Math.round((100 * asked) / total)} />
   return (
-    <span className={css["question"]}>
-      <span>
-        <Badge tone={status === "complete" ? "good" : "neutral"}>{t[status]}</Badge>
-      </span>
-      {reason === null ? null : (
-        <span lang="en" className={css["soft"]}>
-          {reason}
-        </span>
-      )}
-    </span>
+    <Cell notes={[reason === null ? null : <span lang="en">{reason}</span>]}>
+      <Badge tone={status === "complete" ? "good" : "neutral"}>{t[status]}</Badge>
+    </Cell>
   )
 }
 
@@ -223,45 +219,56 @@ const Actions = ({
   const stop = useMutation({ mutationFn: () => cancelExperiment(found.id), onSettled: renew })
   const of = moment(found.createdAt)
   return (
-    <span className={css["actions"]}>
-      <RowButton label={t.show} of={of} onPress={onShow} />
-      {mayChange && isOpen(found) ? (
-        <RowButton label={t.stop} of={of} busy={stop.isPending} onPress={() => stop.mutate()} />
-      ) : null}
-      {mayChange && !isOpen(found) ? (
-        <RowConfirm
-          of={of}
-          title={t.removal}
-          question={t.removalOf}
-          action={common.delete}
-          onConfirm={async () => {
-            await deleteExperiment(found.id)
-            await renew()
-          }}
-        />
-      ) : null}
-    </span>
+    <RowActions
+      of={of}
+      problem={stop.error}
+      actions={[
+        ...(mayChange && isOpen(found) ? [{ label: t.stop, does: () => stop.mutate() }] : []),
+        ...(mayChange && !isOpen(found)
+          ? [
+              {
+                label: common.delete,
+                does: {
+                  title: t.removal,
+                  question: t.removalOf,
+                  action: common.delete,
+                  onConfirm: () => deleteExperiment(found.id).then(renew)
+                }
+              }
+            ]
+          : [])
+      ]}
+    >
+      <RowButton label={t.show} of={of} onClick={onShow} />
+    </RowActions>
   )
 }
 
-const Experiments = ({ agent, mayChange }: Props) => {
+const Experiments = ({ agent, user }: PartProps) => {
   const t = useText(words)
+  const mayChange = atLeast(user.role, "admin")
   const { moment } = useFormat()
   const [shown, setShown] = useState<string | null>(null)
   const query = useInfiniteQuery(experiments(agent.id))
   const asks = useQuery(threshold(agent.id))
   const adding = useAdding({ title: t.run, form: (close) => <RunForm agent={agent} onClose={close} /> })
-  const add = mayChange ? <div className={css["bar"]}>{adding.button}</div> : null
+  const add = mayChange ? adding.button : null
   return (
-    <>
+    <AgentPart
+      part="experiments"
+      agent={agent}
+      user={user}
+      lead={t.lead}
+      guide="evaluation#experiments"
+      actions={isNone(query, (page) => page.experiments) ? undefined : add}
+    >
       {adding.dialog}
-      <Dialog title={t.title} isOpen={shown !== null} onClose={() => setShown(null)} wide>
-        {shown === null ? null : <ExperimentResults id={shown} onClose={() => setShown(null)} />}
+      <Dialog title={t.results} isOpen={shown !== null} onClose={() => setShown(null)} wide>
+        {shown === null ? null : <ExperimentResults id={shown} />}
       </Dialog>
       <Listing
         query={query}
         rowsOf={(page) => page.experiments}
-        bar={add}
         empty={
           <Empty title={t.empty} action={add}>
             {t.emptyLead}
@@ -273,12 +280,7 @@ const Experiments = ({ agent, mayChange }: Props) => {
           { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
           {
             title: t.version,
-            cell: ({ model, version }) => (
-              <span className={css["question"]}>
-                <span>{version ?? t.draft}</span>
-                {model === null ? null : <span className={css["soft"]}>{model}</span>}
-              </span>
-            )
+            cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
           },
           { title: t.status, cell: (found) => <State found={found} /> },
           { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
@@ -299,12 +301,11 @@ const Experiments = ({ agent, mayChange }: Props) => {
       />
       {/* Not before the rows above it, whose height is not known: it would move. */}
       {mayChange && !query.isPending ? (
-        <section>
-          <h2>{t.gate}</h2>
+        <Section title={t.gate} lead={t.gateLead} guide="evaluation#thresholds-of-publishing" beside>
           <Loaded query={asks}>{(found) => <ThresholdForm agentId={agent.id} {...found} />}</Loaded>
-        </section>
+        </Section>
       ) : null}
-    </>
+    </AgentPart>
   )
 }
 

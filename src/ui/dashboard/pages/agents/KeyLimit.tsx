@@ -1,9 +1,8 @@
 /** The rate limit of a key, set at creation and changed later. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { type Key, keys, type RateLimit, setRateLimit } from "../../api/Keys.ts"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { isOutdated } from "../../api/Client.ts"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
@@ -13,7 +12,6 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
-import css from "./Keys.module.css"
 
 const words = texts(
   {
@@ -73,7 +71,7 @@ export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
         label={t.window}
         inputMode="numeric"
         pattern="[0-9]+"
-        isRequired={value.requests !== ""}
+        required={value.requests !== ""}
         value={value.window}
         onChange={(window) => onChange({ window })}
         error={errorOf("rateLimit.window")}
@@ -82,14 +80,14 @@ export const LimitFields = ({ errorOf, value, onChange }: FieldsProps) => {
   )
 }
 
-/** Text of the list's column. */
+/** Title of the list's column and of the form. */
 export const useLimitTitle = () => useText(words).title
 
 export const Limit = ({ rateLimit }: Pick<Key, "rateLimit">) => {
   const t = useText(words)
   const { number } = useFormat()
   return (
-    <span className={css["soft"]}>
+    <span>
       {rateLimit === null ? t.ofServer : t.short(number(rateLimit.requests), number(rateLimit.window))}
     </span>
   )
@@ -101,7 +99,7 @@ interface EditProps {
   readonly onClose: () => void
 }
 
-const Edit = ({ agentId, found, onClose }: EditProps) => {
+export const EditLimit = ({ agentId, found, onClose }: EditProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -133,27 +131,11 @@ const Edit = ({ agentId, found, onClose }: EditProps) => {
       <Theirs draft={draft} name="window" />
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
       </Actions>
     </Form>
-  )
-}
-
-export const EditLimit = ({ agentId, found }: Omit<EditProps, "onClose">) => {
-  const t = useText(words)
-  const [open, setOpen] = useState(false)
-  const close = () => setOpen(false)
-  return (
-    <>
-      <Button kind="quiet" aria-label={`${t.title}: ${found.name}`} onPress={() => setOpen(true)}>
-        {t.title}
-      </Button>
-      <Dialog title={`${t.title}: ${found.name}`} isOpen={open} onClose={close}>
-        <Edit agentId={agentId} found={found} onClose={close} />
-      </Dialog>
-    </>
   )
 }

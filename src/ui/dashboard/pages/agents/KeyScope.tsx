@@ -2,8 +2,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query"
 import type { Key } from "../../api/Keys.ts"
 import { sources } from "../../api/Sources.ts"
-import { Choices } from "../../components/Choices.tsx"
-import { Switch } from "../../components/Field.tsx"
+import { Choices, Switch } from "../../components/Choices.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import { Labels, labelsOf, typedLabels } from "../sources/Labels.tsx"
 

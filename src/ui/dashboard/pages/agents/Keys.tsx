@@ -6,11 +6,11 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { More } from "../../components/More.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -18,18 +18,19 @@ import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { EditLimit, Limit, LimitFields, limitOf, limitPlaces, noLimit, useLimitTitle } from "./KeyLimit.tsx"
 import { KeyScope, noScope, scopeOf, scopePlaces, typedScope, useScopeTitle } from "./KeyScope.tsx"
 import { Origins } from "./Origins.tsx"
 import { meantBy, originsOf } from "./origins.ts"
-import css from "./Keys.module.css"
 
 const words = texts(
   {
     title: "Keys",
+    lead: "A key lets a program, or the widget, speak with this agent and no other.",
     add: "New key",
     empty: "No key yet",
-    emptyLead: "A key lets a program, or the widget, speak with this agent and no other.",
+    emptyLead: "Create one for your server or your own program. The widget needs none: it has its own line.",
     permissions: "What it may do",
     chat: "Chat",
     chatMeans: "Ask, and read its own conversations. All that the widget needs.",
@@ -68,10 +69,11 @@ const words = texts(
   },
   {
     title: "Schlüssel",
+    lead: "Ein Schlüssel lässt ein Programm oder das Widget mit diesem und keinem anderen Agenten sprechen.",
     add: "Neuer Schlüssel",
     empty: "Noch kein Schlüssel",
     emptyLead:
-      "Ein Schlüssel lässt ein Programm oder das Widget mit diesem und keinem anderen Agenten sprechen.",
+      "Legen Sie einen für Ihren Server oder Ihr Programm an. Das Widget braucht keinen: Es hat eine eigene Zeile.",
     permissions: "Was er darf",
     chat: "Chat",
     chatMeans: "Fragen und die eigenen Gespräche lesen. Mehr braucht das Widget nicht.",
@@ -174,6 +176,8 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const { errorOf, general } = useIssues(create.error, places)
   if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   const permissionError = errorOf("permissions")
+  const isFilled = value.until !== "" || value.limited || value.requests !== ""
+  const isWrong = [...limitPlaces, ...scopePlaces, "expiresAt" as const].some(errorOf)
   const submit = () => {
     // Invalid websites are reported at the field.
     if (meant.every(({ origin }) => origin !== null)) create.mutate()
@@ -182,7 +186,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
     <Form onSubmit={submit} problem={general}>
       <TextField
         label={common.name}
-        isRequired
+        required
         autoFocus
         value={value.name}
         onChange={(name) => change({ name })}
@@ -202,16 +206,18 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
         onChange={(origins) => change({ origins })}
         error={errorOf("allowedOrigins")}
       />
-      <TextField
-        label={t.expires}
-        help={t.expiresHelp}
-        type="datetime-local"
-        value={value.until}
-        onChange={(until) => change({ until })}
-        error={errorOf("expiresAt")}
-      />
-      <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
-      <LimitFields value={value} onChange={change} errorOf={errorOf} />
+      <More isNeeded={isFilled || isWrong}>
+        <TextField
+          label={t.expires}
+          help={t.expiresHelp}
+          type="datetime-local"
+          value={value.until}
+          onChange={(until) => change({ until })}
+          error={errorOf("expiresAt")}
+        />
+        <KeyScope agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
+        <LimitFields value={value} onChange={change} errorOf={errorOf} />
+      </More>
       <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
@@ -219,6 +225,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
 
 const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: Key }) => {
   const t = useText(words)
+  const limitTitle = useLimitTitle()
   const queries = useQueryClient()
   const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
   const toggle = useMutation({
@@ -228,27 +235,34 @@ const Actions = ({ agentId, found }: { readonly agentId: string; readonly found:
   if (found.status === "REVOKED") return null
   const verb = found.status === "ACTIVE" ? t.off : t.on
   return (
-    <span className={css["actions"]}>
-      {toggle.error === null ? null : <Problem problem={toggle.error} />}
-      <EditLimit agentId={agentId} found={found} />
-      {found.status === "EXPIRED" ? null : (
-        <RowButton label={verb} of={found.name} busy={toggle.isPending} onPress={() => toggle.mutate()} />
-      )}
-      <RowConfirm
-        of={found.name}
-        title={t.revocation}
-        question={t.question(found.name)}
-        action={t.revoke}
-        onConfirm={async () => {
-          await revokeKey(found.id)
-          await refresh()
-        }}
-      />
-    </span>
+    <RowActions
+      of={found.name}
+      problem={toggle.error}
+      actions={[
+        {
+          label: limitTitle,
+          does: {
+            title: `${limitTitle}: ${found.name}`,
+            form: (close) => <EditLimit agentId={agentId} found={found} onClose={close} />
+          }
+        },
+        ...(found.status === "EXPIRED" ? [] : [{ label: verb, does: () => toggle.mutate() }]),
+        {
+          label: t.revoke,
+          does: {
+            title: t.revocation,
+            question: t.question(found.name),
+            action: t.revoke,
+            onConfirm: () => revokeKey(found.id).then(refresh)
+          }
+        }
+      ]}
+    />
   )
 }
 
-const Keys = ({ agentId }: { readonly agentId: string }) => {
+const Keys = ({ agent, user }: PartProps) => {
+  const agentId = agent.id
   const t = useText(words)
   const common = useText(everywhere)
   const limitTitle = useLimitTitle()
@@ -266,7 +280,14 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
     wide: true
   })
   return (
-    <>
+    <AgentPart
+      part="keys"
+      agent={agent}
+      user={user}
+      lead={t.lead}
+      guide="authentication"
+      actions={isNone(query, (page) => page.keys) ? undefined : button}
+    >
       {dialog}
       <Listing
         query={query}
@@ -276,33 +297,27 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
             {t.emptyLead}
           </Empty>
         }
-        bar={<div className={css["bar"]}>{button}</div>}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
           {
             title: common.name,
             cell: ({ name, prefix, allowedOrigins, sourceScope }) => (
-              <span className={css["name"]}>
-                {name}
-                <code>{prefix}…</code>
-                {allowedOrigins.length === 0 ? null : (
-                  <span className={css["soft"]}>{allowedOrigins.join(", ")}</span>
-                )}
-                {sourceScope === null ? null : (
-                  <span className={css["soft"]}>
-                    {scopeTitle}: {typedScope(sourceScope)}
-                  </span>
-                )}
-              </span>
+              <Cell
+                notes={[
+                  <code key="prefix">{prefix}…</code>,
+                  allowedOrigins.join(", "),
+                  sourceScope === null ? null : `${scopeTitle}: ${typedScope(sourceScope)}`
+                ]}
+              >
+                <strong>{name}</strong>
+              </Cell>
             )
           },
           {
             title: t.permissions,
             cell: ({ permissions }) => (
-              <span className={css["soft"]}>
-                {permissions.map((one) => named.get(one) ?? one).join(", ")}
-              </span>
+              <span>{permissions.map((one) => named.get(one) ?? one).join(", ")}</span>
             )
           },
           {
@@ -324,7 +339,7 @@ const Keys = ({ agentId }: { readonly agentId: string }) => {
           }
         ]}
       />
-    </>
+    </AgentPart>
   )
 }
 

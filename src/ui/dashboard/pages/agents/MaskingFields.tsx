@@ -1,7 +1,8 @@
 /** The personal data that is hidden from an agent's model, tools and traces. */
 import type { Agent } from "../../api/Agents.ts"
-import { LongText, Switch, TextField } from "../../components/Field.tsx"
-import { Card } from "../../components/Page.tsx"
+import { Switch } from "../../components/Choices.tsx"
+import { LongText, TextField } from "../../components/Field.tsx"
+import { Section } from "../../components/Page.tsx"
 import { Theirs } from "../../forms/DraftNotes.tsx"
 import type { Draft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -96,7 +97,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
     <>
       <Switch
         label={label}
-        isDisabled={!mayChange}
+        disabled={!mayChange}
         isSelected={value[name]}
         onChange={(on) => change({ [name]: on })}
       />
@@ -104,8 +105,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
     </>
   )
   return (
-    <Card title={t.title} guide="privacy#masking">
-      <p>{t.help}</p>
+    <Section title={t.title} lead={t.help} guide="privacy#masking" beside>
       {switched("isMasked", t.isMasked)}
       {value.isMasked ? (
         <>
@@ -118,7 +118,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
             guide="privacy#patterns"
             rows={3}
             mono
-            isReadOnly={!mayChange}
+            readOnly={!mayChange}
             value={value.patterns}
             onChange={(patterns) => change({ patterns })}
             error={errorOf("masking.patterns")}
@@ -128,7 +128,7 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
           <TextField
             label={t.tools}
             help={t.toolsHelp}
-            isReadOnly={!mayChange}
+            readOnly={!mayChange}
             value={value.trustedTools}
             onChange={(trustedTools) => change({ trustedTools })}
             error={errorOf("masking.tools")}
@@ -136,6 +136,6 @@ export const MaskingFields = <A extends MaskingValue & Readonly<Record<string, u
           <Theirs draft={draft} name="trustedTools" />
         </>
       ) : null}
-    </Card>
+    </Section>
   )
 }

@@ -22,7 +22,7 @@ const words = texts(
 interface Props {
   readonly label: string
   readonly help: string
-  readonly isRequired?: boolean
+  readonly required?: boolean
   readonly value: string
   readonly onChange: (typed: string) => void
   /** The service's error. */

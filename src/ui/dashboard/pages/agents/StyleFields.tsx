@@ -27,7 +27,7 @@ const otherKey = " other"
 
 interface Props {
   readonly form: AgentForm
-  readonly isReadOnly: boolean
+  readonly readOnly: boolean
 }
 
 interface ModelProps extends Props {
@@ -35,7 +35,7 @@ interface ModelProps extends Props {
 }
 
 /** The known models in a list; the name of another one is typed. */
-export const ModelField = ({ form: { draft, errorOf }, help, isReadOnly }: ModelProps) => {
+export const ModelField = ({ form: { draft, errorOf }, help, readOnly }: ModelProps) => {
   const t = useText(words)
   const s = useSettingsWords()
   const { change, value } = draft
@@ -53,7 +53,7 @@ export const ModelField = ({ form: { draft, errorOf }, help, isReadOnly }: Model
           ...data.models.map((name) => [name, name] as const),
           [otherKey, t.other]
         ]}
-        isDisabled={isReadOnly}
+        disabled={readOnly}
         value={isOther ? otherKey : value.model === "" ? standardKey : value.model}
         onChange={(key) => {
           setTyping(key === otherKey)
@@ -63,7 +63,7 @@ export const ModelField = ({ form: { draft, errorOf }, help, isReadOnly }: Model
       {isOther ? (
         <TextField
           label={t.otherName}
-          isReadOnly={isReadOnly}
+          readOnly={readOnly}
           value={value.model}
           onChange={(model) => change({ model })}
           error={errorOf("model")}
@@ -74,7 +74,7 @@ export const ModelField = ({ form: { draft, errorOf }, help, isReadOnly }: Model
   )
 }
 
-export const StyleFields = ({ form: { draft }, isReadOnly }: Props) => {
+export const StyleFields = ({ form: { draft }, readOnly }: Props) => {
   const s = useSettingsWords()
   const { change, value } = draft
   return (
@@ -86,7 +86,7 @@ export const StyleFields = ({ form: { draft }, isReadOnly }: Props) => {
           ["short", s.short],
           ["detailed", s.detailed]
         ]}
-        isDisabled={isReadOnly}
+        disabled={readOnly}
         value={value.length}
         onChange={(length) => change({ length })}
       />
@@ -99,7 +99,7 @@ export const StyleFields = ({ form: { draft }, isReadOnly }: Props) => {
           ["formal", s.formal],
           ["casual", s.casual]
         ]}
-        isDisabled={isReadOnly}
+        disabled={readOnly}
         value={value.tone}
         onChange={(tone) => change({ tone })}
       />

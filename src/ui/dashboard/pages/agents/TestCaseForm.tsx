@@ -156,7 +156,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       <DraftState draft={draft} />
       <LongText
         label={t.question}
-        isRequired
+        required
         rows={2}
         value={value.question}
         onChange={(question) => change({ question })}
@@ -205,7 +205,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         error={errorOf("note")}
       />
       <Actions>
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={attempt.isPending}>
           {common.save}
         </Button>
@@ -256,8 +256,8 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
         </p>
       )}
       <Actions>
-        <Button onPress={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending} isDisabled={file === null}>
+        <Button onClick={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={attempt.isPending} disabled={file === null}>
           {t.import}
         </Button>
       </Actions>

@@ -1,21 +1,22 @@
 /** Test cases: questions for an agent before publishing, and the expected replies. */
 import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { deleteTestCase, exportAddress, type TestCase, testCases } from "../../api/TestCases.ts"
+import { atLeast } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Button } from "../../components/Button.tsx"
-import { Dialog } from "../../components/Dialog.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { Menu } from "../../components/Menu.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { Empty } from "../../components/Page.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
+import { download } from "../../window/download.ts"
 import { ImportForm, TestCaseForm } from "./TestCaseForm.tsx"
-import css from "./TestCases.module.css"
 
 const words = texts(
   {
     title: "Test cases",
+    lead: "Questions with the sources and facts that their replies must have, to ask before a version is published.",
     add: "New test case",
     edit: "Edit test case",
     import: "Import",
@@ -41,6 +42,7 @@ const words = texts(
   },
   {
     title: "Testfälle",
+    lead: "Fragen mit den Quellen und Aussagen, die ihre Antworten haben müssen: zu stellen, bevor eine Version veröffentlicht wird.",
     add: "Neuer Testfall",
     edit: "Testfall bearbeiten",
     import: "Importieren",
@@ -66,33 +68,36 @@ const words = texts(
   }
 )
 
-interface Props {
-  readonly agentId: string
-  readonly mayChange: boolean
-}
-
 const Actions = ({ agentId, found }: { readonly agentId: string; readonly found: TestCase }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const [editing, setEditing] = useState(false)
   return (
-    <span className={css["actions"]}>
-      <RowButton label={common.edit} of={found.question} onPress={() => setEditing(true)} />
-      <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
-        <TestCaseForm agentId={agentId} stored={found} onClose={() => setEditing(false)} />
-      </Dialog>
-      <RowConfirm
-        of={found.question}
-        title={t.removal}
-        question={t.removalOf(found.question)}
-        action={common.delete}
-        onConfirm={async () => {
-          await deleteTestCase(found.id)
-          await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
-        }}
-      />
-    </span>
+    <RowActions
+      of={found.question}
+      actions={[
+        {
+          label: common.edit,
+          does: {
+            title: t.edit,
+            form: (close) => <TestCaseForm agentId={agentId} stored={found} onClose={close} />,
+            wide: true
+          }
+        },
+        {
+          label: common.delete,
+          does: {
+            title: t.removal,
+            question: t.removalOf(found.question),
+            action: common.delete,
+            onConfirm: () =>
+              deleteTestCase(found.id).then(() =>
+                queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
+              )
+          }
+        }
+      ]}
+    />
   )
 }
 
@@ -100,59 +105,64 @@ const Expected = ({ criterion, expectFacts, expectRefusal, expectSources }: Test
   const t = useText(words)
   const all = [...expectSources, ...expectFacts, ...(criterion === null ? [] : [criterion])]
   return (
-    <span className={css["question"]}>
-      {expectRefusal === null ? null : (
-        <span>
-          <Badge tone="neutral">{expectRefusal ? t.refuses : t.answers}</Badge>
-        </span>
-      )}
-      {all.map((text, place) => (
-        // The same text may be a source and a fact.
-        <span key={place} className={css["soft"]}>
-          {text}
-        </span>
-      ))}
-      {all.length === 0 && expectRefusal === null ? <span className={css["soft"]}>{t.nothing}</span> : null}
-    </span>
+    <Cell notes={all.length === 0 && expectRefusal === null ? [t.nothing] : all}>
+      {expectRefusal === null ? null : <Badge tone="neutral">{expectRefusal ? t.refuses : t.answers}</Badge>}
+    </Cell>
   )
 }
 
-const TestCases = ({ agentId, mayChange }: Props) => {
+const TestCases = ({ agent, user }: PartProps) => {
   const t = useText(words)
+  const agentId = agent.id
+  const mayChange = atLeast(user.role, "admin")
   const query = useInfiniteQuery(testCases(agentId))
-  const [isImporting, setImporting] = useState(false)
   const adding = useAdding({
     title: t.add,
     wide: true,
     form: (close) => <TestCaseForm agentId={agentId} stored={null} onClose={close} />
   })
-  const add = mayChange ? (
-    <>
-      <Button onPress={() => setImporting(true)}>{t.import}</Button>
-      {adding.button}
-    </>
-  ) : null
+  const none = isNone(query, ({ cases }) => cases)
+  const more = (
+    <Menu
+      actions={[
+        ...(mayChange
+          ? [
+              {
+                label: t.import,
+                does: {
+                  title: t.importTitle,
+                  form: (close: () => void) => <ImportForm agentId={agentId} onClose={close} />
+                }
+              }
+            ]
+          : []),
+        ...(none ? [] : [{ label: t.export, does: () => download(exportAddress(agentId)) }])
+      ]}
+    />
+  )
+  const add = mayChange ? adding.button : null
   return (
-    <>
+    <AgentPart
+      part="cases"
+      agent={agent}
+      user={user}
+      lead={t.lead}
+      guide="evaluation"
+      actions={
+        <>
+          {more}
+          {none ? null : add}
+        </>
+      }
+    >
       {adding.dialog}
-      <Dialog title={t.importTitle} isOpen={isImporting} onClose={() => setImporting(false)}>
-        <ImportForm agentId={agentId} onClose={() => setImporting(false)} />
-      </Dialog>
       <Listing
         query={query}
         rowsOf={({ cases }) => cases}
         empty={
-          <Empty title={t.empty} action={<div className={css["bar"]}>{add}</div>}>
+          <Empty title={t.empty} action={add}>
             {t.emptyLead}
           </Empty>
-        }
-        bar={
-          <div className={css["bar"]}>
-            <a href={exportAddress(agentId)} download>
-              {t.export}
-            </a>
-            {add}
-          </div>
         }
         label={t.title}
         keyOf={({ id }) => id}
@@ -160,10 +170,9 @@ const TestCases = ({ agentId, mayChange }: Props) => {
           {
             title: t.question,
             cell: ({ note, question }) => (
-              <span className={css["question"]}>
+              <Cell notes={[note]}>
                 <strong>{question}</strong>
-                {note === null ? null : <span className={css["soft"]}>{note}</span>}
-              </span>
+              </Cell>
             )
           },
           { title: t.expected, cell: (found) => <Expected {...found} /> },
@@ -180,7 +189,7 @@ const TestCases = ({ agentId, mayChange }: Props) => {
             : [])
         ]}
       />
-    </>
+    </AgentPart>
   )
 }
 

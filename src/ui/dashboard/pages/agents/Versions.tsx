@@ -15,13 +15,14 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
 import { Loaded } from "../../components/Page.tsx"
+import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { talkOf } from "../workbench/Talk.ts"
+import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Versions.module.css"
 
 const words = texts(
@@ -134,7 +135,7 @@ const WhatChanged = ({ agentId, version }: ChangesProps) => {
   return isOpen ? (
     <Changes agentId={agentId} version={version} />
   ) : (
-    <Button kind="quiet" aria-label={`${t.show}: ${version}`} onPress={() => setOpen(true)}>
+    <Button kind="quiet" aria-label={`${t.show}: ${version}`} onClick={() => setOpen(true)}>
       {t.show}
     </Button>
   )
@@ -162,54 +163,57 @@ const Actions = ({
   const [isGatedVersion, setGated] = useState(false)
   if (version === agent.publishedVersion) return null
   return (
-    <span className={css["actions"]}>
+    <RowActions
+      of={String(version)}
+      actions={
+        atLeast(user.role, "admin")
+          ? [
+              {
+                label: t.publish,
+                does: {
+                  title: t.publish,
+                  question: t.question(version),
+                  action: isGatedVersion ? t.force : t.publish,
+                  onConfirm: async () => {
+                    const { agent: published } = await publishVersion(
+                      agent.id,
+                      version,
+                      isGatedVersion
+                    ).catch((problem: unknown) => {
+                      setGated(isGated(problem))
+                      throw problem
+                    })
+                    queries.setQueryData(agentQuery(agent.id).queryKey, published)
+                    await queries.invalidateQueries({ queryKey: agentVersions(agent.id).queryKey })
+                  }
+                }
+              }
+            ]
+          : []
+      }
+    >
       {atLeast(user.role, "agent") ? (
-        <Button
-          kind="quiet"
-          aria-label={`${t.tryIt}: ${version}`}
-          onPress={() => {
+        <RowButton
+          label={t.tryIt}
+          of={String(version)}
+          onClick={() => {
             talkOf(user.id, agent.id).tryVersion(version)
             navigate(`/agents/${agent.id}/try`)
           }}
-        >
-          {t.tryIt}
-        </Button>
-      ) : null}
-      {atLeast(user.role, "admin") ? (
-        <Confirm
-          trigger={
-            <Button kind="quiet" aria-label={`${t.publish}: ${version}`}>
-              {t.publish}
-            </Button>
-          }
-          title={t.publish}
-          question={t.question(version)}
-          action={isGatedVersion ? t.force : t.publish}
-          onConfirm={async () => {
-            const { agent: published } = await publishVersion(agent.id, version, isGatedVersion).catch(
-              (problem: unknown) => {
-                setGated(isGated(problem))
-                throw problem
-              }
-            )
-            queries.setQueryData(agentQuery(agent.id).queryKey, published)
-            await queries.invalidateQueries({ queryKey: agentVersions(agent.id).queryKey })
-          }}
         />
       ) : null}
-    </span>
+    </RowActions>
   )
 }
 
-const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User }) => {
+const Versions = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(agentVersions(agent.id))
   const { split } = agent
   return (
-    <>
-      <p>{t.lead}</p>
+    <AgentPart part="versions" agent={agent} user={user} lead={t.lead} guide="versions">
       <Loaded query={query}>
         {({ pages }) => (
           <Table
@@ -220,15 +224,12 @@ const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User 
               {
                 title: t.version,
                 cell: ({ note, published, version }) => (
-                  <span className={css["name"]}>
-                    <span>
-                      {version} {published ? <Badge tone="good">{t.published}</Badge> : null}
-                      {split?.version === version ? (
-                        <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
-                      ) : null}
-                    </span>
-                    {note === null ? null : <span className={css["soft"]}>{note}</span>}
-                  </span>
+                  <Cell notes={[note]}>
+                    <strong>{version}</strong> {published ? <Badge tone="good">{t.published}</Badge> : null}
+                    {split?.version === version ? (
+                      <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
+                    ) : null}
+                  </Cell>
                 )
               },
               { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
@@ -245,9 +246,9 @@ const Versions = ({ agent, user }: { readonly agent: Agent; readonly user: User 
         )}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
-    </>
+    </AgentPart>
   )
 }
 

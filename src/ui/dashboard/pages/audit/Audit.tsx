@@ -1,9 +1,9 @@
 /** The audit trail, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { audit, type AuditEntry } from "../../api/Audit.ts"
-import { members } from "../../api/Team.ts"
 import { Button } from "../../components/Button.tsx"
-import { Loaded, Page } from "../../components/Page.tsx"
+import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -51,16 +51,14 @@ const Id = ({ id }: { readonly id: string }) => (
   </code>
 )
 
-const Who = ({ actor }: Pick<AuditEntry, "actor">) => {
+/** Somebody or something by name; by id if it has none, or is gone. */
+const Named = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
+  name === null ? <Id id={id} /> : <span title={id}>{name}</span>
+
+const Who = ({ actor, actorName }: AuditEntry) => {
   const t = useText(words)
-  const { data } = useInfiniteQuery(members)
-  const email = data?.pages.flatMap((page) => page.users).find(({ id }) => id === actor.id)?.email
-  return (
-    <span className={css["two"]}>
-      {email ?? t[actor.type]}
-      {email === undefined ? <Id id={actor.id} /> : null}
-    </span>
-  )
+  if (actorName !== null) return <Named id={actor.id} name={actorName} />
+  return <Cell notes={[<Id key="id" id={actor.id} />]}>{t[actor.type]}</Cell>
 }
 
 const Audit = () => {
@@ -69,41 +67,39 @@ const Audit = () => {
   const common = useText(everywhere)
   const { moment } = useFormat()
   const query = useInfiniteQuery(audit)
-  // With the names of the members, so that no row changes its height.
-  const { isPending } = useInfiniteQuery(members)
   return (
     <Page title={t.title} lead={t.lead} guide="privacy#audit-trail">
-      <Loaded query={isPending ? { ...query, data: undefined, isPending } : query}>
+      <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.entries)
           return rows.length === 0 ? (
-            <p>{t.empty}</p>
+            <Empty title={t.title}>{t.empty}</Empty>
           ) : (
             <Table
               label={t.title}
               rows={rows}
               keyOf={({ id }) => id}
               columns={[
-                { title: t.when, whole: true, cell: ({ at }) => moment(at) },
                 {
                   title: t.what,
-                  cell: ({ action }) => (
-                    <span className={css["two"]}>
-                      {actionOf(action, language)}
-                      <code className={css["soft"]}>{action}</code>
-                    </span>
-                  )
+                  cell: ({ action }) => <strong title={action}>{actionOf(action, language)}</strong>
                 },
-                { title: t.who, cell: ({ actor }) => <Who actor={actor} /> },
-                { title: t.target, cell: ({ target }) => <Id id={target} /> },
+                {
+                  title: t.target,
+                  cell: ({ target, targetName }) => <Named id={target} name={targetName} />
+                },
+                { title: t.who, cell: (entry) => <Who {...entry} /> },
+                { title: t.when, whole: true, cell: ({ at }) => moment(at) },
                 { title: t.request, end: true, cell: ({ requestId }) => <Id id={requestId} /> }
               ]}
             />
           )
         }}
       </Loaded>
-      {query.hasNextPage && !isPending ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+      {query.hasNextPage ? (
+        <div>
+          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        </div>
       ) : null}
     </Page>
   )

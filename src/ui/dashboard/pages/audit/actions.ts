@@ -105,6 +105,7 @@ const actions: Readonly<Record<string, Readonly<Record<Language, string>>>> = {
   "tool.create": { en: "Tool created", de: "Werkzeug angelegt" },
   "tool.delete": { en: "Tool deleted", de: "Werkzeug gelöscht" },
   "tool.disconnect": { en: "Tool disconnected", de: "Werkzeug getrennt" },
+  "tool.trial": { en: "Tool tried", de: "Werkzeug ausprobiert" },
   "tool.update": { en: "Tool changed", de: "Werkzeug geändert" },
   "user.create": { en: "Somebody invited", de: "Jemand eingeladen" },
   "user.delete": { en: "Member removed", de: "Mitglied entfernt" },

@@ -6,7 +6,6 @@ import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { LongText, TextField } from "../../components/Field.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CannedReplies.module.css"
 
@@ -33,9 +32,8 @@ const words = texts(
   }
 )
 
-const Form = ({ onClose }: { readonly onClose: () => void }) => {
+const Form = () => {
   const t = useText(words)
-  const common = useText(everywhere)
   const queries = useQueryClient()
   const { data } = useQuery(inboxItems)
   const [shortcut, setShortcut] = useState("")
@@ -68,7 +66,7 @@ const Form = ({ onClose }: { readonly onClose: () => void }) => {
                 kind="quiet"
                 icon
                 aria-label={t.remove(reply.shortcut)}
-                onPress={() => remove.mutate(reply.id)}
+                onClick={() => remove.mutate(reply.id)}
               >
                 ×
               </Button>
@@ -79,7 +77,7 @@ const Form = ({ onClose }: { readonly onClose: () => void }) => {
       <TextField
         label={t.shortcut}
         help={t.shortcutHelp}
-        isRequired
+        required
         pattern="[\p{L}\p{N}_\-]+"
         maxLength={40}
         value={shortcut}
@@ -88,14 +86,13 @@ const Form = ({ onClose }: { readonly onClose: () => void }) => {
       <LongText
         label={t.content}
         help={t.contentHelp}
-        isRequired
+        required
         maxLength={4_000}
         value={content}
         onChange={setContent}
       />
       {problem === null ? null : <Problem problem={problem} />}
       <Actions>
-        <Button onPress={onClose}>{common.close}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {t.add}
         </Button>
@@ -109,11 +106,11 @@ export const CannedReplies = () => {
   const [isOpen, setOpen] = useState(false)
   return (
     <>
-      <Button kind="quiet" onPress={() => setOpen(true)}>
+      <Button kind="quiet" onClick={() => setOpen(true)}>
         {t.title}
       </Button>
       <Dialog title={t.title} isOpen={isOpen} onClose={() => setOpen(false)}>
-        <Form onClose={() => setOpen(false)} />
+        <Form />
       </Dialog>
     </>
   )

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { say, type State } from "../../api/Conversations.ts"
 import { addNote, inboxItems, tellTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
-import { MessageForm } from "../../components/MessageForm.tsx"
+import { MessageForm } from "../../components/replies/MessageForm.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useLeaveWarning } from "../../forms/useLeaveWarning.ts"
 import { everywhere } from "../../text/everywhere.ts"
@@ -148,8 +148,8 @@ export const Underway = ({ discard, drafts, retry }: Drafts) => {
           <strong>{t.unsent}</strong>
           <span>{draft.problem}</span>
           <span className={css["choices"]}>
-            <Button onPress={() => retry(draft)}>{common.retry}</Button>
-            <Button kind="quiet" onPress={() => discard(draft.key)}>
+            <Button onClick={() => retry(draft)}>{common.retry}</Button>
+            <Button kind="quiet" onClick={() => discard(draft.key)}>
               {t.discard}
             </Button>
           </span>
@@ -210,7 +210,6 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
         <button type="button" aria-pressed={isNote} onClick={() => setMode("note")}>
           {t.note}
         </button>
-        {isNote ? null : <CannedReplies />}
       </div>
       {isNote ? (
         <MessageForm
@@ -235,7 +234,9 @@ export const Composer = ({ customer, id, known, note, send, state }: ComposerPro
           snippets={snippets}
           onWrite={tell}
           onSend={send}
-        />
+        >
+          <CannedReplies />
+        </MessageForm>
       )}
     </div>
   )

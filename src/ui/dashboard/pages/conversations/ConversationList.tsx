@@ -11,7 +11,7 @@ import { Button } from "../../components/Button.tsx"
 import { Empty, Unloaded } from "../../components/Page.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
-import { useSpoken } from "../../components/Prose.tsx"
+import { useSpoken } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
@@ -54,6 +54,17 @@ interface LineProps {
   readonly labels: ReadonlyArray<Label>
   readonly isCurrent: boolean
 }
+
+/** Whether there is something to say of a conversation besides what was said in it. */
+const hasBadges = (
+  { assignee, failure, labelIds, ratings, state }: Conversation,
+  labels: ReadonlyArray<Label>
+): boolean =>
+  failure !== null ||
+  state !== "AI_ACTIVE" ||
+  assignee !== null ||
+  ratings.helpful + ratings.unhelpful > 0 ||
+  labels.some(({ id }) => labelIds.includes(id))
 
 const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
   const t = useText(words)
@@ -100,28 +111,32 @@ const Line = memo(({ address, isCurrent, labels, row }: LineProps) => {
           spoken
         ) : null}
       </span>
-      <span className={css["badges"]}>
-        {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
-        {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
-        {assignee === undefined ? null : <span className={css["assignee"]}>{assignee}</span>}
-        {labels
-          .filter(({ id }) => row.labelIds.includes(id))
-          .slice(0, 2)
-          .map(({ id, name: label, tone }) => (
-            <Badge key={id} tone={tone}>
-              {label}
-            </Badge>
-          ))}
-        {unhelpful === 0 ? null : <Badge tone="warn">{names.unhelpful(unhelpful)}</Badge>}
-        {helpful === 0 ? null : <Badge tone="neutral">{names.helpful(helpful)}</Badge>}
-      </span>
+      {hasBadges(row, labels) ? (
+        <span className={css["badges"]}>
+          {failure === null ? null : <Badge tone="bad">{names.failed}</Badge>}
+          {row.state === "AI_ACTIVE" ? null : <Badge tone={tones[row.state]}>{names[row.state]}</Badge>}
+          {assignee === undefined ? null : <span className={css["assignee"]}>{assignee}</span>}
+          {labels
+            .filter(({ id }) => row.labelIds.includes(id))
+            .slice(0, 2)
+            .map(({ id, name: label, tone }) => (
+              <Badge key={id} tone={tone}>
+                {label}
+              </Badge>
+            ))}
+          {unhelpful === 0 ? null : <Badge tone="warn">{names.unhelpful(unhelpful)}</Badge>}
+          {helpful === 0 ? null : <Badge tone="neutral">{names.helpful(helpful)}</Badge>}
+        </span>
+      ) : null}
     </Link>
   )
 })
 
-/** Heights of a row and of a title above rows, in rem. */
-const rowHeight = 6
-const titleHeight = 2.25
+/** Heights in rem of a title above rows, of a row, and of one with badges: smaller where there is a pointer. */
+const heights = () => {
+  const isCoarse = window.matchMedia("(pointer: coarse)").matches
+  return isCoarse ? { title: 2.5, row: 5.25, badged: 6.75 } : { title: 2.25, row: 4.875, badged: 6.25 }
+}
 
 /** Pixels of one rem. */
 const rem = () => parseFloat(getComputedStyle(document.documentElement).fontSize)
@@ -146,10 +161,15 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
     [first, rows, t]
   )
   const px = useMemo(rem, [])
+  const sizes = useMemo(heights, [])
   const virtual = useVirtualizer({
     count: items.length,
     getScrollElement: () => frame.current,
-    estimateSize: (index) => (typeof items[index] === "string" ? titleHeight : rowHeight) * px,
+    estimateSize: (index) => {
+      const item = items[index]
+      if (item === undefined || typeof item === "string") return sizes.title * px
+      return (hasBadges(item, labels) ? sizes.badged : sizes.row) * px
+    },
     // With another function all rows are measured again.
     getItemKey: useCallback(
       (index: number) => {
@@ -184,7 +204,7 @@ export const ConversationList = ({ current, filter, isHeld, labels, onClear, sea
   }
   if (items.length === 0) {
     return isFiltered ? (
-      <Empty title={t.noMatch} action={<Button onPress={onClear}>{t.clear}</Button>}>
+      <Empty title={t.noMatch} action={<Button onClick={onClear}>{t.clear}</Button>}>
         {t.noMatchLead}
       </Empty>
     ) : (

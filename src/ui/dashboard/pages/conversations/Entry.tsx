@@ -98,7 +98,7 @@ export const Entry = memo(({ conversationId, entry, userId }: Props) => {
         <span>{t.note}</span>
         {time}
         {entry.by?.id === userId ? (
-          <Button kind="quiet" busy={remove.isPending} onPress={() => remove.mutate()}>
+          <Button kind="quiet" busy={remove.isPending} onClick={() => remove.mutate()}>
             {common.delete}
           </Button>
         ) : null}

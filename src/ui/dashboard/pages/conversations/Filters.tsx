@@ -7,7 +7,8 @@ import { channels, states } from "../../api/Conversations.ts"
 import { addView, type Filter, type Label, markAllRead, removeView, type View } from "../../api/Inbox.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
-import { Select, Switch, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Choices.tsx"
+import { Select, TextField } from "../../components/Field.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useNotificationSetting } from "../../window/notifications.ts"
 import { toast } from "../../components/feedback/Toast.tsx"
@@ -103,7 +104,7 @@ const SearchField = ({ onChange, value }: SearchProps) => {
         onChange={({ target }) => setText(target.value)}
       />
       {text === "" ? null : (
-        <Button kind="quiet" icon aria-label={t.clearSearch} onPress={() => onChange("")}>
+        <Button kind="quiet" icon aria-label={t.clearSearch} onClick={() => onChange("")}>
           <X aria-hidden size={16} />
         </Button>
       )}
@@ -196,7 +197,7 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
           aria-label={count === 0 ? t.filters : t.filtersOf(count)}
           aria-expanded={open}
           aria-controls={panel}
-          onPress={() => setOpen(!open)}
+          onClick={() => setOpen(!open)}
         >
           <ListFilter aria-hidden size={17} />
           {count === 0 ? null : (
@@ -277,11 +278,11 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
           />
         </div>
         <div className={css["row"]}>
-          <Button kind="quiet" onPress={readAll}>
+          <Button kind="quiet" onClick={readAll}>
             {t.readAll}
           </Button>
           {Object.keys(filter).length === 0 ? null : (
-            <Button kind="quiet" onPress={() => onChange({})}>
+            <Button kind="quiet" onClick={() => onChange({})}>
               {t.clear}
             </Button>
           )}

@@ -4,7 +4,7 @@ import { useCallback, useEffect, useState } from "react"
 import { agents } from "../../api/Agents.ts"
 import { inboxItems } from "../../api/Inbox.ts"
 import type { User } from "../../api/Session.ts"
-import { Keyboard } from "lucide-react"
+import { Keyboard, MessagesSquare } from "lucide-react"
 import { Button } from "../../components/Button.tsx"
 import { useShortcuts } from "../../window/useShortcuts.ts"
 import { useArrival } from "../../components/Page.tsx"
@@ -22,8 +22,18 @@ import { useFilter } from "./useFilter.ts"
 import { words as shared } from "./words.ts"
 
 const words = texts(
-  { choose: "Choose a conversation to read it.", shortcuts: "Keyboard shortcuts" },
-  { choose: "Wählen Sie ein Gespräch, um es zu lesen.", shortcuts: "Tastenkürzel" }
+  {
+    choose: "Choose a conversation to read it.",
+    move: "next and previous",
+    all: "all shortcuts",
+    shortcuts: "Keyboard shortcuts"
+  },
+  {
+    choose: "Wählen Sie ein Gespräch, um es zu lesen.",
+    move: "nächstes und voriges",
+    all: "alle Tastenkürzel",
+    shortcuts: "Tastenkürzel"
+  }
 )
 
 interface OneProps {
@@ -86,7 +96,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         <header className={css["head"]}>
           <Heading className={css["title"]}>{names.title}</Heading>
           <span className={css["keys"]}>
-            <Button kind="quiet" icon aria-label={t.shortcuts} onPress={() => setSheet(true)}>
+            <Button kind="quiet" icon aria-label={t.shortcuts} onClick={() => setSheet(true)}>
               <Keyboard aria-hidden size={17} />
             </Button>
           </span>
@@ -110,7 +120,13 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
         />
       </section>
       {id === null ? (
-        <p className={css["choose"]}>{t.choose}</p>
+        <div className={css["choose"]}>
+          <MessagesSquare aria-hidden size={28} strokeWidth={1.5} />
+          <p>{t.choose}</p>
+          <p className={css["hint"]}>
+            <kbd>j</kbd> <kbd>k</kbd> {t.move} <kbd>?</kbd> {t.all}
+          </p>
+        </div>
       ) : (
         <One key={id} id={id} user={user} search={search} />
       )}

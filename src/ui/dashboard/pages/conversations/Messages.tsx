@@ -3,8 +3,8 @@ import { Fragment, memo, type ReactNode, useLayoutEffect, useMemo, useRef } from
 import type { Message } from "../../api/Conversations.ts"
 import type { Entry as Happened } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
-import { useSpoken } from "../../components/Prose.tsx"
-import { useStickToEnd } from "../../components/useStickToEnd.ts"
+import { useSpoken } from "../../components/replies/Prose.tsx"
+import { useStickToEnd } from "../../components/replies/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Entry } from "./Entry.tsx"
 import css from "./Messages.module.css"
@@ -147,7 +147,7 @@ export const Messages = ({
       >
         {older === null ? null : (
           <div className={css["older"]}>
-            <Button busy={loading} onPress={loadOlder}>
+            <Button busy={loading} onClick={loadOlder}>
               {t.older}
             </Button>
           </div>

@@ -1,6 +1,6 @@
 /** The end user of a conversation, its assignee, its labels and the person's other conversations; or the trace of a reply. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
-import { X } from "lucide-react"
+import { ArrowLeft, X } from "lucide-react"
 import { type FormEvent, type ReactNode, useState } from "react"
 import { Link } from "wouter"
 import { agent } from "../../api/Agents.ts"
@@ -12,10 +12,10 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { SaveCase } from "../../components/SaveCase.tsx"
+import { SaveCase } from "../../components/replies/SaveCase.tsx"
 import { Skeleton } from "../../components/feedback/Skeleton.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
-import { Trace } from "../../components/Trace.tsx"
+import { Trace } from "../../components/replies/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useReason } from "../../text/useReason.ts"
@@ -128,7 +128,7 @@ const Assignee = ({ found, user }: { readonly found: Conversation; readonly user
       label={t.assignee}
       options={options}
       value={current?.id ?? nobody}
-      isDisabled={!atLeast(user.role, "agent")}
+      disabled={!atLeast(user.role, "agent")}
       onChange={(id) => {
         if (id === (current?.id ?? nobody)) return
         const member = team.find((one) => one.id === id)
@@ -178,7 +178,7 @@ const Labels = ({ found, labels, may }: LabelsProps) => {
       <header className={css["title"]}>
         <h2>{t.labels}</h2>
         {may ? (
-          <Button kind="quiet" onPress={() => setEditing(!editing)} aria-expanded={editing}>
+          <Button kind="quiet" onClick={() => setEditing(!editing)} aria-expanded={editing}>
             {editing ? t.doneLabels : t.editLabels}
           </Button>
         ) : null}
@@ -302,7 +302,11 @@ const Run = ({ caseOf, live, runId }: RunProps) => {
     <Loaded query={query}>
       {({ agentVersion, cost, events, passages }) => (
         <>
-          {caseOf === null ? null : <SaveCase key={runId} agentId={caseOf} runId={runId} />}
+          {caseOf === null ? null : (
+            <div className={css["save"]}>
+              <SaveCase key={runId} agentId={caseOf} runId={runId} />
+            </div>
+          )}
           <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
         </>
       )}
@@ -340,12 +344,13 @@ export const PersonPane = ({ id, isOpen, live, onClose, onTrace, runId, search, 
         {runId === null ? (
           <strong>{nameOf(found)}</strong>
         ) : (
-          <Button kind="quiet" onPress={() => onTrace(null)}>
+          <Button kind="quiet" onClick={() => onTrace(null)}>
+            <ArrowLeft aria-hidden size={16} />
             {t.hideTrace}
           </Button>
         )}
         <span className={css["hide"]}>
-          <Button kind="quiet" icon aria-label={t.hide} onPress={onClose}>
+          <Button kind="quiet" icon aria-label={t.hide} onClick={onClose}>
             <X aria-hidden size={18} />
           </Button>
         </span>

@@ -1,8 +1,8 @@
 /** One message: author, time, sources and files. */
 import type { ReactNode } from "react"
 import { attachmentAddress, type Feedback, type Message } from "../../api/Conversations.ts"
-import { CitationChip } from "../../components/CitationChip.tsx"
-import { Prose } from "../../components/Prose.tsx"
+import { CitationChip } from "../../components/replies/CitationChip.tsx"
+import { Prose } from "../../components/replies/Prose.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"

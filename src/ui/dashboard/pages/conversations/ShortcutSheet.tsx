@@ -1,9 +1,7 @@
 /** List of the inbox's keyboard shortcuts. */
-import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
-import { Switch } from "../../components/Field.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
+import { Switch } from "../../components/Choices.tsx"
 import { useShortcutSetting } from "../../window/useShortcuts.ts"
-import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./ShortcutSheet.module.css"
 
@@ -63,7 +61,6 @@ export const ShortcutSheet = ({
   readonly onClose: () => void
 }) => {
   const t = useText(words)
-  const common = useText(everywhere)
   const [isOn, choose] = useShortcutSetting()
   return (
     <Dialog title={t.title} isOpen={isOpen} onClose={onClose}>
@@ -84,9 +81,6 @@ export const ShortcutSheet = ({
       </dl>
       <Switch label={t.on} isSelected={isOn} onChange={choose} />
       <p>{t.onHelp}</p>
-      <Actions>
-        <Button onPress={onClose}>{common.close}</Button>
-      </Actions>
     </Dialog>
   )
 }

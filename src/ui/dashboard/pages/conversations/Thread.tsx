@@ -74,18 +74,18 @@ const Buttons = ({ found }: { readonly found: Found }) => {
     <>
       {change.error === null ? null : <Problem problem={change.error} />}
       {open ? (
-        <Button kind="primary" busy={change.isPending} onPress={() => change.mutate("takeover")}>
+        <Button kind="primary" busy={change.isPending} onClick={() => change.mutate("takeover")}>
           {t.takeover}
         </Button>
       ) : null}
       {state === "HUMAN_ACTIVE" || state === "HUMAN_REQUESTED" ? (
-        <Button busy={change.isPending} onPress={() => change.mutate("release")}>
+        <Button busy={change.isPending} onClick={() => change.mutate("release")}>
           {t.release}
         </Button>
       ) : null}
       {state === "CLOSED" ? null : (
         <>
-          <Button kind="quiet" icon aria-label={t.close} onPress={() => setAsking(true)}>
+          <Button kind="quiet" icon aria-label={t.close} onClick={() => setAsking(true)}>
             <CircleCheck aria-hidden size={18} />
           </Button>
           <Question
@@ -148,8 +148,8 @@ const Frame = ({ children, search }: { readonly children: ReactNode; readonly se
   return (
     <div className={css["thread"]}>
       <Link href={`/conversations${search}`} className={css["back"] ?? ""}>
-        <ArrowLeft aria-hidden size={18} />
-        {t.back}
+        <ArrowLeft aria-hidden size={20} />
+        <span className="visually-hidden">{t.back}</span>
       </Link>
       {children}
     </div>
@@ -197,12 +197,14 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
   return (
     <Frame search={search}>
       <header className={css["head"]}>
-        <Avatar name={customer} />
+        <span className={css["avatar"]}>
+          <Avatar name={customer} />
+        </span>
         <div className={css["who"]}>
           <h1 className={css["name"]}>{customer}</h1>
           <span className={css["lead"]}>
             <Badge tone={tones[found.state]}>{names[found.state]}</Badge>
-            <span>
+            <span className={css["where"]}>
               {[isChannel(found.channel) ? names[found.channel] : found.channel, answering?.name ?? ""]
                 .filter(Boolean)
                 .join(" · ")}
@@ -212,7 +214,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         <div className={css["actions"]}>
           {may ? <Buttons found={found} /> : null}
           <span className={css["details"]}>
-            <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onPress={onDetails}>
+            <Button kind="quiet" icon aria-label={t.details} aria-expanded={isOpen} onClick={onDetails}>
               <PanelRight aria-hidden size={18} />
             </Button>
           </span>

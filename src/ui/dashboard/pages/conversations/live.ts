@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react"
 import type { Frame as Declared } from "../../../../domain/conversations/RealtimeFrame.ts"
 import { realtime } from "../../api/Conversations.ts"
-import type { RunEvent } from "../../components/Trace.tsx"
+import type { RunEvent } from "../../components/replies/Trace.tsx"
 
 type Frame = typeof Declared.Encoded
 

@@ -201,7 +201,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
           <LongText
             label={t.question}
             help={t.questionHelp}
-            isRequired
+            required
             rows={2}
             value={value.question}
             onChange={(next) => edit({ question: next })}
@@ -210,7 +210,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
           <LongText
             label={t.answer}
             help={t.answerHelp}
-            isRequired
+            required
             rows={8}
             value={value.answer}
             onChange={(next) => edit({ answer: next })}
@@ -218,7 +218,7 @@ const Editing = ({ found, onClose }: EditingProps) => {
           />
           <Actions>
             <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
-            <Button type="submit" busy={save.isPending} isDisabled={!isDirty}>
+            <Button type="submit" busy={save.isPending} disabled={!isDirty}>
               {common.save}
             </Button>
           </Actions>
@@ -235,14 +235,14 @@ const Editing = ({ found, onClose }: EditingProps) => {
               <Button
                 kind={isReady ? "plain" : "primary"}
                 busy={look.isPending}
-                isDisabled={!isWritten}
-                onPress={() => look.mutate()}
+                disabled={!isWritten}
+                onClick={() => look.mutate()}
               >
                 {preview === null ? t.see : t.again}
               </Button>
             )}
             {isReady ? (
-              <Button kind="primary" busy={approve.isPending} onPress={() => approve.mutate()}>
+              <Button kind="primary" busy={approve.isPending} onClick={() => approve.mutate()}>
                 {t.approve}
               </Button>
             ) : null}

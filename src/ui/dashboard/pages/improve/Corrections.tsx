@@ -115,7 +115,7 @@ export const Corrections = ({ agentId, mayChange, onShow, shown }: Props) => {
           title: t.actions,
           silent: true,
           end: true,
-          cell: ({ id, question }) => <RowButton label={t.open} of={question} onPress={() => onShow(id)} />
+          cell: ({ id, question }) => <RowButton label={t.open} of={question} onClick={() => onShow(id)} />
         }
       ]}
     />

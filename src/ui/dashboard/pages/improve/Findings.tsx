@@ -11,7 +11,7 @@ import {
 } from "../../api/improve/Findings.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Switch } from "../../components/Field.tsx"
+import { Switch } from "../../components/Choices.tsx"
 import { toast } from "../../components/feedback/Toast.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { everywhere } from "../../text/everywhere.ts"
@@ -123,10 +123,10 @@ interface FoundProps {
   readonly mayChange: boolean
   readonly busy: boolean
   /** Dismisses or restores it. */
-  readonly onPress: () => void
+  readonly onClick: () => void
 }
 
-const Found = ({ busy, finding, mayChange, onPress }: FoundProps) => {
+const Found = ({ busy, finding, mayChange, onClick }: FoundProps) => {
   const t = useText(words)
   const names = useText(findingWords)
   const format = useFormat()
@@ -146,7 +146,7 @@ const Found = ({ busy, finding, mayChange, onPress }: FoundProps) => {
             <Button
               busy={busy}
               aria-label={dismissedAt === null ? t.dismissOf(reason) : t.restoreOf(reason)}
-              onPress={onPress}
+              onClick={onClick}
             >
               {dismissedAt === null ? t.dismiss : t.restore}
             </Button>
@@ -229,7 +229,7 @@ export const Findings = ({ agentId, mayChange }: Props) => {
                       finding={finding}
                       mayChange={mayChange}
                       busy={set.isPending && set.variables.id === finding.id}
-                      onPress={() => set.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
+                      onClick={() => set.mutate({ id: finding.id, dismissed: finding.dismissedAt === null })}
                     />
                   ))}
                 </ul>
@@ -249,7 +249,7 @@ export const Findings = ({ agentId, mayChange }: Props) => {
       </Loaded>
       {query.hasNextPage ? (
         <div>
-          <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+          <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             {common.loadMore}
           </Button>
         </div>

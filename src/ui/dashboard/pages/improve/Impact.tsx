@@ -7,7 +7,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Card, Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { Prose } from "../../components/Prose.tsx"
+import { Prose } from "../../components/replies/Prose.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -162,7 +162,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
                   <p className={css["lead"]}>{t.lead}</p>
                 </div>
                 {mayChange ? (
-                  <Button kind="primary" busy={replay.isPending} onPress={() => replay.mutate()}>
+                  <Button kind="primary" busy={replay.isPending} onClick={() => replay.mutate()}>
                     {t.replay}
                   </Button>
                 ) : null}
@@ -181,7 +181,7 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
       </Loaded>
       {query.hasNextPage ? (
         <div>
-          <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+          <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             {common.loadMore}
           </Button>
         </div>

@@ -3,9 +3,10 @@
  * sources.
  */
 import { useSearchParams } from "wouter"
-import { atLeast, type User } from "../../api/Session.ts"
+import { atLeast } from "../../api/Session.ts"
 import { Tabs } from "../../components/Tabs.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { Corrections } from "./Corrections.tsx"
 import { Findings } from "./Findings.tsx"
 import { Impact } from "./Impact.tsx"
@@ -14,6 +15,7 @@ import { WrongGroups } from "./WrongGroups.tsx"
 
 const words = texts(
   {
+    lead: "What went wrong, the right answers, and what a change would do.",
     parts: "What can be improved",
     wrong: "What went wrong",
     corrections: "Corrections",
@@ -22,6 +24,7 @@ const words = texts(
     values: "Value of sources"
   },
   {
+    lead: "Was schiefging, die richtigen Antworten, und was eine Änderung bewirken würde.",
     parts: "Was sich verbessern lässt",
     wrong: "Was schiefging",
     corrections: "Korrekturen",
@@ -31,58 +34,50 @@ const words = texts(
   }
 )
 
-interface Props {
-  readonly agentId: string
-  readonly user: User
-}
-
-const Improve = ({ agentId, user }: Props) => {
+const Improve = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const [parameters, setParameters] = useSearchParams()
   const mayChange = atLeast(user.role, "admin")
-  const part = parameters.get("part") ?? "wrong"
   const open = (next: Readonly<Record<string, string>>) => setParameters(new URLSearchParams(next))
   const isMember = atLeast(user.role, "agent")
+  const agentId = agent.id
   const tabs = [
-    ["wrong", t.wrong, <WrongGroups agentId={agentId} mayChange={mayChange} titled={false} />],
-    ...(isMember
-      ? ([
-          [
-            "corrections",
-            t.corrections,
-            <Corrections
-              agentId={agentId}
-              mayChange={mayChange}
-              shown={parameters.get("correction")}
-              onShow={(id) => open({ part: "corrections", ...(id === null ? {} : { correction: id }) })}
-            />
-          ]
-        ] as const)
-      : []),
-    ["findings", t.findings, <Findings agentId={agentId} mayChange={mayChange} />],
-    ...(isMember
-      ? ([
-          [
-            "impact",
-            t.impact,
-            <Impact
-              agentId={agentId}
-              mayChange={mayChange}
-              replayId={parameters.get("replay")}
-              onReplay={(id) => open({ part: "impact", ...(id === null ? {} : { replay: id }) })}
-            />
-          ]
-        ] as const)
-      : []),
-    ["values", t.values, <SourceValues agentId={agentId} />]
+    ["wrong", t.wrong],
+    ...(isMember ? ([["corrections", t.corrections]] as const) : []),
+    ["findings", t.findings],
+    ...(isMember ? ([["impact", t.impact]] as const) : []),
+    ["values", t.values]
   ] as const
+  const asked = parameters.get("part") ?? "wrong"
+  const part = tabs.find(([id]) => id === asked)?.[0] ?? "wrong"
+  const hrefOf = (id: string) => `/agents/${agentId}/improve?part=${id}`
   return (
-    <Tabs
-      label={t.parts}
-      tabs={tabs}
-      current={tabs.some(([id]) => id === part) ? part : "wrong"}
-      onChange={(next) => open({ part: next })}
-    />
+    <AgentPart part="improve" agent={agent} user={user} lead={t.lead} guide="insights">
+      <Tabs
+        label={t.parts}
+        tabs={tabs.map(([id, title]) => [hrefOf(id), title] as const)}
+        current={hrefOf(part)}
+      />
+      {part === "wrong" ? <WrongGroups agentId={agentId} mayChange={mayChange} titled={false} /> : null}
+      {part === "corrections" ? (
+        <Corrections
+          agentId={agentId}
+          mayChange={mayChange}
+          shown={parameters.get("correction")}
+          onShow={(id) => open({ part: "corrections", ...(id === null ? {} : { correction: id }) })}
+        />
+      ) : null}
+      {part === "findings" ? <Findings agentId={agentId} mayChange={mayChange} /> : null}
+      {part === "impact" ? (
+        <Impact
+          agentId={agentId}
+          mayChange={mayChange}
+          replayId={parameters.get("replay")}
+          onReplay={(id) => open({ part: "impact", ...(id === null ? {} : { replay: id }) })}
+        />
+      ) : null}
+      {part === "values" ? <SourceValues agentId={agentId} /> : null}
+    </AgentPart>
   )
 }
 

@@ -131,7 +131,7 @@ export const Replayed = ({ experimentId }: { readonly experimentId: string }) =>
             </Loaded>
             {results.hasNextPage ? (
               <div>
-                <Button busy={results.isFetchingNextPage} onPress={() => void results.fetchNextPage()}>
+                <Button busy={results.isFetchingNextPage} onClick={() => void results.fetchNextPage()}>
                   {common.loadMore}
                 </Button>
               </div>

@@ -86,7 +86,7 @@ const Write = ({ from, question }: { readonly from: Correctable; readonly questi
   })
   return (
     <>
-      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onPress={() => attempt.mutate()}>
+      <Button busy={attempt.isPending} aria-label={t.writeOf(question)} onClick={() => attempt.mutate()}>
         {t.write}
       </Button>
       {attempt.isPending ? (
@@ -203,7 +203,7 @@ export const WrongGroups = ({ agentId, mayChange, titled }: Props) => {
         }}
       </Loaded>
       {query.hasNextPage ? (
-        <Button busy={query.isFetchingNextPage} onPress={() => void query.fetchNextPage()}>
+        <Button busy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           {common.loadMore}
         </Button>
       ) : null}

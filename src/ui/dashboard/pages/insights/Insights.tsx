@@ -5,6 +5,7 @@ import { agents } from "../../api/Agents.ts"
 import { insights, type Measures, measures, type MeasuresReport } from "../../api/Insights.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Chart } from "../../components/charts/Chart.tsx"
+import { Figure, Figures } from "../../components/charts/Figures.tsx"
 import { daysBetween } from "../../components/charts/days.ts"
 import { Select } from "../../components/Field.tsx"
 import { Card, Loaded, Page } from "../../components/Page.tsx"
@@ -17,22 +18,6 @@ import { words } from "./words.ts"
 /** The filter that leaves nothing out. */
 const every = "all"
 
-interface FigureProps {
-  readonly title: string
-  readonly value: string
-  readonly note: string
-}
-
-const Figure = ({ title, value, note }: FigureProps) => (
-  <Card>
-    <div className={css["figures"]}>
-      <span className={css["soft"]}>{title}</span>
-      <span className={css["figure"]}>{value}</span>
-      <span className={css["soft"]}>{note}</span>
-    </div>
-  </Card>
-)
-
 const Totals = ({ total }: { readonly total: Measures }) => {
   const t = useText(words)
   const { number, percent } = useFormat()
@@ -40,7 +25,7 @@ const Totals = ({ total }: { readonly total: Measures }) => {
   const seconds = (milliseconds: number) => t.seconds(number(Math.round(milliseconds / 100) / 10))
   const { answered, rated, refused, resolutionRate, satisfaction, timeToFirstText, turns } = total
   return (
-    <div className={css["totals"]}>
+    <Figures>
       <Figure title={t.resolved} value={share(resolutionRate)} note={t.resolvedNote} />
       <Figure
         title={t.satisfaction}
@@ -53,7 +38,7 @@ const Totals = ({ total }: { readonly total: Measures }) => {
         value={timeToFirstText === null ? "–" : seconds(timeToFirstText.median)}
         note={timeToFirstText === null ? "" : t.speedNote(seconds(timeToFirstText.p95))}
       />
-    </div>
+    </Figures>
   )
 }
 
@@ -140,15 +125,20 @@ const Insights = ({ user }: { readonly user: User }) => {
   const query = useQuery(measures(agentId))
   usePrefetchInfiniteQuery(insights(agentId))
   return (
-    <Page title={t.title} lead={t.lead} guide="insights#measures">
-      <div className={css["filters"]}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="insights#measures"
+      actions={
         <Select
+          compact
           label={t.agent}
           options={[[every, t.everyAgent], ...known.map(({ id, name }) => [id, name] as const)]}
           value={agentId ?? every}
           onChange={(value) => setParameters(new URLSearchParams(value === every ? "" : { agent: value }))}
         />
-      </div>
+      }
+    >
       <Loaded query={query}>
         {(report) => (
           <>

@@ -3,13 +3,14 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { erasePerson, exportAddress, people } from "../../api/People.ts"
 import { Button } from "../../components/Button.tsx"
-import { Confirm } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { download } from "../../window/download.ts"
 import css from "./People.module.css"
 
 const words = texts(
@@ -65,7 +66,7 @@ const People = () => {
   return (
     <Page title={t.title} lead={t.lead} guide="privacy">
       <form role="search" className={css["search"]} onSubmit={submit}>
-        <TextField label={t.find} value={typed} onChange={setTyped} />
+        <TextField compact label={t.find} placeholder={t.find} value={typed} onChange={setTyped} />
         <Button type="submit">{common.search}</Button>
       </form>
       <Loaded query={query}>
@@ -82,10 +83,9 @@ const People = () => {
                 {
                   title: t.person,
                   cell: ({ id, externalId }) => (
-                    <span className={css["who"]}>
-                      {externalId ?? t.anonymous}
-                      <code>{id}</code>
-                    </span>
+                    <Cell notes={externalId === null ? [<code key="id">{id}</code>] : []}>
+                      <strong title={id}>{externalId ?? t.anonymous}</strong>
+                    </Cell>
                   )
                 },
                 { title: t.conversations, end: true, cell: ({ conversations }) => number(conversations) },
@@ -95,21 +95,22 @@ const People = () => {
                   silent: true,
                   end: true,
                   cell: ({ id, externalId }) => (
-                    <span className={css["actions"]}>
-                      <a href={exportAddress(id)} download={`${id}.ndjson`}>
-                        {t.export}
-                      </a>
-                      <Confirm
-                        trigger={<Button kind="quiet">{t.erase}</Button>}
-                        title={t.erasure}
-                        question={t.question(externalId ?? id)}
-                        action={t.erase}
-                        onConfirm={async () => {
-                          await erasePerson(id)
-                          await queries.invalidateQueries({ queryKey: ["people"] })
-                        }}
-                      />
-                    </span>
+                    <RowActions
+                      of={externalId ?? id}
+                      actions={[
+                        { label: t.export, does: () => download(exportAddress(id), `${id}.ndjson`) },
+                        {
+                          label: t.erase,
+                          does: {
+                            title: t.erasure,
+                            question: t.question(externalId ?? id),
+                            action: t.erase,
+                            onConfirm: () =>
+                              erasePerson(id).then(() => queries.invalidateQueries({ queryKey: ["people"] }))
+                          }
+                        }
+                      ]}
+                    />
                   )
                 }
               ]}
@@ -118,7 +119,7 @@ const People = () => {
         }}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
     </Page>
   )

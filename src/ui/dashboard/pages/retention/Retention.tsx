@@ -5,13 +5,14 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
 import { DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import css from "./Retention.module.css"
 
 const words = texts(
   {
@@ -27,6 +28,8 @@ const words = texts(
     eventDeliveriesHelp: "Never kept for more than seven days.",
     ingestionJobs: "Finished readings of sources",
     ingestionJobsHelp: "The last one of each source stays.",
+    days: "days",
+    forever: "For ever",
     ownersOnly: "Only owners change this."
   },
   {
@@ -42,6 +45,8 @@ const words = texts(
     eventDeliveriesHelp: "Nie länger als sieben Tage aufbewahrt.",
     ingestionJobs: "Beendete Lesevorgänge von Quellen",
     ingestionJobsHelp: "Der letzte jeder Quelle bleibt.",
+    days: "Tage",
+    forever: "Für immer",
     ownersOnly: "Nur Inhaber ändern das."
   }
 )
@@ -98,24 +103,28 @@ const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) 
   }
   return (
     <Form onSubmit={() => save.mutate()} problem={general}>
-      {kinds.map((kind) => (
-        <div key={kind}>
-          <TextField
-            label={t[kind]}
-            {...help[kind]}
-            inputMode="numeric"
-            pattern="[0-9]+"
-            isReadOnly={!mayChange}
-            value={draft.value[kind]}
-            onChange={(days) => draft.change({ [kind]: days })}
-            error={errorOf(kind)}
-          />
-          <Theirs draft={draft} name={kind} />
-        </div>
-      ))}
+      <div className={css["kinds"]}>
+        {kinds.map((kind) => (
+          <div key={kind} className={css["kind"]}>
+            <TextField
+              label={t[kind]}
+              {...help[kind]}
+              inputMode="numeric"
+              pattern="[0-9]+"
+              placeholder={t.forever}
+              unit={t.days}
+              readOnly={!mayChange}
+              value={draft.value[kind]}
+              onChange={(days) => draft.change({ [kind]: days })}
+              error={errorOf(kind)}
+            />
+            <Theirs draft={draft} name={kind} />
+          </div>
+        ))}
+      </div>
       {mayChange ? (
-        <Actions>
-          <DraftState draft={draft} />
+        <Actions sticky>
+          <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
           <Button kind="primary" type="submit" busy={save.isPending}>
             {common.save}
           </Button>
@@ -131,14 +140,8 @@ const Retention = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const query = useQuery(retention)
   return (
-    <Page title={t.title} lead={t.lead} guide="privacy#retention">
-      <Loaded query={query}>
-        {(found) => (
-          <Card>
-            <Edit found={found} user={user} />
-          </Card>
-        )}
-      </Loaded>
+    <Page title={t.title} lead={t.lead} guide="privacy#retention" narrow>
+      <Loaded query={query}>{(found) => <Edit found={found} user={user} />}</Loaded>
     </Page>
   )
 }

@@ -6,7 +6,7 @@ import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions, Confirm, Dialog } from "../../components/Dialog.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
-import { Card, Loaded } from "../../components/Page.tsx"
+import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -61,8 +61,7 @@ export const Provisioning = () => {
     }
   })
   return (
-    <Card title={t.title} guide="single-sign-on#provisioning">
-      <p>{t.lead}</p>
+    <Section title={t.title} lead={t.lead} guide="single-sign-on#provisioning" beside>
       <Loaded query={query}>
         {({ token, url }) => (
           <>
@@ -88,7 +87,7 @@ export const Provisioning = () => {
                 />
               )}
               {token === null ? (
-                <Button busy={make.isPending} onPress={() => make.mutate()}>
+                <Button busy={make.isPending} onClick={() => make.mutate()}>
                   {t.make}
                 </Button>
               ) : (
@@ -109,6 +108,6 @@ export const Provisioning = () => {
           <OneTimeSecret label={t.token} help={t.once} secret={secret} onClose={() => setSecret(null)} />
         )}
       </Dialog>
-    </Card>
+    </Section>
   )
 }

@@ -6,9 +6,11 @@ import type { Role } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, Confirm } from "../../components/Dialog.tsx"
-import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
-import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Actions } from "../../components/Dialog.tsx"
+import { Switch } from "../../components/Choices.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
+import { Menu } from "../../components/Menu.tsx"
+import { Loaded, Page, Section } from "../../components/Page.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -20,6 +22,11 @@ import { texts, useText } from "../../text/Language.tsx"
 const words = texts(
   {
     title: "Single sign-on",
+    provider: "Provider",
+    who: "Who may sign in",
+    whoLead: "By the domain of their e-mail address.",
+    roles: "Roles",
+    rolesLead: "What people may do, by their groups at the provider.",
     lead: "People of the team sign in at your own provider (Entra ID, Okta, Google, Keycloak and others) by OpenID Connect.",
     redirect: "Redirect address",
     redirectHelp: "Enter this at the provider.",
@@ -51,6 +58,11 @@ const words = texts(
   },
   {
     title: "Single Sign-on",
+    provider: "Anbieter",
+    who: "Wer sich anmelden darf",
+    whoLead: "Nach der Domain der E-Mail-Adresse.",
+    roles: "Rollen",
+    rolesLead: "Was Personen dürfen, nach ihren Gruppen beim Anbieter.",
     lead: "Das Team meldet sich beim eigenen Anbieter an (Entra ID, Okta, Google, Keycloak und andere), über OpenID Connect.",
     redirect: "Rücksprungadresse",
     redirectHelp: "Diese Adresse beim Anbieter eintragen.",
@@ -122,7 +134,13 @@ const fields = [
   "defaultRole"
 ] as const
 
-const Edit = ({ found }: { readonly found: Connection | null }) => {
+interface EditProps {
+  readonly found: Connection | null
+  /** What the provider has to know. */
+  readonly redirectUri: string
+}
+
+const Edit = ({ found, redirectUri }: EditProps) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -156,96 +174,91 @@ const Edit = ({ found }: { readonly found: Connection | null }) => {
   const { errorOf, general } = useIssues(save.error, fields)
   return (
     <Form onSubmit={() => (wrong ? undefined : save.mutate())} problem={general}>
-      <TextField
-        label={t.issuer}
-        help={t.issuerHelp}
-        guide="single-sign-on#set-it-up"
-        inputMode="url"
-        isRequired
-        value={value.issuer}
-        onChange={(issuer) => change({ issuer })}
-        error={errorOf("issuer")}
-      />
-      <TextField
-        label={t.clientId}
-        isRequired
-        value={value.clientId}
-        onChange={(clientId) => change({ clientId })}
-        error={errorOf("clientId")}
-      />
-      <TextField
-        label={t.clientSecret}
-        {...(found === null ? {} : { help: t.kept })}
-        type="password"
-        autoComplete="off"
-        isRequired={found === null}
-        value={secret}
-        onChange={setSecret}
-        error={errorOf("clientSecret")}
-      />
-      <LongText
-        label={t.domains}
-        help={t.domainsHelp}
-        rows={2}
-        value={value.domains}
-        onChange={(domains) => change({ domains })}
-        error={errorOf("domains")}
-      />
-      {(found?.domains ?? []).map(({ confirmed, domain }) => (
-        <p key={domain}>
-          {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
-        </p>
-      ))}
-      <TextField
-        label={t.groupsClaim}
-        help={t.groupsClaimHelp}
-        value={value.groupsClaim}
-        onChange={(groupsClaim) => change({ groupsClaim })}
-        error={errorOf("groupsClaim")}
-      />
-      <LongText
-        label={t.groupRoles}
-        help={t.groupRolesHelp}
-        rows={3}
-        value={value.groupRoles}
-        onChange={(groupRoles) => change({ groupRoles })}
-        error={wrong ? t.groupRolesHelp : errorOf("groupRoles")}
-      />
-      <Select
-        label={t.defaultRole}
-        options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
-        value={value.defaultRole}
-        onChange={(defaultRole) => change({ defaultRole })}
-      />
-      <Switch
-        label={t.createsPeople}
-        isSelected={value.createsPeople}
-        onChange={(createsPeople) => change({ createsPeople })}
-      />
-      <Switch
-        label={t.trustsEmail}
-        isSelected={value.trustsEmail}
-        onChange={(trustsEmail) => change({ trustsEmail })}
-      />
-      <Switch
-        label={t.allowsPasswords}
-        isSelected={value.allowsPasswords}
-        onChange={(allowsPasswords) => change({ allowsPasswords })}
-      />
-      <Actions>
-        <DraftState draft={draft} />
-        {found === null ? null : (
-          <Confirm
-            trigger={<Button>{t.remove}</Button>}
-            title={t.removal}
-            question={t.question}
-            action={t.remove}
-            onConfirm={async () => {
-              await disconnect()
-              await refresh()
-            }}
-          />
-        )}
+      <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
+        <Copyable label={t.redirect} value={redirectUri} />
+        <TextField
+          label={t.issuer}
+          help={t.issuerHelp}
+          guide="single-sign-on#set-it-up"
+          inputMode="url"
+          required
+          value={value.issuer}
+          onChange={(issuer) => change({ issuer })}
+          error={errorOf("issuer")}
+        />
+        <TextField
+          label={t.clientId}
+          required
+          value={value.clientId}
+          onChange={(clientId) => change({ clientId })}
+          error={errorOf("clientId")}
+        />
+        <TextField
+          label={t.clientSecret}
+          {...(found === null ? {} : { help: t.kept })}
+          type="password"
+          autoComplete="off"
+          required={found === null}
+          value={secret}
+          onChange={setSecret}
+          error={errorOf("clientSecret")}
+        />
+      </Section>
+      <Section title={t.who} lead={t.whoLead} beside>
+        <LongText
+          label={t.domains}
+          help={t.domainsHelp}
+          rows={2}
+          value={value.domains}
+          onChange={(domains) => change({ domains })}
+          error={errorOf("domains")}
+        />
+        {(found?.domains ?? []).map(({ confirmed, domain }) => (
+          <p key={domain}>
+            {domain} <Badge tone={confirmed ? "good" : "warn"}>{confirmed ? t.confirmed : t.waiting}</Badge>
+          </p>
+        ))}
+        <Switch
+          label={t.createsPeople}
+          isSelected={value.createsPeople}
+          onChange={(createsPeople) => change({ createsPeople })}
+        />
+        <Switch
+          label={t.trustsEmail}
+          isSelected={value.trustsEmail}
+          onChange={(trustsEmail) => change({ trustsEmail })}
+        />
+        <Switch
+          label={t.allowsPasswords}
+          isSelected={value.allowsPasswords}
+          onChange={(allowsPasswords) => change({ allowsPasswords })}
+        />
+      </Section>
+      <Section title={t.roles} lead={t.rolesLead} beside>
+        <TextField
+          label={t.groupsClaim}
+          help={t.groupsClaimHelp}
+          value={value.groupsClaim}
+          onChange={(groupsClaim) => change({ groupsClaim })}
+          error={errorOf("groupsClaim")}
+        />
+        <LongText
+          label={t.groupRoles}
+          help={t.groupRolesHelp}
+          rows={3}
+          value={value.groupRoles}
+          onChange={(groupRoles) => change({ groupRoles })}
+          error={wrong ? t.groupRolesHelp : errorOf("groupRoles")}
+        />
+        <Select
+          label={t.defaultRole}
+          options={[["none", t.nobody], ...roles.map((role) => [role, t[role]] as const)]}
+          value={value.defaultRole}
+          onChange={(defaultRole) => change({ defaultRole })}
+        />
+      </Section>
+      <Actions sticky>
+        <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
@@ -256,18 +269,39 @@ const Edit = ({ found }: { readonly found: Connection | null }) => {
 
 const SingleSignOn = () => {
   const t = useText(words)
+  const queries = useQueryClient()
   const query = useQuery(singleSignOn)
+  const isStored = query.data !== undefined && query.data.connection !== null
   return (
-    <Page title={t.title} lead={t.lead} guide="single-sign-on">
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="single-sign-on"
+      narrow
+      actions={
+        isStored ? (
+          <Menu
+            actions={[
+              {
+                label: t.remove,
+                does: {
+                  title: t.removal,
+                  question: t.question,
+                  action: t.remove,
+                  onConfirm: () =>
+                    disconnect().then(() => queries.invalidateQueries({ queryKey: singleSignOn.queryKey }))
+                }
+              }
+            ]}
+          />
+        ) : null
+      }
+    >
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
           <>
-            <Card>
-              <p>{t.redirectHelp}</p>
-              <Copyable label={t.redirect} value={redirectUri} />
-              <Edit key={connection === null ? "new" : "stored"} found={connection} />
-            </Card>
             {connection === null ? null : <Provisioning />}
+            <Edit key={connection === null ? "new" : "stored"} found={connection} redirectUri={redirectUri} />
           </>
         )}
       </Loaded>

@@ -7,6 +7,7 @@ import { uploadSource } from "../../api/sources/Uploads.ts"
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
+import { More } from "../../components/More.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form as Fields } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -97,7 +98,11 @@ const pairsOf = ({ answer, question }: Correction): CuratedForm["pairs"] => [
 interface OwnForm {
   readonly title: string
   readonly create: () => Promise<unknown>
-  readonly fields: (errorOf: (path: string) => string | undefined) => ReactNode
+  /** `rare` stands around those that most people leave as they are. */
+  readonly fields: (
+    errorOf: (path: string) => string | undefined,
+    rare: (own: ReactNode) => ReactNode
+  ) => ReactNode
 }
 
 const kindOfSource = (): Kind => "URL"
@@ -159,12 +164,13 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
   const crawled = (type: "URL" | "SITEMAP"): OwnForm => ({
     title: names[type],
     create: () => createSource({ ...common(nameOf(addressOf(crawl.url))), ...crawlOf(type, crawl) }),
-    fields: (errorOf) => (
+    fields: (errorOf, rare) => (
       <CrawlFields
         type={type}
         form={crawl}
         onChange={(fields) => change({ crawl: { ...crawl, ...fields } })}
         errorOf={errorOf}
+        rare={rare}
       />
     )
   })
@@ -192,7 +198,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
         inputMode="url"
         spellCheck="false"
         placeholder={placeholder}
-        isRequired
+        required
         value={address}
         onChange={(typed) => change({ address: typed })}
         error={errorOf("config.fileUrl")}
@@ -224,6 +230,33 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
     }
   })
   const { errorOf, general } = useIssues<string>(add.error, [...places, ...readerPlaces(reader)])
+  const nameField = (
+    <TextField
+      label={everywhereWords.name}
+      help={t.nameHelp}
+      value={name}
+      onChange={(typed) => change({ name: typed })}
+      error={errorOf("name")}
+    />
+  )
+  // What somebody writes has no address or file to be named after.
+  const isWritten = kind === "TEXT" || kind === "QA"
+  const isFilled = [isWritten ? "" : name, value.labels, crawl.include, crawl.exclude].some(
+    (typed) => typed !== ""
+  )
+  const isWrong = ["name", "labels", "config.includePatterns", "config.excludePatterns"].some(errorOf)
+  const rare = (own: ReactNode) => (
+    <More isNeeded={isFilled || isWrong}>
+      {own}
+      {isWritten ? null : nameField}
+      <Labels
+        help={t.labelsHelp}
+        value={value.labels}
+        onChange={(typed) => change({ labels: typed })}
+        error={errorOf("labels")}
+      />
+    </More>
+  )
   return (
     <Fields onSubmit={() => add.mutate()} problem={general}>
       {correction === undefined ? (
@@ -239,26 +272,15 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       ) : (
         <p>{correction.help}</p>
       )}
-      {isReader(kind) ? null : forms[kind].fields(errorOf)}
+      {isWritten ? nameField : null}
+      {isReader(kind) ? null : forms[kind].fields(errorOf, rare)}
       {reader === undefined ? null : (
         <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
       )}
-      <TextField
-        label={everywhereWords.name}
-        help={t.nameHelp}
-        value={name}
-        onChange={(typed) => change({ name: typed })}
-        error={errorOf("name")}
-      />
-      <Labels
-        help={t.labelsHelp}
-        value={value.labels}
-        onChange={(typed) => change({ labels: typed })}
-        error={errorOf("labels")}
-      />
+      {kind === "URL" || kind === "SITEMAP" ? null : rare(null)}
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{everywhereWords.cancel}</Button>
+        <Button onClick={onClose}>{everywhereWords.cancel}</Button>
         <Button kind="primary" type="submit" busy={add.isPending}>
           {names.add}
         </Button>

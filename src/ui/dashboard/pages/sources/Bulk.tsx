@@ -90,7 +90,7 @@ export const Bulk = ({ chosen, onChange }: Props) => {
       <span role="status">
         {busy ? t.progress(number(progress.done), number(progress.all)) : t.chosen(number(chosen.length))}
       </span>
-      <Button busy={busy} onPress={() => void run((id) => syncSource(id, false))}>
+      <Button busy={busy} onClick={() => void run((id) => syncSource(id, false))}>
         {t.sync}
       </Button>
       <Confirm
@@ -107,7 +107,7 @@ export const Bulk = ({ chosen, onChange }: Props) => {
       <Button
         kind="quiet"
         busy={busy}
-        onPress={() => {
+        onClick={() => {
           setFailed(null)
           onChange(new Set())
         }}

@@ -5,7 +5,8 @@ import { crawl, type Outcome, outcomes, type SourceDetail } from "../../api/Sour
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
-import { Card, Loaded } from "../../components/Page.tsx"
+import { Loaded, Section } from "../../components/Page.tsx"
+import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -60,7 +61,7 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
     ...outcomes.map((one) => [one, t[one]] as const)
   ]
   return (
-    <Card
+    <Section
       title={t.title}
       actions={<Select compact label={t.show} options={options} value={outcome} onChange={setOutcome} />}
     >
@@ -78,10 +79,7 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
                 {
                   title: t.address,
                   cell: ({ url, parent }) => (
-                    <span className={css["address"]}>
-                      {url}
-                      {parent === null ? null : <span className={css["soft"]}>{t.from(parent)}</span>}
-                    </span>
+                    <Cell notes={[parent === null ? null : t.from(parent)]}>{url}</Cell>
                   )
                 },
                 {
@@ -108,8 +106,8 @@ export const CrawlReport = ({ found }: { readonly found: SourceDetail }) => {
         }}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
-    </Card>
+    </Section>
   )
 }

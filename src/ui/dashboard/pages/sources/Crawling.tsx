@@ -84,34 +84,16 @@ interface Props {
   readonly errorOf: (place: (typeof crawlPlaces)[number]) => string | undefined
   /** The error below a field, by the field's path. */
   readonly below?: (field: "url" | "depth" | "include" | "exclude" | "refresh") => ReactNode
+  /** Stands around the fields that most people leave as they are. */
+  readonly rare?: (fields: ReactNode) => ReactNode
 }
 
-export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type }: Props) => {
+const itself = (fields: ReactNode) => fields
+
+export const CrawlFields = ({ below = () => null, errorOf, form, onChange, rare = itself, type }: Props) => {
   const t = useText(words)
-  return (
+  const patterns = (
     <>
-      <TextField
-        label={t.url}
-        inputMode="url"
-        spellCheck="false"
-        isRequired
-        placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
-        value={form.url}
-        onChange={(url) => onChange({ url })}
-        error={errorOf(type === "URL" ? "config.url" : "config.sitemapUrl")}
-      />
-      {below("url")}
-      {type === "URL" ? (
-        <Select
-          label={t.depth}
-          options={["0", "1", "2", "3", "4", "5"].map(
-            (depth) => [depth, depth === "0" ? t.depth0 : t.depthN(Number(depth))] as const
-          )}
-          value={form.depth}
-          onChange={(depth) => onChange({ depth })}
-        />
-      ) : null}
-      {below("depth")}
       <LongText
         label={t.include}
         help={t.patterns}
@@ -134,7 +116,34 @@ export const CrawlFields = ({ below = () => null, errorOf, form, onChange, type 
       {below("exclude")}
       <Refresh value={form.refresh} onChange={(refresh) => onChange({ refresh })} />
       {below("refresh")}
-      <Preview request={crawlOf(type, form)} isDisabled={form.url === ""} />
+    </>
+  )
+  return (
+    <>
+      <TextField
+        label={t.url}
+        inputMode="url"
+        spellCheck="false"
+        required
+        placeholder={type === "URL" ? "https://example.com/" : "https://example.com/sitemap.xml"}
+        value={form.url}
+        onChange={(url) => onChange({ url })}
+        error={errorOf(type === "URL" ? "config.url" : "config.sitemapUrl")}
+      />
+      {below("url")}
+      {type === "URL" ? (
+        <Select
+          label={t.depth}
+          options={["0", "1", "2", "3", "4", "5"].map(
+            (depth) => [depth, depth === "0" ? t.depth0 : t.depthN(Number(depth))] as const
+          )}
+          value={form.depth}
+          onChange={(depth) => onChange({ depth })}
+        />
+      ) : null}
+      {below("depth")}
+      {rare(patterns)}
+      <Preview request={crawlOf(type, form)} disabled={form.url === ""} />
     </>
   )
 }

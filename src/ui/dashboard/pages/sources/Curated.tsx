@@ -80,14 +80,14 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
           <legend>{t.pair(place + 1)}</legend>
           <TextField
             label={t.question}
-            isRequired
+            required
             maxLength={500}
             value={question}
             onChange={(typed) => changed(place, { question: typed })}
           />
           <LongText
             label={t.answer}
-            isRequired
+            required
             maxLength={4_000}
             value={answer}
             onChange={(typed) => changed(place, { answer: typed })}
@@ -96,7 +96,7 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
             <Button
               kind="quiet"
               aria-label={t.removeOf(place + 1)}
-              onPress={() => onChange({ pairs: pairs.filter((_, at) => at !== place) })}
+              onClick={() => onChange({ pairs: pairs.filter((_, at) => at !== place) })}
             >
               {t.remove}
             </Button>
@@ -108,7 +108,7 @@ const Pairs = ({ errorOf, form: { pairs }, onChange }: Props) => {
           {error}
         </p>
       )}
-      <Button onPress={() => onChange({ pairs: [...pairs, emptyPair] })}>{t.add}</Button>
+      <Button onClick={() => onChange({ pairs: [...pairs, emptyPair] })}>{t.add}</Button>
     </>
   )
 }
@@ -122,7 +122,7 @@ export const CuratedFields = (props: Props) => {
         label={t.text}
         help={t.textHelp}
         rows={12}
-        isRequired
+        required
         value={form.text}
         onChange={(text) => onChange({ text })}
         error={errorOf("config.text")}

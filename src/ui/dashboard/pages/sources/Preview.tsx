@@ -73,10 +73,10 @@ const Lines = ({ lines, title }: { readonly lines: ReadonlyArray<Line>; readonly
 interface Props {
   /** What would be saved. */
   readonly request: typeof DryRunRequest.Encoded
-  readonly isDisabled: boolean
+  readonly disabled: boolean
 }
 
-export const Preview = ({ isDisabled, request }: Props) => {
+export const Preview = ({ disabled, request }: Props) => {
   const t = useText(words)
   const { number } = useFormat()
   const trial = useMutation({ mutationFn: (asked: typeof DryRunRequest.Encoded) => dryRun(asked) })
@@ -85,7 +85,7 @@ export const Preview = ({ isDisabled, request }: Props) => {
   const unread = trial.data?.urls.filter(({ included }) => !included) ?? []
   return (
     <div className={css["preview"]}>
-      <Button busy={trial.isPending} isDisabled={isDisabled} onPress={() => trial.mutate(request)}>
+      <Button busy={trial.isPending} disabled={disabled} onClick={() => trial.mutate(request)}>
         {t.preview}
       </Button>
       <span className={css["help"]}>{t.help}</span>

@@ -1,7 +1,8 @@
 /** The settings of a registered reader, rendered generically from the service's description. */
 import { useQuery } from "@tanstack/react-query"
 import { type Reader, type ReaderField, readers, type Said } from "../../api/Readers.ts"
-import { LongText, Select, Switch, TextField } from "../../components/Field.tsx"
+import { Switch } from "../../components/Choices.tsx"
+import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Curated.module.css"
 import { Refresh, type Refreshing } from "./Refresh.tsx"
@@ -124,7 +125,7 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
         {...(isStored ? { help: t.kept } : hint)}
         type="password"
         autoComplete="new-password"
-        isRequired={required && !isStored}
+        required={required && !isStored}
         value={form.secrets[name] ?? ""}
         onChange={(typed) => onChange({ secrets: { ...form.secrets, [name]: typed } })}
         error={error}
@@ -137,7 +138,7 @@ const Field = ({ errorOf, field, form, isStored = false, onChange }: FieldProps)
       {...hint}
       spellCheck="false"
       {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
-      isRequired={required}
+      required={required}
       value={value}
       onChange={change}
       error={error}

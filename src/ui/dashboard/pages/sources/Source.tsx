@@ -8,7 +8,7 @@ import {
   useQueryClient
 } from "@tanstack/react-query"
 import { useState } from "react"
-import { Link, useLocation } from "wouter"
+import { useLocation } from "wouter"
 import { ApiError, isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { documents } from "../../api/sources/Contents.ts"
@@ -24,8 +24,8 @@ import {
 import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { MoreMenu } from "../../components/MoreMenu.tsx"
-import { Card, Page } from "../../components/Page.tsx"
+import { Menu } from "../../components/Menu.tsx"
+import { Page, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -181,7 +181,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       <Conflict draft={draft} problem={save.error} />
       <TextField
         label={common.name}
-        isRequired
+        required
         autoFocus
         value={value.name}
         onChange={(name) => change({ name })}
@@ -202,7 +202,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
           <TextField
             label={t.address}
             type="url"
-            isRequired
+            required
             value={value.address}
             onChange={(address) => change({ address })}
             error={errorOf("config.fileUrl")}
@@ -232,7 +232,7 @@ const Edit = ({ found, onClose }: { readonly found: SourceDetail; readonly onClo
       <p className={css["soft"]}>{isCurated(type) ? t.curatedHelp : t.editHelp}</p>
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
@@ -290,27 +290,31 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
   return (
     <>
       {sync.error === null ? null : <Problem problem={sync.error} />}
-      <Button kind="primary" busy={sync.isPending} onPress={() => sync.mutate(false)}>
-        {isUntouched(found) ? t.first : t.sync}
-      </Button>
-      {isUntouched(found) ? null : (
-        <Button busy={sync.isPending} onPress={() => sync.mutate(true)}>
-          {t.force}
-        </Button>
-      )}
-      <Button onPress={() => setEditing(true)}>{common.edit}</Button>
       <Dialog title={t.edit} isOpen={editing} onClose={() => setEditing(false)} wide>
         <Edit found={found} onClose={() => setEditing(false)} />
       </Dialog>
-      <MoreMenu
-        title={t.remove}
-        question={t.question(found.name)}
-        onConfirm={async () => {
-          await deleteSource(found.id)
-          navigate(`/sources?agent=${found.agentId}`)
-          await queries.invalidateQueries({ queryKey: ["sources", "of"] })
-        }}
+      <Menu
+        actions={[
+          ...(isUntouched(found) ? [] : [{ label: t.force, does: () => sync.mutate(true) }]),
+          {
+            label: t.remove,
+            does: {
+              title: t.remove,
+              question: t.question(found.name),
+              action: t.remove,
+              onConfirm: async () => {
+                await deleteSource(found.id)
+                navigate(`/sources?agent=${found.agentId}`)
+                await queries.invalidateQueries({ queryKey: ["sources", "of"] })
+              }
+            }
+          }
+        ]}
       />
+      <Button onClick={() => setEditing(true)}>{common.edit}</Button>
+      <Button kind="primary" busy={sync.isPending} onClick={() => sync.mutate(false)}>
+        {isUntouched(found) ? t.first : t.sync}
+      </Button>
     </>
   )
 }
@@ -326,10 +330,10 @@ const Content = ({ found }: { readonly found: SourceDetail }) => {
       {/* Not before the documents above, whose height is not known: they would move. */}
       {isPending ? null : (
         <>
-          <Card title={t.made}>
-            <Facts found={found} />
-          </Card>
           <CrawlReport found={found} />
+          <Section title={t.made}>
+            <Facts found={found} />
+          </Section>
         </>
       )}
     </>
@@ -345,22 +349,22 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
       {(found) => (
         <Page
           title={found.name}
-          lead={<Link href={`/sources?agent=${found.agentId}`}>{t.all}</Link>}
-          actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
-        >
-          <Card title={t.state} guide="sources#follow-a-job">
-            <div className={css["state"]}>
+          parent={[`/sources?agent=${found.agentId}`, t.all]}
+          lead={
+            <span className={css["state"]}>
               <State source={found} />
               {found.latestJob?.chunksCreated === null || found.latestJob === null ? null : (
                 <span>{names.passages(found.latestJob.chunksCreated)}</span>
               )}
+            </span>
+          }
+          actions={atLeast(user.role, "admin") ? <Buttons found={found} /> : undefined}
+        >
+          {found.error === null ? null : (
+            <div role="alert" className={css["error"]}>
+              <Why error={found.error} />
             </div>
-            {found.error === null ? null : (
-              <p className={css["error"]}>
-                <Why error={found.error} />
-              </p>
-            )}
-          </Card>
+          )}
           <Content found={found} />
         </Page>
       )}

@@ -1,6 +1,14 @@
 /** The sources of one agent, with live progress. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { createContext, type FormEvent, useCallback, useContext, useMemo, useState } from "react"
+import {
+  createContext,
+  type FormEvent,
+  type ReactNode,
+  useCallback,
+  useContext,
+  useMemo,
+  useState
+} from "react"
 import { Link } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { membersOf } from "../../api/membersOf.ts"
@@ -15,17 +23,18 @@ import {
 import { Button } from "../../components/Button.tsx"
 import { Choice } from "../../components/Choices.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
+import { isNone } from "../../components/Listing.tsx"
 import { Empty, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
+import { Cell } from "../../components/RowActions.tsx"
 import { type Column, Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
-import { AddSource } from "./AddSource.tsx"
 import { Bulk } from "./Bulk.tsx"
 import { TestSearch } from "./contents/TestSearch.tsx"
 import { State } from "./State.tsx"
-import { UploadButtons, Uploads } from "./uploads/Uploads.tsx"
+import { Uploads } from "./uploads/Uploads.tsx"
 import css from "./Sources.module.css"
 import { Why } from "./Why.tsx"
 import { words } from "./words.ts"
@@ -40,7 +49,7 @@ const SyncNow = ({ source: { id, name } }: { readonly source: SourceItem }) => {
   })
   return (
     <>
-      <Button kind="quiet" aria-label={t.syncNowOf(name)} busy={sync.isPending} onPress={() => sync.mutate()}>
+      <Button kind="quiet" aria-label={t.syncNowOf(name)} busy={sync.isPending} onClick={() => sync.mutate()}>
         {t.syncNow}
       </Button>
       {sync.error === null ? null : <Problem problem={sync.error} />}
@@ -152,19 +161,23 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
       {
         title: common.name,
         cell: (row) => (
-          <span className={css["name"]}>
+          <Cell
+            notes={[
+              row.lastError === null ? null : (
+                <span key="error" className={css["error"]}>
+                  <Why error={row.lastError} />
+                </span>
+              )
+            ]}
+          >
             <Link href={`/sources/${row.id}`}>{row.name}</Link>
-            {row.lastError === null ? null : (
-              <span className={css["error"]}>
-                <Why error={row.lastError} />
-              </span>
-            )}
-          </span>
+          </Cell>
         )
       },
-      { title: t.type, cell: ({ type }) => t[type] },
+      { title: t.type, plain: true, cell: ({ type }) => t[type] },
       {
         title: t.status,
+        plain: true,
         cell: (row) => (
           <span className={css["state"]}>
             <State source={row} />
@@ -174,15 +187,23 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
       },
       {
         title: t.synced,
+        plain: true,
         end: true,
         whole: true,
-        cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? t.never : ago(lastSyncedAt))
+        cell: ({ lastSyncedAt }) => (lastSyncedAt === null ? null : ago(lastSyncedAt))
       }
     ]
   }, [ago, common, mayChange, t])
 }
 
-export const SourceList = ({ agentId, user }: { readonly agentId: string; readonly user: User }) => {
+interface Props {
+  readonly agentId: string
+  readonly user: User
+  /** What adds the first source. */
+  readonly add: ReactNode
+}
+
+export const SourceList = ({ add, agentId, user }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const [asked, setAsked] = useState(everything)
@@ -195,16 +216,8 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
       ...(asked.status === "all" ? {} : { status: asked.status })
     })
   )
-  const [adding, setAdding] = useState(false)
   const mayChange = atLeast(user.role, "admin")
-  const add = mayChange ? (
-    <span className={css["adding"]}>
-      <UploadButtons agentId={agentId} user={user} />
-      <Button kind="primary" onPress={() => setAdding(true)}>
-        {t.add}
-      </Button>
-    </span>
-  ) : null
+  const hasSome = isFiltered || (query.data !== undefined && !isNone(query, (page) => page.sources))
   const columns = useColumns(mayChange)
   const choose = useCallback(
     (ids: ReadonlyArray<string>, isChosen: boolean) =>
@@ -220,7 +233,6 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
   )
   return (
     <>
-      <AddSource agentId={agentId} isOpen={adding} onClose={() => setAdding(false)} />
       {mayChange ? <Uploads agentId={agentId} user={user} /> : null}
       <Loaded query={query}>
         {({ pages }) => {
@@ -235,11 +247,7 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
           const selected = rows.filter(({ id }) => chosen.has(id))
           return (
             <>
-              {atLeast(user.role, "agent") ? <TestSearch agentId={agentId} /> : null}
-              <div className={css["bar"]}>
-                <Filters asked={asked} onChange={setAsked} />
-                {add}
-              </div>
+              <Filters asked={asked} onChange={setAsked} />
               <Bulk chosen={selected} onChange={setChosen} />
               {rows.length === 0 ? (
                 <p className={css["none"]}>{t.noneFound}</p>
@@ -253,8 +261,11 @@ export const SourceList = ({ agentId, user }: { readonly agentId: string; readon
         }}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <div>
+          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        </div>
       ) : null}
+      {atLeast(user.role, "agent") && hasSome ? <TestSearch agentId={agentId} /> : null}
     </>
   )
 }

@@ -1,55 +1,75 @@
 /** The sources of each agent. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { useLocation, useSearchParams } from "wouter"
-import { agents } from "../../api/Agents.ts"
+import { type Agent, agents } from "../../api/Agents.ts"
 import type { User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
 import { useText } from "../../text/Language.tsx"
+import { useSourceActions } from "./SourceActions.tsx"
 import { SourceList } from "./SourceList.tsx"
-import css from "./Sources.module.css"
 import { words } from "./words.ts"
+
+interface OfAgentProps {
+  readonly agentId: string
+  readonly user: User
+  readonly all: ReadonlyArray<Agent>
+}
+
+const OfAgent = ({ agentId, user, all }: OfAgentProps) => {
+  const t = useText(words)
+  const [, setParameters] = useSearchParams()
+  const { buttons, dialog } = useSourceActions(agentId, user)
+  return (
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="sources"
+      actions={
+        <>
+          <Select
+            compact
+            label={t.agent}
+            options={all.map(({ id, name }) => [id, name] as const)}
+            value={agentId}
+            onChange={(id) => setParameters({ agent: id })}
+          />
+          {buttons}
+        </>
+      }
+    >
+      {dialog}
+      <SourceList agentId={agentId} user={user} add={buttons} />
+    </Page>
+  )
+}
 
 const Sources = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const query = useInfiniteQuery(agents)
-  const [parameters, setParameters] = useSearchParams()
+  const [parameters] = useSearchParams()
   const [, navigate] = useLocation()
+  const all = query.data?.pages.flatMap((page) => page.agents)
+  const chosen = parameters.get("agent") ?? all?.[0]?.id
+  if (all !== undefined && chosen !== undefined) {
+    return <OfAgent key={chosen} agentId={chosen} user={user} all={all} />
+  }
   return (
     <Page title={t.title} lead={t.lead} guide="sources">
       <Loaded query={query}>
-        {({ pages }) => {
-          const all = pages.flatMap((page) => page.agents)
-          const chosen = parameters.get("agent") ?? all[0]?.id
-          if (chosen === undefined) {
-            return (
-              <Empty
-                title={t.noAgents}
-                action={
-                  <Button kind="primary" onPress={() => navigate("/agents")}>
-                    {t.toAgents}
-                  </Button>
-                }
-              >
-                {t.noAgentsLead}
-              </Empty>
-            )
-          }
-          return (
-            <>
-              <div className={css["agent"]}>
-                <Select
-                  label={t.agent}
-                  options={all.map(({ id, name }) => [id, name] as const)}
-                  value={chosen}
-                  onChange={(id) => setParameters({ agent: id })}
-                />
-              </div>
-              <SourceList key={chosen} agentId={chosen} user={user} />
-            </>
-          )
-        }}
+        {() => (
+          <Empty
+            title={t.noAgents}
+            action={
+              <Button kind="primary" onClick={() => navigate("/agents")}>
+                {t.toAgents}
+              </Button>
+            }
+          >
+            {t.noAgentsLead}
+          </Empty>
+        )}
       </Loaded>
     </Page>
   )

@@ -56,7 +56,7 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
           {found.map((question) => (
             <li key={question}>
               <Button
-                onPress={() => {
+                onClick={() => {
                   // The chat code is large, and most visits of this page do not need it.
                   void import("../workbench/Talk.ts").then(({ talkOf }) => {
                     talkOf(user.id, agentId).send(question, [])
@@ -71,7 +71,7 @@ export const Ask = ({ agentId, isKnown, user }: Props) => {
         </ul>
       )}
       <div>
-        <Button kind="quiet" onPress={() => navigate(place)}>
+        <Button kind="quiet" onClick={() => navigate(place)}>
           {t.own}
         </Button>
       </div>

@@ -123,7 +123,7 @@ export const Content = ({ agentId, onAdded }: Props) => {
             inputMode="url"
             spellCheck="false"
             placeholder="www.example.com"
-            isRequired
+            required
             value={address}
             onChange={setAddress}
           />
@@ -131,10 +131,10 @@ export const Content = ({ agentId, onAdded }: Props) => {
             <Button kind="primary" type="submit" busy={find.isPending}>
               {t.find}
             </Button>
-            <Button kind="quiet" busy={open.isPending} onPress={() => open.mutate("upload")}>
+            <Button kind="quiet" busy={open.isPending} onClick={() => open.mutate("upload")}>
               {t.upload}
             </Button>
-            <Button kind="quiet" busy={open.isPending} onPress={() => open.mutate("TEXT")}>
+            <Button kind="quiet" busy={open.isPending} onClick={() => open.mutate("TEXT")}>
               {t.text}
             </Button>
           </div>
@@ -164,10 +164,10 @@ export const Content = ({ agentId, onAdded }: Props) => {
             ))}
           </ul>
           <div className={css["row"]}>
-            <Button kind="primary" busy={read.isPending} onPress={() => read.mutate(found)}>
+            <Button kind="primary" busy={read.isPending} onClick={() => read.mutate(found)}>
               {found.isComplete ? t.read(found.pages.length) : t.readAll}
             </Button>
-            <Button kind="quiet" onPress={() => find.reset()}>
+            <Button kind="quiet" onClick={() => find.reset()}>
               {t.other}
             </Button>
           </div>

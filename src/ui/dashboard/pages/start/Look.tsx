@@ -75,7 +75,7 @@ const Fields = ({ agent, onSaved, proposed, stored }: FormProps) => {
           <Origins
             label={t.origins}
             help={t.originsHelp}
-            isRequired
+            required
             value={value.origins}
             onChange={(origins) => change({ origins })}
             error={errorOf("allowedOrigins")}

@@ -37,7 +37,7 @@ const words = texts(
     moving: "Reading …",
     scriptLabel: "Script",
     scriptHelp:
-      "Paste this line before </body> on every page that shall have the chat. It stays the same whatever you change later.",
+      "Paste this line before </body> on every page that should have the chat. It stays the same whatever you change later.",
     first: "Save the colour first; then the line is here.",
     sample: (name: string) => `Or look around first, with the sample agent “${name}”.`,
     more: "Add more content",
@@ -158,7 +158,7 @@ const Steps = ({ choose, started, user }: Props) => {
           <Reading sources={rows} documents={documents} isMoving={moving} />
           {rows.length === 0 ? null : (
             <div>
-              <Button kind="quiet" onPress={() => setChosen(0)}>
+              <Button kind="quiet" onClick={() => setChosen(0)}>
                 {t.more}
               </Button>
             </div>
@@ -187,7 +187,7 @@ const Steps = ({ choose, started, user }: Props) => {
       </ol>
       {started.finished ? (
         <div>
-          <Button kind="quiet" onPress={() => navigate("/agents")}>
+          <Button kind="quiet" onClick={() => navigate("/agents")}>
             {t.another}
           </Button>
         </div>
@@ -214,9 +214,10 @@ const Start = ({ user }: { readonly user: User }) => {
     <Page
       title={t.title}
       lead={t.lead}
+      narrow
       actions={
         isAsked ? (
-          <Button kind="quiet" busy={dismiss.isPending} onPress={() => dismiss.mutate()}>
+          <Button kind="quiet" busy={dismiss.isPending} onClick={() => dismiss.mutate()}>
             {t.later}
           </Button>
         ) : undefined

@@ -13,8 +13,8 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Card, Loaded } from "../../components/Page.tsx"
-import { RowConfirm } from "../../components/RowActions.tsx"
+import { Section, Loaded } from "../../components/Page.tsx"
+import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useFormat } from "../../text/Format.ts"
@@ -81,7 +81,7 @@ const Add = () => {
       <TextField
         label={common.name}
         help={t.nameHelp}
-        isRequired
+        required
         maxLength={100}
         value={name}
         onChange={setName}
@@ -102,8 +102,7 @@ export const Passkeys = () => {
   const queries = useQueryClient()
   const query = useQuery(passkeys)
   return (
-    <Card title={t.title} guide="authentication#passkeys">
-      <p>{t.lead}</p>
+    <Section title={t.title} lead={t.lead} guide="authentication#passkeys">
       <Loaded query={query}>
         {(found) => (
           <>
@@ -119,7 +118,7 @@ export const Passkeys = () => {
                     title: common.name,
                     cell: ({ backedUp, name }) => (
                       <>
-                        {name} {backedUp ? <Badge tone="neutral">{t.synced}</Badge> : null}
+                        <strong>{name}</strong> {backedUp ? <Badge tone="neutral">{t.synced}</Badge> : null}
                       </>
                     )
                   },
@@ -134,15 +133,22 @@ export const Passkeys = () => {
                     silent: true,
                     end: true,
                     cell: ({ id, name }) => (
-                      <RowConfirm
+                      <RowActions
                         of={name}
-                        title={t.removal}
-                        question={t.question(name)}
-                        action={t.remove}
-                        onConfirm={async () => {
-                          await removePasskey(id)
-                          await queries.invalidateQueries({ queryKey: passkeys.queryKey })
-                        }}
+                        actions={[
+                          {
+                            label: t.remove,
+                            does: {
+                              title: t.removal,
+                              question: t.question(name),
+                              action: t.remove,
+                              onConfirm: () =>
+                                removePasskey(id).then(() =>
+                                  queries.invalidateQueries({ queryKey: passkeys.queryKey })
+                                )
+                            }
+                          }
+                        ]}
                       />
                     )
                   }
@@ -153,6 +159,6 @@ export const Passkeys = () => {
           </>
         )}
       </Loaded>
-    </Card>
+    </Section>
   )
 }

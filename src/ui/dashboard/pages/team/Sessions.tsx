@@ -6,7 +6,7 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
-import { RowConfirm } from "../../components/RowActions.tsx"
+import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -88,7 +88,7 @@ const Device = ({ current, device }: OpenSession) => {
   const name = browser === undefined || system === undefined ? (device ?? t.unknown) : t.on(browser, system)
   return (
     <span title={device ?? undefined}>
-      {name} {current ? <Badge tone="neutral">{t.current}</Badge> : null}
+      <strong>{name}</strong> {current ? <Badge tone="neutral">{t.current}</Badge> : null}
     </span>
   )
 }
@@ -135,24 +135,28 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
               keyOf={({ id }) => id}
               columns={[
                 { title: t.device, cell: (row) => <Device {...row} /> },
-                { title: t.address, cell: ({ address }) => address ?? t.unknown },
-                { title: t.method, cell: ({ method }) => t[method] },
-                { title: t.used, whole: true, cell: ({ usedAt }) => ago(usedAt) },
+                { title: t.address, plain: true, cell: ({ address }) => address ?? t.unknown },
+                { title: t.method, plain: true, cell: ({ method }) => t[method] },
+                { title: t.used, whole: true, plain: true, cell: ({ usedAt }) => ago(usedAt) },
                 {
                   title: t.actions,
                   silent: true,
                   end: true,
                   cell: ({ address, current, id, usedAt }) =>
                     current ? null : (
-                      <RowConfirm
+                      <RowActions
                         of={`${address ?? t.unknown}, ${ago(usedAt)}`}
-                        title={t.ending}
-                        question={t.question}
-                        action={t.end}
-                        onConfirm={async () => {
-                          await endSession(userId, id)
-                          await refresh()
-                        }}
+                        actions={[
+                          {
+                            label: t.end,
+                            does: {
+                              title: t.ending,
+                              question: t.question,
+                              action: t.end,
+                              onConfirm: () => endSession(userId, id).then(refresh)
+                            }
+                          }
+                        ]}
                       />
                     )
                 }

@@ -20,7 +20,7 @@ import { Actions as FormActions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -128,8 +128,8 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
       <>
         {invitation === null ? <p>{t.elsewhere}</p> : <Link invitation={invitation} />}
         <FormActions>
-          <Button kind="primary" onPress={onClose}>
-            {common.close}
+          <Button kind="primary" onClick={onClose}>
+            {common.done}
           </Button>
         </FormActions>
       </>
@@ -140,7 +140,7 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
       <TextField
         label={t.email}
         type="email"
-        isRequired
+        required
         autoFocus
         value={value.email}
         onChange={(email) => change({ email })}
@@ -149,7 +149,7 @@ const Invite = ({ user, onClose }: { readonly user: User; readonly onClose: () =
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
       <FormActions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={attempt.isPending}>
           {t.add}
         </Button>
@@ -180,7 +180,7 @@ const RoleChoice = ({ member, user }: RowProps) => {
         options={options}
         value={member.role}
         onChange={(role) => change.mutate(role)}
-        isDisabled={change.isPending}
+        disabled={change.isPending}
       />
       {change.error === null ? null : <Problem problem={change.error} />}
     </>
@@ -201,34 +201,30 @@ const Actions = ({ member, user }: RowProps) => {
   const allowed = atLeast(user.role, "admin") && atLeast(user.role, member.role) && member.id !== user.id
   if (!allowed) return null
   return (
-    <div className={css["actions"]}>
-      {member.invited ? (
-        <Button kind="quiet" busy={again.isPending} onPress={() => again.mutate()}>
-          {t.again}
-        </Button>
-      ) : null}
-      {again.error === null ? null : <Problem problem={again.error} />}
-      {user.role === "owner" && !member.invited ? (
-        <RowButton
-          label={t.sessions}
-          of={member.email}
-          onPress={() => navigate(`/team/${member.id}/sessions`)}
-        />
-      ) : null}
+    <RowActions
+      of={member.email}
+      problem={again.error}
+      actions={[
+        ...(member.invited ? [{ label: t.again, does: () => again.mutate() }] : []),
+        ...(user.role === "owner" && !member.invited
+          ? [{ label: t.sessions, does: () => navigate(`/team/${member.id}/sessions`) }]
+          : []),
+        {
+          label: t.remove,
+          does: {
+            title: t.removal,
+            question: t.question(member.email),
+            action: t.remove,
+            onConfirm: () =>
+              removeMember(member.id).then(() => queries.invalidateQueries({ queryKey: members.queryKey }))
+          }
+        }
+      ]}
+    >
       <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
         {invitation === null ? null : <Link invitation={invitation} />}
       </Dialog>
-      <RowConfirm
-        of={member.email}
-        title={t.removal}
-        question={t.question(member.email)}
-        action={t.remove}
-        onConfirm={async () => {
-          await removeMember(member.id)
-          await queries.invalidateQueries({ queryKey: members.queryKey })
-        }}
-      />
-    </div>
+    </RowActions>
   )
 }
 
@@ -239,7 +235,7 @@ const Team = ({ user }: { readonly user: User }) => {
   const query = useInfiniteQuery(members)
   const [inviting, setInviting] = useState(false)
   const add = atLeast(user.role, "admin") ? (
-    <Button kind="primary" onPress={() => setInviting(true)}>
+    <Button kind="primary" onClick={() => setInviting(true)}>
       {t.add}
     </Button>
   ) : null
@@ -259,7 +255,7 @@ const Team = ({ user }: { readonly user: User }) => {
                 title: t.email,
                 cell: (member) => (
                   <span className={css["who"]}>
-                    {member.email}
+                    <strong>{member.email}</strong>
                     {member.id === user.id ? <Badge tone="neutral">{t.you}</Badge> : null}
                     {member.active ? null : <Badge tone="bad">{t.off}</Badge>}
                     {member.invited ? <Badge tone="warn">{t.pending}</Badge> : null}
@@ -279,7 +275,7 @@ const Team = ({ user }: { readonly user: User }) => {
         )}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
     </Page>
   )

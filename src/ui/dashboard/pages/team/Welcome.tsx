@@ -66,7 +66,7 @@ export const Welcome = () => {
           help={t.help}
           type="password"
           autoComplete="new-password"
-          isRequired
+          required
           autoFocus
           value={password}
           onChange={setPassword}

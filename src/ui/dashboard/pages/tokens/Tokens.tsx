@@ -5,10 +5,10 @@ import { createToken, type NewToken, revokeToken, type Token, tokens } from "../
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
-import { RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -153,7 +153,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
     <Form onSubmit={() => create.mutate()} problem={general}>
       <TextField
         label={common.name}
-        isRequired
+        required
         autoFocus
         value={value.name}
         onChange={(name) => change({ name })}
@@ -184,15 +184,20 @@ const Revoke = ({ found }: { readonly found: Token }) => {
   const queries = useQueryClient()
   if (found.status === "REVOKED") return null
   return (
-    <RowConfirm
+    <RowActions
       of={found.name}
-      title={t.revocation}
-      question={t.question(found.name)}
-      action={t.revoke}
-      onConfirm={async () => {
-        await revokeToken(found.id)
-        await queries.invalidateQueries({ queryKey: tokens.queryKey })
-      }}
+      actions={[
+        {
+          label: t.revoke,
+          does: {
+            title: t.revocation,
+            question: t.question(found.name),
+            action: t.revoke,
+            onConfirm: () =>
+              revokeToken(found.id).then(() => queries.invalidateQueries({ queryKey: tokens.queryKey }))
+          }
+        }
+      ]}
     />
   )
 }
@@ -202,29 +207,43 @@ const Tokens = () => {
   const common = useText(everywhere)
   const { ago } = useFormat()
   const query = useInfiniteQuery(tokens)
+  const offered = useOffered()
+  const named = new Map<string, string>(membersOf(offered).map((one) => [one, offered[one][0]] as const))
   const { button, dialog } = useAdding({
     title: t.add,
     form: (close) => <Create onClose={close} />
   })
   return (
-    <Page title={t.title} lead={t.lead} guide="manage#access-tokens" actions={button}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="manage#access-tokens"
+      actions={isNone(query, (page) => page.tokens) ? undefined : button}
+    >
       {dialog}
       <Listing
         query={query}
         rowsOf={(page) => page.tokens}
-        empty={<Empty title={t.empty}>{t.emptyLead}</Empty>}
+        empty={
+          <Empty title={t.empty} action={button}>
+            {t.emptyLead}
+          </Empty>
+        }
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
           {
             title: common.name,
             cell: ({ name, prefix }) => (
-              <>
-                {name} <code>{prefix}…</code>
-              </>
+              <Cell notes={[<code key="prefix">{prefix}…</code>]}>
+                <strong>{name}</strong>
+              </Cell>
             )
           },
-          { title: t.scopes, cell: ({ scopes }) => scopes.join(", ") },
+          {
+            title: t.scopes,
+            cell: ({ scopes }) => scopes.map((scope) => named.get(scope) ?? scope).join(", ")
+          },
           { title: t.by, cell: ({ user }) => user.email },
           { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
           {

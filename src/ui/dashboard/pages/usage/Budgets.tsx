@@ -1,14 +1,13 @@
 /** Budgets of model costs: admins create, change and remove them. Shows how much is spent. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { keys } from "../../api/Keys.ts"
 import { type Budget, createBudget, deleteBudget, setLimit, usage, type Usage } from "../../api/Usage.ts"
 import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Actions } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { useAdding } from "../../components/Listing.tsx"
-import { Card } from "../../components/Page.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Section } from "../../components/Page.tsx"
+import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
@@ -104,7 +103,7 @@ const Create = ({ agents, onClose }: CreateProps) => {
         guide="usage#budgets"
         inputMode="decimal"
         pattern={amount}
-        isRequired
+        required
         autoFocus
         value={value.usd}
         onChange={(usd) => change({ usd })}
@@ -144,7 +143,7 @@ const Change = ({ budget, onClose }: ChangeProps) => {
         label={t.limit}
         inputMode="decimal"
         pattern={amount}
-        isRequired
+        required
         autoFocus
         value={draft.value.usd}
         onChange={(usd) => draft.change({ usd })}
@@ -152,7 +151,7 @@ const Change = ({ budget, onClose }: ChangeProps) => {
       />
       <Actions>
         <DraftState draft={draft} />
-        <Button onPress={onClose}>{common.cancel}</Button>
+        <Button onClick={onClose}>{common.cancel}</Button>
         <Button kind="primary" type="submit" busy={save.isPending}>
           {common.save}
         </Button>
@@ -205,17 +204,14 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
   const queries = useQueryClient()
   const { money, moment, percent } = useFormat()
   const nameOf = useNames(agents)
-  const [changing, setChanging] = useState<Budget | null>(null)
   const { button, dialog } = useAdding({
     title: t.add,
+    isPlain: true,
     form: (close) => <Create agents={agents} onClose={close} />
   })
   return (
-    <Card title={t.title} guide="usage#budgets">
+    <Section title={t.title} guide="usage#budgets" actions={mayChange ? button : undefined}>
       {dialog}
-      <Dialog title={t.changeTitle} isOpen={changing !== null} onClose={() => setChanging(null)}>
-        {changing === null ? null : <Change budget={changing} onClose={() => setChanging(null)} />}
-      </Dialog>
       {budgets.length === 0 ? (
         <p className={css["term"]}>{t.empty}</p>
       ) : (
@@ -246,19 +242,30 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
                     silent: true,
                     end: true,
                     cell: (budget: Budget) => (
-                      <>
-                        <RowButton label={t.change} of={nameOf(budget)} onPress={() => setChanging(budget)} />
-                        <RowConfirm
-                          of={nameOf(budget)}
-                          title={t.removal}
-                          question={t.question(nameOf(budget))}
-                          action={common.delete}
-                          onConfirm={async () => {
-                            await deleteBudget(budget.id)
-                            await queries.invalidateQueries({ queryKey: usage.queryKey })
-                          }}
-                        />
-                      </>
+                      <RowActions
+                        of={nameOf(budget)}
+                        actions={[
+                          {
+                            label: t.change,
+                            does: {
+                              title: t.changeTitle,
+                              form: (close) => <Change budget={budget} onClose={close} />
+                            }
+                          },
+                          {
+                            label: common.delete,
+                            does: {
+                              title: t.removal,
+                              question: t.question(nameOf(budget)),
+                              action: common.delete,
+                              onConfirm: () =>
+                                deleteBudget(budget.id).then(() =>
+                                  queries.invalidateQueries({ queryKey: usage.queryKey })
+                                )
+                            }
+                          }
+                        ]}
+                      />
                     )
                   }
                 ]
@@ -266,7 +273,6 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
           ]}
         />
       )}
-      {mayChange ? <div>{button}</div> : null}
-    </Card>
+    </Section>
   )
 }

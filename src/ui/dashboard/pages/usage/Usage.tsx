@@ -1,9 +1,11 @@
 /** Usage of the period, by agent and day. */
 import { useQuery } from "@tanstack/react-query"
+import { Link } from "wouter"
 import { usage, type Usage as Report } from "../../api/Usage.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
-import { Card, Loaded, Page } from "../../components/Page.tsx"
+import { Figure, Figures } from "../../components/charts/Figures.tsx"
+import { Loaded, Page } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { useText } from "../../text/Language.tsx"
@@ -13,64 +15,39 @@ import { Days } from "./Days.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
 
-interface MeterProps {
-  readonly title: string
-  readonly used: number
-  readonly limit: number
-}
-
-const Meter = ({ title, used, limit }: MeterProps) => {
-  const t = useText(words)
-  const { number, percent } = useFormat()
-  const share = limit === 0 ? 1 : used / limit
-  return (
-    <div className={css["meter"]}>
-      <span className={css["term"]}>{title}</span>
-      <span className={css["figure"]}>{number(used)}</span>
-      <span className={css["term"]}>{t.ofLimit(number(limit), percent(share))}</span>
-      <span className={css["track"]} aria-hidden>
-        <span
-          className={share >= 0.9 ? css["full"] : css["bar"]}
-          style={{ width: `${Math.min(100, share * 100)}%` }}
-        />
-      </span>
-    </div>
-  )
-}
-
 const Totals = ({ report }: { readonly report: Report }) => {
   const t = useText(words)
-  const { money, number } = useFormat()
+  const { money, number, percent } = useFormat()
   const { cost, ingestionJobs, sources, tokens, turns } = report
+  const limited = (title: string, used: number, limit: number) => {
+    const share = limit === 0 ? 0 : used / limit
+    return (
+      <Figure
+        title={title}
+        value={number(used)}
+        note={t.ofLimit(number(limit), percent(share))}
+        share={share}
+      />
+    )
+  }
   return (
-    <div className={css["totals"]}>
-      <Card>
-        <Meter title={t.turns} used={turns.used} limit={turns.limit} />
-        {turns.overageEnabled ? <Badge tone="accent">{t.overage}</Badge> : null}
-      </Card>
-      <Card>
-        <Meter title={t.jobs} used={ingestionJobs.used} limit={ingestionJobs.limit} />
-      </Card>
-      <Card>
-        <Meter title={t.sources} used={sources.active} limit={sources.limit} />
-      </Card>
-      <Card>
-        <div className={css["meter"]}>
-          <span className={css["term"]}>{t.tokens}</span>
-          <span className={css["figure"]}>{number(tokens.input + tokens.output)}</span>
-          <span className={css["term"]}>{t.split(number(tokens.input), number(tokens.output))}</span>
-        </div>
-      </Card>
-      <Card>
-        <div className={css["meter"]}>
-          <span className={css["term"]}>{t.cost}</span>
-          <span className={css["figure"]}>{cost.nanoUsd === null ? t.unknown : money(cost.nanoUsd)}</span>
-          {cost.unpricedCalls === 0 || cost.nanoUsd === null ? null : (
-            <span className={css["term"]}>{t.unpriced(cost.unpricedCalls)}</span>
-          )}
-        </div>
-      </Card>
-    </div>
+    <Figures>
+      {limited(t.turns, turns.used, turns.limit)}
+      {limited(t.jobs, ingestionJobs.used, ingestionJobs.limit)}
+      {limited(t.sources, sources.active, sources.limit)}
+      <Figure
+        title={t.tokens}
+        value={number(tokens.input + tokens.output)}
+        note={t.split(number(tokens.input), number(tokens.output))}
+      />
+      <Figure
+        title={t.cost}
+        value={cost.nanoUsd === null ? t.unknown : money(cost.nanoUsd)}
+        {...(cost.unpricedCalls === 0 || cost.nanoUsd === null
+          ? {}
+          : { note: t.unpriced(cost.unpricedCalls) })}
+      />
+    </Figures>
   )
 }
 
@@ -83,7 +60,10 @@ const Usage = ({ user }: { readonly user: User }) => {
       <Loaded query={query}>
         {(report) => (
           <>
-            <p className={css["term"]}>{t.period(day(report.period.start), day(report.period.end))}</p>
+            <p className={css["term"]}>
+              {t.period(day(report.period.start), day(report.period.end))}{" "}
+              {report.turns.overageEnabled ? <Badge tone="accent">{t.overage}</Badge> : null}
+            </p>
             <BudgetNotice agents={report.agents} budgets={report.budgets} />
             <Totals report={report} />
             <Budgets
@@ -97,7 +77,14 @@ const Usage = ({ user }: { readonly user: User }) => {
               rows={report.agents}
               keyOf={({ agentId }) => agentId}
               columns={[
-                { title: t.agent, cell: ({ name }) => name },
+                {
+                  title: t.agent,
+                  cell: ({ agentId, name }) => (
+                    <Link data-row href={`/agents/${agentId}`}>
+                      {name}
+                    </Link>
+                  )
+                },
                 { title: t.turns, end: true, cell: ({ turns }) => number(turns) },
                 { title: t.jobs, end: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
                 { title: t.sources, end: true, cell: ({ sources }) => number(sources) },

@@ -5,6 +5,7 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { Loaded } from "../../components/Page.tsx"
+import { Cell } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -19,7 +20,7 @@ const tones: Record<Delivery["status"], Tone> = {
   cancelled: "neutral"
 }
 
-export const Deliveries = ({ id, onClose }: { readonly id: string; readonly onClose: () => void }) => {
+export const Deliveries = ({ id }: { readonly id: string }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const { moment } = useFormat()
@@ -40,12 +41,7 @@ export const Deliveries = ({ id, onClose }: { readonly id: string; readonly onCl
                 { title: t.when, whole: true, cell: ({ createdAt }) => moment(createdAt) },
                 {
                   title: t.event,
-                  cell: ({ eventId, type }) => (
-                    <span className={css["url"]}>
-                      {type}
-                      <code className={css["soft"]}>{eventId}</code>
-                    </span>
-                  )
+                  cell: ({ eventId, type }) => <Cell notes={[<code key="id">{eventId}</code>]}>{type}</Cell>
                 },
                 { title: t.state, cell: ({ status }) => <Badge tone={tones[status]}>{t[status]}</Badge> },
                 { title: t.attempts, cell: ({ attempts }) => String(attempts) },
@@ -64,12 +60,9 @@ export const Deliveries = ({ id, onClose }: { readonly id: string; readonly onCl
       </Loaded>
       <Actions>
         {query.hasNextPage ? (
-          <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+          <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
         ) : null}
-        <Button onPress={() => void query.refetch()}>{common.refresh}</Button>
-        <Button kind="primary" onPress={onClose}>
-          {common.close}
-        </Button>
+        <Button onClick={() => void query.refetch()}>{common.refresh}</Button>
       </Actions>
     </>
   )

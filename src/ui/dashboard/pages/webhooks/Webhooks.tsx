@@ -16,11 +16,10 @@ import { Badge } from "../../components/Badge.tsx"
 import { Choices } from "../../components/Choices.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
-import { Listing, useAdding } from "../../components/Listing.tsx"
+import { isNone, Listing, useAdding } from "../../components/Listing.tsx"
 import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
-import { Problem } from "../../components/Problem.tsx"
-import { RowButton, RowConfirm } from "../../components/RowActions.tsx"
+import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -29,7 +28,6 @@ import { everywhere } from "../../text/everywhere.ts"
 import { useText } from "../../text/Language.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { words } from "./words.ts"
-import css from "./Webhooks.module.css"
 
 interface SecretProps {
   readonly secret: string
@@ -70,7 +68,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         label={t.url}
         help={t.urlHelp}
         placeholder="https://example.com/spoke"
-        isRequired
+        required
         autoFocus
         value={value.url}
         onChange={(url) => change({ url })}
@@ -104,10 +102,9 @@ const State = ({ disabledReason, failingSince, status }: Webhook) => {
       <Badge tone="warn">{t.failing}</Badge>
     )
   return (
-    <span className={css["url"]}>
+    <Cell notes={[disabledReason === null ? null : reasons[disabledReason]]}>
       <Badge tone={disabledReason === "manual" ? "neutral" : "bad"}>{t.disabled}</Badge>
-      {disabledReason === null ? null : <span className={css["soft"]}>{reasons[disabledReason]}</span>}
-    </span>
+    </Cell>
   )
 }
 
@@ -128,29 +125,30 @@ const Actions = ({ found, onLog }: ActionsProps) => {
   const problem = toggle.error ?? rotate.error ?? test.error
   const verb = isActive ? t.off : t.on
   return (
-    <span className={css["actions"]}>
-      {problem === null ? null : <Problem problem={problem} />}
-      {test.isSuccess ? <span className={css["soft"]}>{t.tested}</span> : null}
+    <RowActions
+      of={found.url}
+      problem={problem}
+      actions={[
+        ...(isActive ? [{ label: t.test, does: () => test.mutate() }] : []),
+        { label: t.rotate, does: () => rotate.mutate() },
+        { label: verb, does: () => toggle.mutate() },
+        {
+          label: common.delete,
+          does: {
+            title: t.removal,
+            question: t.question(found.url),
+            action: common.delete,
+            onConfirm: () => deleteWebhook(found.id).then(refresh)
+          }
+        }
+      ]}
+    >
+      {test.isSuccess ? <span role="status">{t.tested}</span> : null}
       <Dialog title={t.rotate} isOpen={rotate.data !== undefined} onClose={rotate.reset}>
         <Secret secret={rotate.data?.secret ?? ""} note={t.rotatedHelp} onClose={rotate.reset} />
       </Dialog>
-      <RowButton label={t.log} of={found.url} onPress={onLog} />
-      {isActive ? (
-        <RowButton label={t.test} of={found.url} busy={test.isPending} onPress={() => test.mutate()} />
-      ) : null}
-      <RowButton label={t.rotate} of={found.url} busy={rotate.isPending} onPress={() => rotate.mutate()} />
-      <RowButton label={verb} of={found.url} busy={toggle.isPending} onPress={() => toggle.mutate()} />
-      <RowConfirm
-        of={found.url}
-        title={t.removal}
-        question={t.question(found.url)}
-        action={common.delete}
-        onConfirm={async () => {
-          await deleteWebhook(found.id)
-          await refresh()
-        }}
-      />
-    </span>
+      <RowButton label={t.log} of={found.url} onClick={onLog} />
+    </RowActions>
   )
 }
 
@@ -164,25 +162,33 @@ const Webhooks = () => {
     wide: true
   })
   return (
-    <Page title={t.title} lead={t.lead} guide="events" actions={button}>
+    <Page
+      title={t.title}
+      lead={t.lead}
+      guide="events"
+      actions={isNone(query, (page) => page.webhooks) ? undefined : button}
+    >
       {dialog}
       <Dialog title={t.log} isOpen={logOf !== null} onClose={() => setLogOf(null)} wide>
-        {logOf === null ? null : <Deliveries id={logOf} onClose={() => setLogOf(null)} />}
+        {logOf === null ? null : <Deliveries id={logOf} />}
       </Dialog>
       <Listing
         query={query}
         rowsOf={(page) => page.webhooks}
-        empty={<Empty title={t.empty}>{t.emptyLead}</Empty>}
+        empty={
+          <Empty title={t.empty} action={button}>
+            {t.emptyLead}
+          </Empty>
+        }
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
           {
             title: t.url,
             cell: ({ events, url }) => (
-              <span className={css["url"]}>
-                {url}
-                <span className={css["soft"]}>{events.join(", ")}</span>
-              </span>
+              <Cell notes={[events.join(", ")]}>
+                <strong>{url}</strong>
+              </Cell>
             )
           },
           { title: t.state, cell: (found) => <State {...found} /> },

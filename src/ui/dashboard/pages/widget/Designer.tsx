@@ -8,7 +8,7 @@ import { ColorField } from "../../components/ColorField.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { Actions } from "../../components/Dialog.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
-import { Card, Loaded } from "../../components/Page.tsx"
+import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { Conflict, DraftState, Theirs } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
@@ -16,6 +16,7 @@ import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { KeyScope, scopePlaces } from "../agents/KeyScope.tsx"
 import { Origins } from "../agents/Origins.tsx"
 import css from "./Designer.module.css"
@@ -25,6 +26,9 @@ import { WidgetPreview } from "./WidgetPreview.tsx"
 const words = texts(
   {
     title: (name: string) => `Widget of ${name}`,
+    lead: "A chat for your website, as your visitors see it.",
+    lookLead: "It appears in the preview at once, and on your website when you save.",
+    saysLead: "What a visitor reads before the first message.",
     line: "The line for your pages",
     script: "Script",
     scriptHelp:
@@ -60,6 +64,9 @@ const words = texts(
   },
   {
     title: (name: string) => `Widget von ${name}`,
+    lead: "Ein Chat für Ihre Website, so wie Ihre Besucher ihn sehen.",
+    lookLead: "Zeigt sich sofort in der Vorschau, und auf Ihrer Website, wenn Sie speichern.",
+    saysLead: "Was ein Besucher vor der ersten Nachricht liest.",
     line: "Die Zeile für Ihre Seiten",
     script: "Skript",
     scriptHelp:
@@ -139,33 +146,11 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
         >
           <Conflict draft={draft} problem={save.error} />
           {stored.publicId === null ? null : (
-            <Card title={t.line} guide="widget#embedding">
+            <Section title={t.line} lead={t.scriptHelp} guide="widget#embedding">
               <Copyable label={t.script} value={scriptOf(stored.publicId)} />
-              <p className={css["help"]}>{t.scriptHelp}</p>
-            </Card>
+            </Section>
           )}
-          <Card title={t.pages} guide="widget#who-may-call">
-            <Origins
-              label={t.origins}
-              help={t.originsHelp}
-              isRequired
-              value={value.origins}
-              onChange={(origins) => change({ origins })}
-              error={errorOf("allowedOrigins")}
-            />
-            <Theirs draft={draft} name="origins" />
-          </Card>
-          <Card title={t.readable}>
-            <KeyScope
-              agentId={agent.id}
-              help={t.readableHelp}
-              value={value}
-              onChange={change}
-              errorOf={errorOf}
-            />
-            <Theirs draft={draft} name="labels" />
-          </Card>
-          <Card title={t.look}>
+          <Section title={t.look} lead={t.lookLead}>
             <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
             <TextField
               label={t.avatar}
@@ -184,8 +169,8 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               onChange={(position) => change({ position })}
             />
             <Theirs draft={draft} name="color" />
-          </Card>
-          <Card title={t.says}>
+          </Section>
+          <Section title={t.says} lead={t.saysLead}>
             <LongText
               label={t.greeting}
               help={t.greetingHelp}
@@ -205,7 +190,7 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
             />
             <Theirs draft={draft} name="suggestions" />
             <div>
-              <Button kind="quiet" busy={suggest.isPending} onPress={() => suggest.mutate()}>
+              <Button kind="quiet" busy={suggest.isPending} onClick={() => suggest.mutate()}>
                 {t.suggest}
               </Button>
             </div>
@@ -220,8 +205,29 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
               value={value.language}
               onChange={(language) => change({ language })}
             />
-          </Card>
-          <Card title={t.privacy}>
+          </Section>
+          <Section title={t.pages} guide="widget#who-may-call">
+            <Origins
+              label={t.origins}
+              help={t.originsHelp}
+              required
+              value={value.origins}
+              onChange={(origins) => change({ origins })}
+              error={errorOf("allowedOrigins")}
+            />
+            <Theirs draft={draft} name="origins" />
+          </Section>
+          <Section title={t.readable} guide="widget#who-the-visitor-is">
+            <KeyScope
+              agentId={agent.id}
+              help={t.readableHelp}
+              value={value}
+              onChange={change}
+              errorOf={errorOf}
+            />
+            <Theirs draft={draft} name="labels" />
+          </Section>
+          <Section title={t.privacy}>
             <TextField
               label={t.consent}
               help={t.consentHelp}
@@ -249,9 +255,9 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
                 />
               </>
             )}
-          </Card>
+          </Section>
           {general === null || isOutdated(general) ? null : <Problem problem={general} />}
-          <Actions>
+          <Actions sticky>
             <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
             <Button kind="primary" type="submit" busy={save.isPending}>
               {t.save}
@@ -266,9 +272,14 @@ const Designed = ({ agent, stored }: { readonly agent: Agent; readonly stored: W
   )
 }
 
-const Designer = ({ agent }: { readonly agent: Agent }) => {
+const Designer = ({ agent, user }: PartProps) => {
+  const t = useText(words)
   const query = useQuery(widgetQuery(agent.id))
-  return <Loaded query={query}>{(stored) => <Designed agent={agent} stored={stored} />}</Loaded>
+  return (
+    <AgentPart part="widget" agent={agent} user={user} lead={t.lead} guide="widget">
+      <Loaded query={query}>{(stored) => <Designed agent={agent} stored={stored} />}</Loaded>
+    </AgentPart>
+  )
 }
 
 export default Designer

@@ -1,6 +1,6 @@
 /** The form of a question to the agent. */
 import { Button } from "../../components/Button.tsx"
-import { MessageForm, type MessageFormProps } from "../../components/MessageForm.tsx"
+import { MessageForm, type MessageFormProps } from "../../components/replies/MessageForm.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 
 const words = texts(
@@ -22,7 +22,7 @@ export const AskForm = ({ busy, draft, onSend, onStop }: Props) => {
       draft={draft}
       label={t.ask}
       placeholder={t.placeholder}
-      busy={busy ? <Button onPress={onStop}>{t.stop}</Button> : undefined}
+      busy={busy ? <Button onClick={onStop}>{t.stop}</Button> : undefined}
       onSend={onSend}
     />
   )

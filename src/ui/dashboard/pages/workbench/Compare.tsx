@@ -1,5 +1,5 @@
 /** The same question to two versions or two models, with the differences of the answers. */
-import { type ReactNode, useEffect, useState } from "react"
+import { useEffect, useState } from "react"
 import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { Agent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -115,15 +115,13 @@ interface DifferencesProps {
 
 const Differences = ({ left, right }: DifferencesProps) => {
   const t = useText(words)
-  const { number } = useFormat()
+  const { money, number, seconds } = useFormat()
   const [one, other] = [measuresOf(left), measuresOf(right)]
-  const seconds = (value: number) => `${number(Math.round(value / 10) / 100)} s`
-  const dollars = (value: number) => `$${(value / 1e9).toFixed(5)}`
   const rows = [
     [t.time, one.milliseconds, other.milliseconds, seconds],
     [t.read, one.inputTokens, other.inputTokens, number],
     [t.written, one.outputTokens, other.outputTokens, number],
-    [t.cost, left.cost, right.cost, dollars],
+    [t.cost, left.cost, right.cost, money],
     [t.passages, left.passages?.length ?? null, right.passages?.length ?? null, number],
     [t.cited, left.citations.length, right.citations.length, number]
   ] as const
@@ -180,10 +178,9 @@ interface Props {
   readonly draft: Draft | undefined
   /** Those beside the published one. */
   readonly versions: ReadonlyArray<number>
-  readonly bar: (onFresh: (() => void) | null) => ReactNode
 }
 
-export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
+export const Compare = ({ agent, draft, user, versions }: Props) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const key = `spoke.compare.${user.id}.${agent.id}`
@@ -213,7 +210,6 @@ export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
   }
   return (
     <>
-      {bar(isEmpty ? null : () => both((talk) => talk.clear()))}
       <div className={css["sides"]}>
         {sides.map(([side, title, talk, { state }]) => (
           <section key={side} className={css["side"]} aria-label={title}>
@@ -229,8 +225,8 @@ export const Compare = ({ agent, bar, draft, user, versions }: Props) => {
               />
               {mayChange ? (
                 <TextField
-                  aria-label={t.model(title)}
-                  label=""
+                  compact
+                  label={t.model(title)}
                   placeholder={t.anyModel}
                   value={choices[side].model}
                   onChange={(model) => choose(side, { model })}

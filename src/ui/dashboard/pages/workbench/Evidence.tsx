@@ -2,8 +2,8 @@
 import { useEffect, useRef } from "react"
 import { Badge } from "../../components/Badge.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Passages } from "../../components/Passages.tsx"
-import { foundIn, Trace } from "../../components/Trace.tsx"
+import { Passages } from "../../components/replies/Passages.tsx"
+import { foundIn, Trace } from "../../components/replies/Trace.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Evidence.module.css"
@@ -42,17 +42,17 @@ const words = texts(
 
 const Facts = ({ turn }: { readonly turn: TurnView }) => {
   const t = useText(words)
-  const { number } = useFormat()
+  const { money, number, seconds } = useFormat()
   const { inputTokens, isDraft, milliseconds, model, outputTokens } = measuresOf(turn)
   const facts = [
-    [t.time, milliseconds === null ? null : `${number(Math.round(milliseconds / 10) / 100)} s`],
+    [t.time, milliseconds === null ? null : seconds(milliseconds)],
     [
       t.tokens,
       inputTokens === null || outputTokens === null
         ? null
         : `${number(inputTokens)} + ${number(outputTokens)}`
     ],
-    [t.cost, turn.cost === null ? null : `$${(turn.cost / 1e9).toFixed(5)}`],
+    [t.cost, turn.cost === null ? null : money(turn.cost)],
     [t.model, model],
     [t.version, turn.version === null ? null : String(turn.version)]
   ] as const

@@ -1,7 +1,7 @@
 /** Why a message got no answer, with a button to ask again. */
 import { ApiError } from "../../api/Client.ts"
 import { Button } from "../../components/Button.tsx"
-import { failureIn, type RunEvent } from "../../components/Trace.tsx"
+import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { issuesOf } from "../../forms/useIssues.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { useFailure } from "../../text/useFailure.ts"
@@ -40,7 +40,7 @@ export const Failed = ({ isStopped, last, onAgain, problem }: Props) => {
   const again =
     onAgain === null ? null : (
       <div>
-        <Button onPress={onAgain}>{t.retry}</Button>
+        <Button onClick={onAgain}>{t.retry}</Button>
       </div>
     )
   if (isStopped && isTold) {

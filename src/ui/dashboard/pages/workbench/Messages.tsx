@@ -4,13 +4,13 @@ import type { ReactNode } from "react"
 import type { Agent } from "../../api/Agents.ts"
 import { questions } from "../../api/Widgets.ts"
 import { Button } from "../../components/Button.tsx"
-import { Prose, useSpoken } from "../../components/Prose.tsx"
-import { useStickToEnd } from "../../components/useStickToEnd.ts"
+import { Prose, useSpoken } from "../../components/replies/Prose.tsx"
+import { useStickToEnd } from "../../components/replies/useStickToEnd.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
 import { Failed } from "./Failed.tsx"
 import { Question, Reply } from "./Said.tsx"
-import { type Talk, textOf } from "./Talk.ts"
+import type { Talk } from "./Talk.ts"
 import type { useTalk } from "./useTalk.ts"
 
 const words = texts(
@@ -44,7 +44,7 @@ const Suggested = ({ agentId, onAsk }: SuggestedProps) => {
       <ul lang="">
         {data.map((question) => (
           <li key={question}>
-            <Button onPress={() => onAsk(question)}>{question}</Button>
+            <Button onClick={() => onAsk(question)}>{question}</Button>
           </li>
         ))}
       </ul>
@@ -76,15 +76,15 @@ export const Messages = ({
   onShow,
   plain = false,
   shownId,
-  state: { busy, error, messages, progress },
+  state: { busy, error, events, isLost, isStopped, messages },
   talk
 }: Props) => {
   const t = useText(words)
   const asked = messages.findLast(({ role }) => role === "user")
   const { follow, frame, onScroll } = useStickToEnd(asked?.id)
   const last = messages.at(-1)
-  const spoken = useSpoken(!busy && last?.role === "assistant" ? textOf(last) : "")
-  const isFailed = error !== undefined && !progress.isLost
+  const spoken = useSpoken(!busy && last?.role === "assistant" ? last.text : "")
+  const isFailed = error !== null && !isLost
   const again = (id: string, text: string) => {
     follow()
     talk.sendAgain(id, text)
@@ -118,7 +118,7 @@ export const Messages = ({
             )
           }
           const question = messages[place - 1]
-          const mayAsk = !busy && question?.role === "user" && (question.metadata?.files ?? []).length === 0
+          const mayAsk = !busy && question?.role === "user" && question.files.length === 0
           return (
             <Reply
               key={message.id}
@@ -129,7 +129,7 @@ export const Messages = ({
               mayChange={mayChange}
               streaming={busy && message === last}
               isShown={message.id === shownId}
-              onAgain={mayAsk ? () => again(question.id, textOf(question)) : null}
+              onAgain={mayAsk ? () => again(question.id, question.text) : null}
               onShow={onShow === undefined ? null : (index) => onShow(message.id, index)}
             />
           )
@@ -137,9 +137,9 @@ export const Messages = ({
         {!isFailed || busy ? null : (
           <Failed
             problem={error}
-            last={progress.events.at(-1)}
-            isStopped={progress.isStopped}
-            onAgain={asked === undefined ? null : () => again(asked.id, textOf(asked))}
+            last={events.at(-1)}
+            isStopped={isStopped}
+            onAgain={asked === undefined ? null : () => again(asked.id, asked.text)}
           />
         )}
         {messages.length > 0 || busy || plain ? null : (
@@ -153,7 +153,7 @@ export const Messages = ({
         )}
       </div>
       <p role="status" className={busy ? css["status"] : "visually-hidden"}>
-        {progress.isLost ? t.lost : busy ? t.thinking : spoken}
+        {isLost ? t.lost : busy ? t.thinking : spoken}
       </p>
     </>
   )

@@ -2,13 +2,13 @@
 import { Check, Copy, Pencil, RotateCcw } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
 import { Button } from "../../components/Button.tsx"
-import { CitationChip } from "../../components/CitationChip.tsx"
-import { Prose } from "../../components/Prose.tsx"
-import { SaveCase } from "../../components/SaveCase.tsx"
+import { CitationChip } from "../../components/replies/CitationChip.tsx"
+import { Prose } from "../../components/replies/Prose.tsx"
+import { SaveCase } from "../../components/replies/SaveCase.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
-import { citationsOf, isDone, type Message, textOf } from "./Talk.ts"
+import type { Message } from "./Talk.ts"
 
 const words = texts(
   {
@@ -38,7 +38,7 @@ const CopyMarkdown = ({ text }: { readonly text: string }) => {
     <>
       <Button
         kind="quiet"
-        onPress={() => {
+        onClick={() => {
           void navigator.clipboard.writeText(text).then(() => {
             setCopied(true)
             window.setTimeout(() => setCopied(false), 2_000)
@@ -91,8 +91,8 @@ const Edit = ({ onCancel, onSend, text }: EditProps) => {
         onKeyDown={onKeyDown}
       />
       <div className={css["editActions"]}>
-        <Button onPress={onCancel}>{common.cancel}</Button>
-        <Button kind="primary" onPress={send}>
+        <Button onClick={onCancel}>{common.cancel}</Button>
+        <Button kind="primary" onClick={send}>
           {t.resend}
         </Button>
       </div>
@@ -109,8 +109,7 @@ interface QuestionProps {
 export const Question = ({ message, onAgain }: QuestionProps) => {
   const t = useText(words)
   const [isEditing, setEditing] = useState(false)
-  const text = textOf(message)
-  const files = message.metadata?.files ?? []
+  const { files, text } = message
   return (
     <article className={css["own"]} aria-label={t.you}>
       {isEditing && onAgain !== null ? (
@@ -129,7 +128,7 @@ export const Question = ({ message, onAgain }: QuestionProps) => {
       {/* Files are not at hand any more. */}
       {onAgain === null || isEditing || files.length > 0 ? null : (
         <div className={css["actions"]}>
-          <Button kind="quiet" icon aria-label={t.edit} onPress={() => setEditing(true)}>
+          <Button kind="quiet" icon aria-label={t.edit} onClick={() => setEditing(true)}>
             <Pencil {...icon} />
           </Button>
         </div>
@@ -166,8 +165,7 @@ export const Reply = ({
   streaming
 }: ReplyProps) => {
   const t = useText(words)
-  const citations = citationsOf(message)
-  const text = textOf(message)
+  const { citations, isDone, text } = message
   return (
     <article className={css["reply"]} aria-label={name} data-shown={isShown ? "" : undefined}>
       <span className={css["author"]}>{name}</span>
@@ -185,17 +183,17 @@ export const Reply = ({
         <div className={css["actions"]}>
           <CopyMarkdown text={text} />
           {onAgain === null ? null : (
-            <Button kind="quiet" onPress={onAgain}>
+            <Button kind="quiet" onClick={onAgain}>
               <RotateCcw {...icon} />
               {t.retry}
             </Button>
           )}
           {onShow === null || isShown ? null : (
-            <Button kind="quiet" onPress={() => onShow(null)}>
+            <Button kind="quiet" onClick={() => onShow(null)}>
               {t.evidence}
             </Button>
           )}
-          {runId === null || !mayChange || !isDone(message) ? null : (
+          {runId === null || !mayChange || !isDone ? null : (
             <SaveCase key={runId} agentId={agentId} runId={runId} />
           )}
         </div>

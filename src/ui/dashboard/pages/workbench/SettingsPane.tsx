@@ -73,7 +73,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
   const common = useText(everywhere)
   const { draft, errorOf, general, save } = form
   const { change, value } = draft
-  const isReadOnly = !mayChange
+  const readOnly = !mayChange
   return (
     <div className={css["settings"]}>
       <div className={css["fields"]}>
@@ -83,19 +83,19 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
           <LongText
             label={s.instructions}
             rows={9}
-            isReadOnly={isReadOnly}
+            readOnly={readOnly}
             value={value.instructions}
             onChange={(instructions) => change({ instructions })}
             error={errorOf("instructions")}
           />
           <Theirs draft={draft} name="instructions" />
-          <ModelField form={form} isReadOnly={isReadOnly} />
-          <StyleFields form={form} isReadOnly={isReadOnly} />
+          <ModelField form={form} readOnly={readOnly} />
+          <StyleFields form={form} readOnly={readOnly} />
           <div className={css["pair"]}>
             <TextField
               label={s.topK}
               inputMode="numeric"
-              isReadOnly={isReadOnly}
+              readOnly={readOnly}
               value={value.topK}
               onChange={(topK) => change({ topK })}
               error={errorOf("retrieval.topK")}
@@ -104,7 +104,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
               label={s.minScore}
               inputMode="decimal"
               placeholder={t.standard}
-              isReadOnly={isReadOnly}
+              readOnly={readOnly}
               value={value.minScore}
               onChange={(minScore) => change({ minScore })}
               error={errorOf("retrieval.minScore")}
@@ -112,7 +112,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             <TextField
               label={s.contextTokens}
               inputMode="numeric"
-              isReadOnly={isReadOnly}
+              readOnly={readOnly}
               value={value.contextTokens}
               onChange={(contextTokens) => change({ contextTokens })}
               error={errorOf("grounding.contextTokens")}
@@ -120,7 +120,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
             <TextField
               label={s.maxSearches}
               inputMode="numeric"
-              isReadOnly={isReadOnly}
+              readOnly={readOnly}
               value={value.maxSearches}
               onChange={(maxSearches) => change({ maxSearches })}
               error={errorOf("grounding.maxSearches")}
@@ -136,7 +136,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
               ["strict", s.strict],
               ["general", s.general]
             ]}
-            isDisabled={isReadOnly}
+            disabled={readOnly}
             value={value.mode}
             onChange={(mode) => change({ mode })}
           />
@@ -148,7 +148,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
               ["withhold", s.withhold],
               ["handoff", s.handoff]
             ]}
-            isDisabled={isReadOnly}
+            disabled={readOnly}
             value={value.unsupported}
             onChange={(unsupported) => change({ unsupported })}
           />
@@ -162,7 +162,7 @@ export const SettingsPane = ({ agent, form, mayChange }: Props) => {
         <div className={css["foot"]}>
           <DraftState draft={draft}>{save.isSuccess ? common.saved : ""}</DraftState>
           {draft.isDirty ? (
-            <Button kind="primary" busy={save.isPending} onPress={() => save.mutate(true)}>
+            <Button kind="primary" busy={save.isPending} onClick={() => save.mutate(true)}>
               {common.save}
             </Button>
           ) : null}

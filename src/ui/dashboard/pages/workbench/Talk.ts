@@ -1,47 +1,25 @@
 /** A test chat with an agent. It survives a change of page, and continues after a reload, also during a reply. */
-import { Chat } from "@ai-sdk/react"
-import { DefaultChatTransport, type UIMessage } from "ai"
 import type { ChatTurnResult } from "../../../../domain/chat/ChatTurn.ts"
+import type { StreamPart } from "../../../../domain/chat/StreamPart.ts"
 import type { OneAgent } from "../../../../http/hosted/agents/AgentsApi.ts"
 import type { ToolPage } from "../../../../http/hosted/agents/ToolsApi.ts"
+import { read, sourceOf } from "../../../EventStream.ts"
 import { call, failureOf } from "../../api/Client.ts"
 import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
-import type { Citation } from "../../components/CitationChip.tsx"
-import { failureIn, type RunEvent } from "../../components/Trace.tsx"
+import type { Citation } from "../../components/replies/CitationChip.tsx"
+import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { type Tried, TurnForm } from "./TurnForm.ts"
 
-type Result = Pick<typeof ChatTurnResult.Encoded, "reply" | "conversationId"> & {
-  readonly citations: ReadonlyArray<Citation>
-}
-
-interface Sent {
+export interface Message {
+  readonly id: string
+  readonly role: "user" | "assistant"
+  readonly text: string
   /** Names of the attached files. */
   readonly files: ReadonlyArray<string>
-}
-
-type DataParts = {
-  readonly "agent-run-event": RunEvent
-  readonly done: { readonly result: Result }
-}
-
-export type Message = UIMessage<Sent, DataParts>
-
-export const textOf = ({ parts }: Message): string =>
-  parts.map((part) => (part.type === "text" ? part.text : "")).join("")
-
-/** Whether the reply is complete. */
-export const isDone = ({ parts }: Message): boolean => parts.some(({ type }) => type === "data-done")
-
-/** The citations of the settled reply, or those received so far. */
-export const citationsOf = ({ parts }: Message): ReadonlyArray<Citation> => {
-  const done = parts.find((part) => part.type === "data-done")
-  if (done !== undefined) return done.data.result.citations
-  return parts.flatMap((part) => {
-    if (part.type !== "source-url" && part.type !== "source-document") return []
-    const index = part.providerMetadata?.["spoke"]?.["index"]
-    if (typeof index !== "number") return []
-    return [{ index, title: part.title ?? "", url: part.type === "source-url" ? part.url : "" }]
-  })
+  /** Of the settled reply, or those received so far. */
+  readonly citations: ReadonlyArray<Citation>
+  /** Whether the reply is complete. */
+  readonly isDone: boolean
 }
 
 /** The last turn, while it has no answer. */
@@ -59,8 +37,13 @@ interface Kept {
   readonly version?: number | undefined
 }
 
-/** State of the current turn. */
-interface Progress {
+/** The messages, and the state of the current turn. */
+export interface View {
+  readonly messages: ReadonlyArray<Message>
+  /** A reply is awaited or received. */
+  readonly isOpen: boolean
+  /** Why the last turn got no answer; null if it did. */
+  readonly error: Error | null
   readonly events: ReadonlyArray<RunEvent>
   /** The connection was lost and is being restored. */
   readonly isLost: boolean
@@ -68,7 +51,15 @@ interface Progress {
   readonly isStopped: boolean
 }
 
-const nothingYet: Progress = { events: [], isLost: false, isStopped: false }
+const nothingYet = { error: null, events: [], isLost: false, isStopped: false } as const
+const empty: View = { messages: [], isOpen: false, ...nothingYet }
+
+/** Milliseconds between two renderings of a streaming reply. */
+const drawEveryMs = 50
+
+/** The stream told why the turn failed: it was not cut off. */
+const isTold = (error: Error | null) =>
+  error?.message === "TURN_FAILED" || error?.message === "RUNTIME_TIMEOUT"
 
 /** Maximum number of messages restored after a reload. */
 const messageLimit = 100
@@ -84,8 +75,10 @@ const hasNoTools = async (agentId: string): Promise<boolean> => {
 const own = (id: string, text: string, files: ReadonlyArray<string>): Message => ({
   id,
   role: "user",
-  metadata: { files },
-  parts: [{ type: "text", text }]
+  text,
+  files,
+  citations: [],
+  isDone: true
 })
 
 const shown = ({ attachments, citations, content, id, role }: Stored): Message =>
@@ -95,14 +88,7 @@ const shown = ({ attachments, citations, content, id, role }: Stored): Message =
         content,
         attachments.map(({ name }) => name)
       )
-    : {
-        id,
-        role,
-        parts: [
-          { type: "text", text: content },
-          { type: "data-done", data: { result: { reply: content, citations } } }
-        ]
-      }
+    : { id, role, text: content, files: [], citations, isDone: true }
 
 /** `stored` without the messages that the resumed turn `runId` will send again. */
 const without = (stored: ReadonlyArray<Stored>, runId: string | undefined): ReadonlyArray<Stored> => {
@@ -127,15 +113,18 @@ const isUp = () =>
   )
 
 export class Talk {
-  /** The AI SDK's chat with our own transport. */
-  readonly chat: Chat<Message>
   private readonly turn: TurnForm
   private readonly storageKey: string
   private kept: Kept = {}
-  private now = nothingYet
+  private view = empty
   private isRecovering = false
   /** Number of consecutive polls of the turn without a result. */
   private misses = 0
+  /** Messages that this window has made. */
+  private made = 0
+  /** Leaves the stream that is read. */
+  private leaving = new AbortController()
+  private drawing: number | undefined
   /** The turn of each of the user's messages. */
   private readonly runs = new Map<string, string>()
   /** Events of the turns, as far as this window has received them. */
@@ -145,29 +134,10 @@ export class Talk {
   constructor(agentId: string, storageKey: string) {
     this.turn = new TurnForm(agentId)
     this.storageKey = storageKey
-    this.chat = new Chat<Message>({
-      transport: new DefaultChatTransport<Message>({
-        api: "/api/v1/chat/stream",
-        fetch: (address, request) =>
-          request?.method === "GET" ? fetch(address, request) : this.ask(address, request),
-        prepareReconnectToStreamRequest: () => ({ api: this.addressOf(this.kept.pending?.runId ?? "") })
-      }),
-      onData: (part) => {
-        if (part.type === "data-agent-run-event") {
-          const events = [...this.now.events, part.data]
-          this.told.set(part.data.runId, events)
-          this.tell({ events })
-        }
-        if (part.type === "data-done") this.answered(part.data.result)
-      },
-      onFinish: ({ isAbort }) => {
-        if (!isAbort && !this.isRecovering && this.isCutOff()) void this.recover()
-      }
-    })
     void this.restore()
   }
 
-  readonly progress = (): Progress => this.now
+  readonly now = (): View => this.view
 
   readonly listen = (listener: () => void): (() => void) => {
     this.listeners.add(listener)
@@ -185,27 +155,32 @@ export class Talk {
   }
 
   send(text: string, files: ReadonlyArray<File>, replaces?: string): void {
-    this.tell(nothingYet)
     const { pending: _, ...kept } = this.kept
     this.kept = kept
     this.turn.next({ text, files, replaces })
-    void this.chat.sendMessage({ text, metadata: { files: files.map(({ name }) => name) } })
+    const question = own(
+      this.newId(),
+      text,
+      files.map(({ name }) => name)
+    )
+    this.set({ ...nothingYet, messages: [...this.view.messages, question] })
+    void this.follow((signal) => this.ask(question.id, signal))
   }
 
   /** Sends `text` in place of the user's message `id`, and removes later messages. */
   sendAgain(id: string, text: string): void {
-    const place = this.chat.messages.findIndex((message) => message.id === id)
+    const place = this.view.messages.findIndex((message) => message.id === id)
     if (place < 0) return
-    this.chat.messages = this.chat.messages.slice(0, place)
+    this.set({ messages: this.view.messages.slice(0, place) })
     this.send(text, [], this.runs.get(id))
   }
 
   /** Stops the turn. The text so far becomes the reply. */
   async stop(): Promise<void> {
     const runId = this.kept.pending?.runId
-    this.tell({ isStopped: true, isLost: false })
+    this.set({ isStopped: true, isLost: false })
     const ended = runId === undefined ? false : await this.end(runId)
-    if (!ended) await this.chat.stop()
+    if (!ended) this.leaving.abort()
   }
 
   /** The tried version; undefined for the published one. */
@@ -227,13 +202,16 @@ export class Talk {
 
   /** The next message begins a new conversation. */
   clear(): void {
-    void this.chat.stop()
+    this.leaving.abort()
     this.turn.conversationId = undefined
-    this.chat.messages = []
-    this.chat.clearError()
     this.runs.clear()
     this.keep({})
-    this.tell(nothingYet)
+    this.set(empty)
+  }
+
+  private newId(): string {
+    this.made += 1
+    return `made-${this.made}`
   }
 
   private addressOf(runId: string): string {
@@ -247,9 +225,14 @@ export class Talk {
     )
   }
 
-  private async ask(address: RequestInfo | URL, request: RequestInit | undefined): Promise<Response> {
-    const asked = this.chat.messages.at(-1)?.id ?? ""
-    const response = await fetch(address, { ...request, ...this.turn.request() })
+  /** The stream of a new turn, which answers the message `asked`. */
+  private async ask(asked: string, signal: AbortSignal): Promise<Response> {
+    const response = await fetch("/api/v1/chat/stream", {
+      method: "POST",
+      credentials: "same-origin",
+      signal,
+      ...this.turn.request()
+    })
     if (!response.ok) throw await failureOf(response)
     const runId = response.headers.get("x-run-id")
     if (runId !== null) {
@@ -259,9 +242,61 @@ export class Talk {
     return response
   }
 
-  private answered({ conversationId }: Result): void {
+  /** Shows what the stream brings until it ends, and waits for the rest if it was cut off. */
+  private async follow(open: (signal: AbortSignal) => Promise<Response>): Promise<void> {
+    this.leaving.abort()
+    const leaving = new AbortController()
+    this.leaving = leaving
+    this.set({ isOpen: true, error: null })
+    const failure = await open(leaving.signal)
+      .then(({ body }) =>
+        body === null
+          ? undefined
+          : read(body, (part) => {
+              if (!leaving.signal.aborted) this.take(part)
+            })
+      )
+      .then(
+        () => null,
+        (problem: unknown) => (problem instanceof Error ? problem : new Error(String(problem)))
+      )
+    if (leaving.signal.aborted) {
+      if (this.leaving === leaving) this.set({ isOpen: false })
+      return
+    }
+    this.set({ isOpen: false, ...(failure === null ? {} : { error: failure }) })
+    if (!this.isRecovering && this.isCutOff()) await this.recover()
+  }
+
+  private take(part: StreamPart): void {
+    if (part.type === "text-delta") this.reply(({ text }) => ({ text: text + part.delta }))
+    else if (part.type === "data-agent-run-event") {
+      const events = [...this.view.events, part.data]
+      this.told.set(part.data.runId, events)
+      this.set({ events })
+    } else if (part.type === "data-done") this.answered(part.data.result)
+    else if (part.type === "error") this.set({ error: new Error(part.errorText) })
+    else {
+      const source = sourceOf(part)
+      if (source !== null) this.reply(({ citations }) => ({ citations: [...citations, source] }))
+    }
+  }
+
+  /** Changes the reply that is being received; the first change makes it. */
+  private reply(change: (reply: Message) => Partial<Message>): void {
+    const { messages } = this.view
+    const last = messages.at(-1)
+    const reply: Message =
+      last?.role === "assistant" ? last : { ...own(this.newId(), "", []), role: "assistant", isDone: false }
+    const others = reply === last ? messages.slice(0, -1) : messages
+    this.view = { ...this.view, messages: [...others, { ...reply, ...change(reply) }] }
+    this.drawing ??= window.setTimeout(() => this.set({}), drawEveryMs)
+  }
+
+  private answered({ citations, conversationId, reply }: typeof ChatTurnResult.Encoded): void {
     this.turn.conversationId = conversationId
     this.keep(conversationId === undefined ? {} : { conversationId })
+    this.reply(({ text }) => ({ text: text === "" ? reply : text, citations, isDone: true }))
   }
 
   private keep(kept: Kept): void {
@@ -282,7 +317,7 @@ export class Talk {
     const stored =
       conversationId === undefined ? [] : await recentMessages(conversationId, messageLimit).catch(() => null)
     // It no longer exists, or a new conversation has begun.
-    if (stored === null || this.chat.messages.length > 0) return
+    if (stored === null || this.view.messages.length > 0) return
     this.kept = kept
     this.turn.conversationId = conversationId
     stored.forEach(({ id, role, runId }, place) => {
@@ -291,27 +326,22 @@ export class Talk {
     })
     const messages = without(stored, pending?.runId).map(shown)
     if (pending === undefined) {
-      this.chat.messages = messages
+      this.set({ messages })
       return
     }
     this.runs.set(pending.runId, pending.runId)
-    this.chat.messages = [...messages, own(pending.runId, pending.text, pending.files)]
+    this.set({ messages: [...messages, own(pending.runId, pending.text, pending.files)] })
     await this.resume()
   }
 
   /** True when the turn's stream has ended without a result. */
   private isCutOff(): boolean {
-    const { error } = this.chat
-    return (
-      this.kept.pending !== undefined &&
-      error?.message !== "TURN_FAILED" &&
-      error?.message !== "RUNTIME_TIMEOUT"
-    )
+    return this.kept.pending !== undefined && !isTold(this.view.error)
   }
 
   /** True when the turn ended with its server, and no tool can have acted. */
   private async isLostUnheard(): Promise<boolean> {
-    const last = this.now.events.at(-1)
+    const last = this.view.events.at(-1)
     if (last === undefined || failureIn(last)?.code !== "PROCESS_STOPPED") return false
     return hasNoTools(this.turn.agentId).catch(() => false)
   }
@@ -321,16 +351,22 @@ export class Talk {
     const { pending } = this.kept
     if (pending === undefined) return
     this.isRecovering = true
-    if (this.chat.messages.at(-1)?.role === "assistant") this.chat.messages = this.chat.messages.slice(0, -1)
-    this.tell({ events: [] })
-    this.chat.clearError()
-    await this.chat.resumeStream()
+    const { messages } = this.view
+    this.set({
+      events: [],
+      error: null,
+      messages: messages.at(-1)?.role === "assistant" ? messages.slice(0, -1) : messages
+    })
+    await this.follow(async (signal) => {
+      const response = await fetch(this.addressOf(pending.runId), { credentials: "same-origin", signal })
+      if (!response.ok) throw await failureOf(response)
+      return response
+    })
     this.isRecovering = false
     if (this.kept.pending?.runId !== pending.runId) return
-    this.misses = this.now.events.length === 0 ? this.misses + 1 : 0
-    const asked = this.chat.messages.findLast(({ role }) => role === "user")
+    this.misses = this.view.events.length === 0 ? this.misses + 1 : 0
+    const asked = this.view.messages.findLast(({ role }) => role === "user")
     if (asked !== undefined && pending.files.length === 0 && (await this.isLostUnheard())) {
-      this.chat.clearError()
       this.sendAgain(asked.id, pending.text)
     } else if (this.isCutOff() && this.misses < maxMisses) await this.recover()
   }
@@ -338,18 +374,20 @@ export class Talk {
   /** Waits for the server and continues at the turn's current state. */
   private async recover(): Promise<void> {
     const runId = this.kept.pending?.runId
-    this.tell({ isLost: true })
+    this.set({ isLost: true })
     for (let wait = firstWaitMs; ; wait = Math.min(wait * 2, maxWaitMs)) {
       await delay(wait)
-      if (this.kept.pending?.runId !== runId || this.now.isStopped) return this.tell({ isLost: false })
+      if (this.kept.pending?.runId !== runId || this.view.isStopped) return this.set({ isLost: false })
       if (await isUp()) break
     }
-    this.tell({ isLost: false })
+    this.set({ isLost: false })
     await this.resume()
   }
 
-  private tell(progress: Partial<Progress>): void {
-    this.now = { ...this.now, ...progress }
+  private set(change: Partial<View>): void {
+    window.clearTimeout(this.drawing)
+    this.drawing = undefined
+    this.view = { ...this.view, ...change }
     for (const listener of this.listeners) listener()
   }
 }

@@ -1,13 +1,14 @@
 /** The workbench of an agent: settings, a chat with it, and the evidence of its replies, side by side. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { Columns2, SquarePen } from "lucide-react"
-import { type ReactNode, useEffect, useState } from "react"
+import { useEffect, useState } from "react"
 import { useLocation, useSearch } from "wouter"
-import { type Agent, agentVersions } from "../../api/Agents.ts"
-import { atLeast, type User } from "../../api/Session.ts"
+import { agentVersions } from "../../api/Agents.ts"
+import { atLeast } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"
 import { Select } from "../../components/Field.tsx"
 import { texts, useText } from "../../text/Language.tsx"
+import { AgentPart, type PartProps } from "../agents/AgentPart.tsx"
 import { useAgentForm } from "../agents/useAgentForm.ts"
 import { Advice } from "./Advice.tsx"
 import { AskForm } from "./AskForm.tsx"
@@ -54,41 +55,7 @@ const icon = { "aria-hidden": true, size: 16, strokeWidth: 1.75 } as const
 
 type Pane = "settings" | "chat" | "evidence"
 
-interface BarProps {
-  readonly children: ReactNode
-  readonly isComparing: boolean
-  readonly onCompare: () => void
-  /** Null if there is no conversation to leave. */
-  readonly onFresh: (() => void) | null
-}
-
-const Bar = ({ children, isComparing, onCompare, onFresh }: BarProps) => {
-  const t = useText(words)
-  return (
-    <div className={css["bar"]}>
-      {children}
-      <span className={css["barActions"]}>
-        {onFresh === null ? null : (
-          <Button kind="quiet" onPress={onFresh}>
-            <SquarePen {...icon} />
-            {t.fresh}
-          </Button>
-        )}
-        <Button kind="quiet" onPress={onCompare}>
-          <Columns2 {...icon} />
-          {isComparing ? t.single : t.compare}
-        </Button>
-      </span>
-    </div>
-  )
-}
-
-interface Props {
-  readonly agent: Agent
-  readonly user: User
-}
-
-const Workbench = ({ agent, user }: Props) => {
+const Workbench = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const mayChange = atLeast(user.role, "admin")
   const talk = talkOf(user.id, agent.id)
@@ -138,94 +105,102 @@ const Workbench = ({ agent, user }: Props) => {
     navigate(isComparing ? location : `${location}?compare`)
     setPane("chat")
   }
+  const fresh = () => {
+    if (isComparing) for (const side of ["left", "right"] as const) talkOf(user.id, agent.id, side).clear()
+    else talk.clear()
+  }
   return (
-    <div
-      className={css["workbench"]}
-      data-full=""
-      data-pane={pane}
-      data-comparing={isComparing ? "" : undefined}
-    >
-      <div className={css["switch"]} role="group" aria-label={t.panes}>
-        {tabs.map(([id, title]) => (
-          <button key={id} type="button" aria-pressed={pane === id} onClick={() => setPane(id)}>
-            {title}
-          </button>
-        ))}
-      </div>
-      <section className={`${css["pane"]} ${css["settings"]}`} aria-label={t.settings}>
-        <SettingsPane agent={agent} form={form} mayChange={mayChange} />
-      </section>
-      {isComparing ? (
-        <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.compare}>
-          <Compare
-            agent={agent}
-            user={user}
-            draft={mayChange ? form.tried : undefined}
-            versions={others}
-            bar={(onFresh) => (
-              <Bar isComparing onCompare={compare} onFresh={onFresh}>
-                <strong>{t.compare}</strong>
-              </Bar>
-            )}
-          />
-        </section>
-      ) : (
+    <AgentPart
+      part="try"
+      agent={agent}
+      user={user}
+      actions={
         <>
-          <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.chat}>
-            <Bar
-              isComparing={false}
-              onCompare={compare}
-              onFresh={messages.length === 0 ? null : () => talk.clear()}
-            >
-              <div className={css["who"]}>
-                <Select
-                  compact
-                  label={t.answers}
-                  options={options}
-                  value={chosen}
-                  onChange={(next) => {
-                    const wanted = next === "" ? undefined : Number(next)
-                    talk.tryVersion(wanted)
-                    setVersion(wanted)
+          {isComparing ? null : (
+            <Select
+              compact
+              label={t.answers}
+              options={options}
+              value={chosen}
+              onChange={(next) => {
+                const wanted = next === "" ? undefined : Number(next)
+                talk.tryVersion(wanted)
+                setVersion(wanted)
+              }}
+            />
+          )}
+          {isComparing || messages.length > 0 ? (
+            <Button kind="quiet" onClick={fresh}>
+              <SquarePen {...icon} />
+              <span className={css["label"]}>{t.fresh}</span>
+            </Button>
+          ) : null}
+          <Button onClick={compare}>
+            <Columns2 {...icon} />
+            <span className={css["label"]}>{isComparing ? t.single : t.compare}</span>
+          </Button>
+        </>
+      }
+    >
+      <div
+        className={css["workbench"]}
+        data-full=""
+        data-pane={pane}
+        data-comparing={isComparing ? "" : undefined}
+      >
+        <div className={css["switch"]} role="group" aria-label={t.panes}>
+          {tabs.map(([id, title]) => (
+            <button key={id} type="button" aria-pressed={pane === id} onClick={() => setPane(id)}>
+              {title}
+            </button>
+          ))}
+        </div>
+        <section className={`${css["pane"]} ${css["settings"]}`} aria-label={t.settings}>
+          <SettingsPane agent={agent} form={form} mayChange={mayChange} />
+        </section>
+        {isComparing ? (
+          <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.compare}>
+            <Compare agent={agent} user={user} draft={mayChange ? form.tried : undefined} versions={others} />
+          </section>
+        ) : (
+          <>
+            <section className={`${css["pane"]} ${css["chat"]}`} aria-label={t.chat}>
+              <Messages
+                agent={agent}
+                talk={talk}
+                state={state}
+                mayChange={mayChange}
+                shownId={shown?.id}
+                onShow={(id, index) => {
+                  setPointed({ id, index })
+                  setPane("evidence")
+                }}
+              >
+                <Advice agentId={agent.id} mayChange={mayChange} />
+              </Messages>
+              <div className={css["compose"]}>
+                <AskForm
+                  busy={busy}
+                  draft={{ name: `try.${agent.id}`, title: t.draft(agent.name) }}
+                  onSend={(text, files) => {
+                    setPointed(null)
+                    talk.send(text, files)
                   }}
+                  onStop={() => void talk.stop()}
                 />
               </div>
-            </Bar>
-            <Messages
-              agent={agent}
-              talk={talk}
-              state={state}
-              mayChange={mayChange}
-              shownId={shown?.id}
-              onShow={(id, index) => {
-                setPointed({ id, index })
-                setPane("evidence")
-              }}
-            >
-              <Advice agentId={agent.id} mayChange={mayChange} />
-            </Messages>
-            <div className={css["compose"]}>
-              <AskForm
-                busy={busy}
-                draft={{ name: `try.${agent.id}`, title: t.draft(agent.name) }}
-                onSend={(text, files) => {
-                  setPointed(null)
-                  talk.send(text, files)
-                }}
-                onStop={() => void talk.stop()}
+            </section>
+            <section className={`${css["pane"]} ${css["evidence"]}`} aria-label={t.evidence}>
+              <Evidence
+                turn={turn}
+                isRunning={isRunning}
+                marked={pointed !== null && pointed.id === shown?.id ? pointed : null}
               />
-            </div>
-          </section>
-          <section className={`${css["pane"]} ${css["evidence"]}`} aria-label={t.evidence}>
-            <Evidence
-              turn={turn}
-              isRunning={isRunning}
-              marked={pointed !== null && pointed.id === shown?.id ? pointed : null}
-            />
-          </section>
-        </>
-      )}
-    </div>
+            </section>
+          </>
+        )}
+      </div>
+    </AgentPart>
   )
 }
 

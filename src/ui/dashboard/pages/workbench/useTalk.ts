@@ -1,20 +1,14 @@
 /** A live test chat, and the data of one of its turns. */
-import { useChat } from "@ai-sdk/react"
 import { useQuery } from "@tanstack/react-query"
 import { useSyncExternalStore } from "react"
 import { trace } from "../../api/Conversations.ts"
-import type { Passage } from "../../components/Passages.tsx"
-import type { RunEvent } from "../../components/Trace.tsx"
-import { citationsOf, type Message, type Talk } from "./Talk.ts"
-
-/** Milliseconds between two renderings of a streaming reply. */
-const drawEvery = 50
+import type { Passage } from "../../components/replies/Passages.tsx"
+import type { RunEvent } from "../../components/replies/Trace.tsx"
+import type { Message, Talk } from "./Talk.ts"
 
 export const useTalk = (talk: Talk) => {
-  const { error, messages, status } = useChat<Message>({ chat: talk.chat, experimental_throttle: drawEvery })
-  const progress = useSyncExternalStore(talk.listen, talk.progress)
-  const busy = status === "submitted" || status === "streaming" || progress.isLost
-  return { busy, error, messages, progress }
+  const view = useSyncExternalStore(talk.listen, talk.now)
+  return { ...view, busy: view.isOpen || view.isLost }
 }
 
 /** One turn: its events, and the passages of its reply. */
@@ -23,7 +17,7 @@ export interface TurnView {
   readonly events: ReadonlyArray<RunEvent>
   /** Undefined until they are loaded. */
   readonly passages: ReadonlyArray<Passage> | undefined
-  readonly citations: ReturnType<typeof citationsOf>
+  readonly citations: Message["citations"]
   readonly version: number | null
   /** Billionths of a US dollar; null if unknown. */
   readonly cost: number | null
@@ -50,7 +44,7 @@ export const useTurn = (
     runId,
     events: told.length > 0 ? told : (data?.events ?? []),
     passages: data?.passages,
-    citations: reply === undefined ? [] : citationsOf(reply),
+    citations: reply?.citations ?? [],
     version: data?.agentVersion ?? null,
     cost: costIn(data)
   }

@@ -16,7 +16,7 @@ import { Button } from "../../../components/Button.tsx"
 import { toast } from "../../../components/feedback/Toast.tsx"
 import { Loaded, Page } from "../../../components/Page.tsx"
 import { Problem } from "../../../components/Problem.tsx"
-import { Prose } from "../../../components/Prose.tsx"
+import { Prose } from "../../../components/replies/Prose.tsx"
 import { everywhere } from "../../../text/everywhere.ts"
 import { useFormat } from "../../../text/Format.ts"
 import { texts, useText } from "../../../text/Language.tsx"
@@ -124,17 +124,17 @@ const PassageCard = ({ agentId, of, passage, sourceId, user }: CardProps) => {
             kind="quiet"
             aria-expanded={showsTurns}
             aria-controls={turnsId}
-            onPress={() => setShowsTurns(!showsTurns)}
+            onClick={() => setShowsTurns(!showsTurns)}
           >
             {t.cited(number(cited))}
           </Button>
         )}
         {atLeast(user.role, "admin") ? (
           <span className={css["actions"]}>
-            <Button kind="quiet" onPress={() => setWriting(true)}>
+            <Button kind="quiet" onClick={() => setWriting(true)}>
               {t.correct}
             </Button>
-            <Button kind="quiet" busy={change.isPending} onPress={() => change.mutate(!excluded)}>
+            <Button kind="quiet" busy={change.isPending} onClick={() => change.mutate(!excluded)}>
               {excluded ? t.restore : t.exclude}
             </Button>
           </span>
@@ -186,10 +186,9 @@ const Document = ({ id, sourceId, user }: Props) => {
         return (
           <Page
             title={of.title === "" ? of.uri : of.title}
+            parent={[`/sources/${sourceId}`, owner.data?.name ?? t.back]}
             lead={
               <>
-                <Link href={`/sources/${sourceId}`}>{owner.data?.name ?? t.back}</Link>
-                {" · "}
                 {/^https?:/u.test(of.uri) ? (
                   <a href={of.uri} target="_blank" rel="noopener noreferrer nofollow">
                     {of.uri}
@@ -215,7 +214,7 @@ const Document = ({ id, sourceId, user }: Props) => {
             </ol>
             {query.hasNextPage ? (
               <div>
-                <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+                <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
               </div>
             ) : null}
           </Page>

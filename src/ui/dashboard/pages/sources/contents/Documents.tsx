@@ -7,7 +7,8 @@ import type { SourceDetail } from "../../../api/Sources.ts"
 import { Badge } from "../../../components/Badge.tsx"
 import { Button } from "../../../components/Button.tsx"
 import { TextField } from "../../../components/Field.tsx"
-import { Card, Loaded } from "../../../components/Page.tsx"
+import { Loaded, Section } from "../../../components/Page.tsx"
+import { Cell } from "../../../components/RowActions.tsx"
 import { Table } from "../../../components/Table.tsx"
 import { everywhere } from "../../../text/everywhere.ts"
 import { useFormat } from "../../../text/Format.ts"
@@ -53,7 +54,7 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
     setAsked(typed.trim())
   }
   return (
-    <Card title={t.title}>
+    <Section title={t.title}>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.documents)
@@ -77,12 +78,11 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
                     {
                       title: t.document,
                       cell: ({ id, title, uri }) => (
-                        <span className={css["name"]}>
-                          <Link lang="" href={`/sources/${found.id}/documents/${id}`}>
+                        <Cell notes={[uri]}>
+                          <Link lang="" data-row href={`/sources/${found.id}/documents/${id}`}>
                             {title === "" ? uri : title}
                           </Link>
-                          <span className={css["soft"]}>{uri}</span>
-                        </span>
+                        </Cell>
                       )
                     },
                     {
@@ -109,8 +109,8 @@ export const Documents = ({ found }: { readonly found: SourceDetail }) => {
         }}
       </Loaded>
       {query.hasNextPage ? (
-        <Button onPress={() => void query.fetchNextPage()}>{common.loadMore}</Button>
+        <Button onClick={() => void query.fetchNextPage()}>{common.loadMore}</Button>
       ) : null}
-    </Card>
+    </Section>
   )
 }

@@ -1,14 +1,18 @@
 /** Runs an agent's search for a question and shows the passages. */
 import { useMutation } from "@tanstack/react-query"
-import { type FormEvent, useState } from "react"
+import { type FormEvent, lazy, Suspense, useState } from "react"
 import { searchPassages } from "../../../api/sources/Contents.ts"
 import { Button } from "../../../components/Button.tsx"
 import { TextField } from "../../../components/Field.tsx"
-import { Card } from "../../../components/Page.tsx"
-import { Passages } from "../../../components/Passages.tsx"
+import { Section } from "../../../components/Page.tsx"
 import { Problem } from "../../../components/Problem.tsx"
 import { texts, useText } from "../../../text/Language.tsx"
 import css from "./Contents.module.css"
+
+/** With the parser of Markdown: loaded when there is something to show. */
+const Passages = lazy(() =>
+  import("../../../components/replies/Passages.tsx").then((module) => ({ default: module.Passages }))
+)
 
 const words = texts(
   {
@@ -46,7 +50,7 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
   }
   const found = search.data?.passages ?? []
   return (
-    <Card title={t.title} guide="retrieval">
+    <Section title={t.title} guide="retrieval">
       <form className={css["search"]} onSubmit={submit}>
         <TextField
           label={t.question}
@@ -67,12 +71,18 @@ export const TestSearch = ({ agentId }: { readonly agentId: string }) => {
         </div>
       )}
       {found.length === 0 ? null : (
-        <Passages
-          passages={found.map(({ id, ...passage }, place) => ({ ...passage, index: place + 1, chunkId: id }))}
-          found={found}
-          linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
-        />
+        <Suspense>
+          <Passages
+            passages={found.map(({ id, ...passage }, place) => ({
+              ...passage,
+              index: place + 1,
+              chunkId: id
+            }))}
+            found={found}
+            linkOf={({ documentId, sourceId }) => `/sources/${sourceId}/documents/${documentId}`}
+          />
+        </Suspense>
       )}
-    </Card>
+    </Section>
   )
 }

@@ -1,7 +1,6 @@
 /** Upload of many files: buttons that open a picker, a drop anywhere on the page, and the list of uploads. */
 import { useQueryClient } from "@tanstack/react-query"
 import { memo, type ReactNode, useEffect, useMemo, useState } from "react"
-import { FileTrigger } from "react-aria-components"
 import { Link } from "wouter"
 import type { User } from "../../../api/Session.ts"
 import { sources } from "../../../api/Sources.ts"
@@ -15,15 +14,13 @@ import { texts, useText } from "../../../text/Language.tsx"
 import { useReason } from "../../../text/useReason.ts"
 import { Why } from "../Why.tsx"
 import { words as shared } from "../words.ts"
-import { dropped, maxFiles, maxUploadBytes, picked, type Selection } from "./files.ts"
+import { dropped, maxFiles, maxUploadBytes, type Selection } from "./files.ts"
 import { add, cancel, force, type Place, retry, type Upload, useUploads } from "./queue.ts"
 import css from "./Uploads.module.css"
 
 const words = texts(
   {
     title: "Uploads",
-    files: "Upload files",
-    folder: "Upload folder",
     drop: "Drop files or folders to add them",
     waiting: "Waiting",
     sending: "Sending",
@@ -54,8 +51,6 @@ const words = texts(
   },
   {
     title: "Uploads",
-    files: "Dateien hochladen",
-    folder: "Ordner hochladen",
     drop: "Dateien oder Ordner hier loslassen",
     waiting: "Wartet",
     sending: "Wird gesendet",
@@ -152,21 +147,21 @@ const Row = memo(({ upload }: { readonly upload: Upload }) => {
       </span>
       <span className={css["actions"]}>
         {state.tag === "duplicate" ? (
-          <Button kind="quiet" aria-label={t.forceOne(path)} onPress={() => force(key)}>
+          <Button kind="quiet" aria-label={t.forceOne(path)} onClick={() => force(key)}>
             {t.force}
           </Button>
         ) : null}
         {isFailed(upload) ? (
-          <Button kind="quiet" aria-label={t.retryOne(path)} onPress={() => retry(upload)}>
+          <Button kind="quiet" aria-label={t.retryOne(path)} onClick={() => retry(upload)}>
             {common.retry}
           </Button>
         ) : null}
         {isUnsent(upload) ? (
-          <Button kind="quiet" aria-label={t.cancelOne(path)} onPress={dismiss}>
+          <Button kind="quiet" aria-label={t.cancelOne(path)} onClick={dismiss}>
             {common.cancel}
           </Button>
         ) : state.tag === "reading" ? null : (
-          <Button kind="quiet" icon aria-label={t.dismissOne(path)} onPress={dismiss}>
+          <Button kind="quiet" icon aria-label={t.dismissOne(path)} onClick={dismiss}>
             ×
           </Button>
         )}
@@ -245,25 +240,6 @@ interface Props {
   readonly user: User
 }
 
-/** The buttons, wherever the page has room for them. */
-export const UploadButtons = ({ agentId, user }: Props) => {
-  const t = useText(words)
-  const place = { agentId, userId: user.id }
-  const take = (files: FileList | null) => {
-    if (files !== null && files.length > 0) add(place, picked(files))
-  }
-  return (
-    <>
-      <FileTrigger allowsMultiple onSelect={take}>
-        <Button>{t.files}</Button>
-      </FileTrigger>
-      <FileTrigger acceptDirectory onSelect={take}>
-        <Button>{t.folder}</Button>
-      </FileTrigger>
-    </>
-  )
-}
-
 export const Uploads = ({ agentId, user }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
@@ -299,17 +275,17 @@ export const Uploads = ({ agentId, user }: Props) => {
           actions={
             <span className={css["actions"]}>
               {failed.length > 1 ? (
-                <Button kind="quiet" onPress={() => failed.forEach(retry)}>
+                <Button kind="quiet" onClick={() => failed.forEach(retry)}>
                   {t.retryAll}
                 </Button>
               ) : null}
               {unsent.length > 1 ? (
-                <Button kind="quiet" onPress={() => cancel(keysOf(unsent))}>
+                <Button kind="quiet" onClick={() => cancel(keysOf(unsent))}>
                   {t.cancelAll}
                 </Button>
               ) : null}
               {finished.length > 1 ? (
-                <Button kind="quiet" onPress={() => cancel(keysOf(finished))}>
+                <Button kind="quiet" onClick={() => cancel(keysOf(finished))}>
                   {t.clear}
                 </Button>
               ) : null}

@@ -1,0 +1,33 @@
+/** What opens the browser's choice of files, or of a folder with all of its files. */
+import { type ReactNode, useRef } from "react"
+
+interface Props {
+  readonly onSelect: (files: FileList) => void
+  /** A folder instead of files. */
+  readonly isFolder?: boolean
+  /** What opens the choice when it calls what it gets. */
+  readonly children: (open: () => void) => ReactNode
+}
+
+export const FilePicker = ({ children, isFolder = false, onSelect }: Props) => {
+  const input = useRef<HTMLInputElement>(null)
+  return (
+    <>
+      <input
+        ref={(element) => {
+          input.current = element
+          element?.toggleAttribute("webkitdirectory", isFolder)
+        }}
+        type="file"
+        multiple
+        hidden
+        onChange={({ currentTarget }) => {
+          if (currentTarget.files !== null && currentTarget.files.length > 0) onSelect(currentTarget.files)
+          // The same files may be chosen again.
+          currentTarget.value = ""
+        }}
+      />
+      {children(() => input.current?.click())}
+    </>
+  )
+}

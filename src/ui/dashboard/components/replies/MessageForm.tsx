@@ -1,0 +1,278 @@
+/** The form of a message and its files: Enter sends, Shift and Enter begins a line. */
+import { Paperclip } from "lucide-react"
+import {
+  type FormEvent,
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useId,
+  useRef,
+  useState
+} from "react"
+import { attachable, isAttachable, maxAttachments } from "../../api/Conversations.ts"
+import { useDraft } from "../../forms/useDraft.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Button } from "../Button.tsx"
+import css from "./MessageForm.module.css"
+
+const words = texts(
+  {
+    send: "Send",
+    snippets: "Canned replies",
+    attach: "Attach files",
+    attached: "Attached files",
+    remove: (name: string) => `Remove ${name}`,
+    refused: (name: string) =>
+      `${name} cannot be sent: JPEG, PNG, WebP and GIF up to 10 MB, PDF up to 25 MB.`,
+    tooMany: "A message takes at most ten files."
+  },
+  {
+    send: "Senden",
+    snippets: "Textbausteine",
+    attach: "Dateien anhängen",
+    attached: "Angehängte Dateien",
+    remove: (name: string) => `${name} entfernen`,
+    refused: (name: string) =>
+      `${name} lässt sich nicht senden: JPEG, PNG, WebP und GIF bis 10 MB, PDF bis 25 MB.`,
+    tooMany: "Eine Nachricht fasst höchstens zehn Dateien."
+  }
+)
+
+const nothing = { text: "" }
+
+interface FilesProps {
+  readonly files: ReadonlyArray<File>
+  readonly onRemove: (file: File) => void
+}
+
+const Files = ({ files, onRemove }: FilesProps) => {
+  const t = useText(words)
+  return files.length === 0 ? null : (
+    <ul className={css["files"]} aria-label={t.attached}>
+      {files.map((file, place) => (
+        <li key={`${place} ${file.name}`}>
+          {file.name}
+          <Button kind="quiet" aria-label={t.remove(file.name)} onClick={() => onRemove(file)}>
+            ×
+          </Button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** A canned text that is inserted by its name. */
+export interface Snippet {
+  readonly name: string
+  readonly text: string
+}
+
+/** Maximum number of suggestions. */
+const maxOffered = 6
+
+/** The `/name` directly before the caret. */
+const command = /(?:^|\s)\/([\p{L}\p{N}_-]*)$/u
+
+interface OfferedProps {
+  readonly id: string
+  readonly snippets: ReadonlyArray<Snippet>
+  readonly active: number
+  readonly onChoose: (snippet: Snippet) => void
+}
+
+const Offered = ({ active, id, onChoose, snippets }: OfferedProps) => {
+  const t = useText(words)
+  return (
+    <ul id={id} role="listbox" aria-label={t.snippets} className={css["offered"]}>
+      {snippets.map((snippet, place) => (
+        <li
+          key={snippet.name}
+          id={`${id}-${place}`}
+          role="option"
+          aria-selected={place === active}
+          // The field keeps the focus.
+          onPointerDown={(event) => {
+            event.preventDefault()
+            onChoose(snippet)
+          }}
+        >
+          <strong>/{snippet.name}</strong> <span>{snippet.text}</span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+export interface MessageFormProps {
+  /** The name of this draft in the list of unsent drafts. */
+  readonly draft: { readonly name: string; readonly title: string }
+  /** Label of the field. */
+  readonly label: string
+  readonly placeholder: string
+  /** A note above the send button. */
+  readonly note?: string
+  /** Whether files may be attached; true by default. */
+  readonly attaching?: boolean
+  /** Whether files may be sent without a text. */
+  readonly wordless?: boolean
+  /** Shown instead of the send button while sending is not possible; the text stays. */
+  readonly busy?: ReactNode
+  readonly onSend: (message: string, files: ReadonlyArray<File>) => void
+  /** Texts that are suggested after a `/`. */
+  readonly snippets?: ReadonlyArray<Snippet>
+  /** The field, for callers that focus it. */
+  readonly field?: RefObject<HTMLTextAreaElement | null>
+  /** Called with each change of the text. */
+  readonly onWrite?: () => void
+  /** Further controls, before the send button. */
+  readonly children?: ReactNode
+}
+
+export const MessageForm = ({
+  attaching = true,
+  busy,
+  children,
+  draft: { name, title },
+  field: given,
+  label,
+  note,
+  onSend,
+  onWrite,
+  placeholder,
+  snippets = [],
+  wordless = false
+}: MessageFormProps) => {
+  const t = useText(words)
+  const draft = useDraft({ name, title, stored: nothing })
+  const { text } = draft.value
+  const [files, setFiles] = useState<ReadonlyArray<File>>([])
+  const [problem, setProblem] = useState("")
+  const picker = useRef<HTMLInputElement>(null)
+  const own = useRef<HTMLTextAreaElement>(null)
+  const field = given ?? own
+  const list = useId()
+  const [caret, setCaret] = useState(0)
+  const [active, setActive] = useState(0)
+  const [dismissed, setDismissed] = useState("")
+  const typed = snippets.length === 0 ? undefined : command.exec(text.slice(0, caret))?.[1]
+  const offered =
+    typed === undefined || dismissed === text
+      ? []
+      : snippets.filter((one) => one.name.toLowerCase().startsWith(typed.toLowerCase())).slice(0, maxOffered)
+  const at = Math.min(active, Math.max(0, offered.length - 1))
+  const insert = (snippet: Snippet) => {
+    const before = text.slice(0, caret - (typed?.length ?? 0) - 1) + snippet.text
+    draft.change({ text: before + text.slice(caret) })
+    setCaret(before.length)
+    setActive(0)
+    field.current?.focus()
+  }
+
+  const add = (more: ReadonlyArray<File>) => {
+    const bad = more.find((file) => !isAttachable(file))
+    const all = [...files, ...more.filter(isAttachable)]
+    setFiles(all.slice(0, maxAttachments))
+    setProblem(bad === undefined ? (all.length > maxAttachments ? t.tooMany : "") : t.refused(bad.name))
+  }
+  const remove = (file: File) => {
+    setFiles(files.filter((other) => other !== file))
+    setProblem("")
+    field.current?.focus()
+  }
+  const send = () => {
+    const message = text.trim()
+    const empty = message === "" && !(wordless && files.length > 0)
+    if (empty || busy !== undefined) return
+    draft.discard()
+    setFiles([])
+    setProblem("")
+    onSend(message, files)
+    field.current?.focus()
+  }
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    send()
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const snippet = offered[at]
+    if (snippet !== undefined && !event.nativeEvent.isComposing) {
+      const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
+      if (step !== 0) setActive((at + step + offered.length) % offered.length)
+      else if (event.key === "Escape") setDismissed(text)
+      else if (event.key === "Tab" || (event.key === "Enter" && !event.shiftKey)) insert(snippet)
+      else return
+      event.preventDefault()
+      return
+    }
+    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
+    event.preventDefault()
+    send()
+  }
+  return (
+    <form className={css["form"]} onSubmit={onSubmit}>
+      {offered.length === 0 ? null : <Offered id={list} snippets={offered} active={at} onChoose={insert} />}
+      <textarea
+        ref={field}
+        aria-label={label}
+        placeholder={placeholder}
+        rows={2}
+        maxLength={32_000}
+        value={text}
+        {...(offered.length === 0
+          ? {}
+          : {
+              "aria-autocomplete": "list",
+              "aria-haspopup": "listbox",
+              "aria-controls": list,
+              "aria-activedescendant": `${list}-${at}`
+            })}
+        onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
+        onChange={({ target }) => {
+          draft.change({ text: target.value })
+          setCaret(target.selectionStart)
+          onWrite?.()
+        }}
+        onKeyDown={onKeyDown}
+        onPaste={(event) => {
+          const pasted = [...event.clipboardData.files]
+          if (pasted.length === 0 || !attaching) return
+          event.preventDefault()
+          add(pasted)
+        }}
+      />
+      <Files files={files} onRemove={remove} />
+      <p role="alert" className={css["problem"]} hidden={problem === ""}>
+        {problem}
+      </p>
+      <div className={css["foot"]}>
+        <span className={css["tools"]}>
+          <input
+            ref={picker}
+            type="file"
+            multiple
+            hidden
+            accept={attachable}
+            onChange={({ currentTarget }) => {
+              add([...(currentTarget.files ?? [])])
+              currentTarget.value = ""
+            }}
+          />
+          {attaching ? (
+            <Button kind="quiet" icon aria-label={t.attach} onClick={() => picker.current?.click()}>
+              <Paperclip aria-hidden size={16} strokeWidth={1.75} />
+            </Button>
+          ) : null}
+          {children}
+        </span>
+        <span className={css["note"]}>{note}</span>
+        <span>
+          {busy ?? (
+            <Button kind="primary" type="submit">
+              {t.send}
+            </Button>
+          )}
+        </span>
+      </div>
+    </form>
+  )
+}

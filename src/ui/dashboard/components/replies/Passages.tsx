@@ -1,0 +1,166 @@
+/** Passages that the model was shown: their scores, why they were found, and the reply's citations. */
+import { Link } from "wouter"
+import type { RunPassage } from "../../../../domain/chat/AgentRun.ts"
+import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
+import { Badge } from "../Badge.tsx"
+import type { Citation } from "./CitationChip.tsx"
+import { marked } from "./marking.ts"
+import css from "./Passages.module.css"
+import { Prose } from "./Prose.tsx"
+
+export type Passage = typeof RunPassage.Encoded
+
+/** Why a passage was found: the similarity to the question by words and by meaning, each 0 to 1. */
+export interface Found {
+  readonly id: string
+  readonly lexical: number
+  readonly semantic: number
+}
+
+const words = texts(
+  {
+    passages: "Passages",
+    cited: "cited",
+    score: (share: string) => `Score ${share}`,
+    byWords: (share: string) => `Words ${share}`,
+    byMeaning: (share: string) => `Meaning ${share}`,
+    wordsAlone: "Found by its words alone",
+    open: "Open the page",
+    whole: "Whole passage"
+  },
+  {
+    passages: "Abschnitte",
+    cited: "zitiert",
+    score: (share: string) => `Wert ${share}`,
+    byWords: (share: string) => `Wörter ${share}`,
+    byMeaning: (share: string) => `Bedeutung ${share}`,
+    wordsAlone: "Allein durch seine Wörter gefunden",
+    open: "Seite öffnen",
+    whole: "Ganzer Abschnitt"
+  }
+)
+
+/** Characters that are shown before the passage is expanded. */
+const previewLength = 420
+
+/** `text` without the line breaks of its editor, with the same length. */
+const unwrapped = (text: string): string =>
+  text
+    .split("```")
+    .map((part, place) => (place % 2 === 0 ? part.replaceAll(/(?<!\n)\n(?![\n\-*+\d#|>])/gu, " ") : part))
+    .join("```")
+
+/** An excerpt of `text`: around the first span, or its beginning. */
+const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
+  if (text.length <= previewLength) return text
+  const first = Math.min(...spans.map((span) => text.indexOf(span)).filter((at) => at >= 0))
+  const from = Number.isFinite(first) ? Math.max(0, first - 80) : 0
+  // Not from within a code block, whose end would begin another one.
+  const fence = (text.slice(0, from).split("```").length - 1) % 2 === 0 ? from : text.lastIndexOf("```", from)
+  const to = Math.min(text.length, fence + previewLength)
+  return `${fence > 0 ? "… " : ""}${text.slice(fence, to).trim()}${to < text.length ? " …" : ""}`
+}
+
+interface CardProps {
+  readonly passage: Passage
+  readonly found: Found | undefined
+  readonly citations: ReadonlyArray<Citation>
+  readonly isMarked: boolean
+  readonly href: string
+}
+
+const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
+  const t = useText(words)
+  const { percent } = useFormat()
+  const { heading, index, score, sourceName, title, url } = passage
+  const text = unwrapped(passage.text)
+  const spans = citations.flatMap(({ span }) => {
+    const at = span === undefined ? -1 : passage.text.indexOf(span)
+    return span === undefined || at < 0 ? [] : [text.slice(at, at + span.length)]
+  })
+  return (
+    <li
+      className={css["card"]}
+      data-passage={index}
+      data-cited={citations.length > 0 ? "" : undefined}
+      data-marked={isMarked ? "" : undefined}
+    >
+      <div className={css["head"]}>
+        <span className={css["number"]}>{index}</span>
+        <span className={css["title"]} lang="">
+          {title}
+          {heading === "" ? null : <span className={css["section"]}>{` › ${heading}`}</span>}
+        </span>
+        {citations.length === 0 ? null : <Badge tone="accent">{t.cited}</Badge>}
+      </div>
+      <div className={css["why"]}>
+        <meter min={0} max={1} value={score} aria-label={t.score(percent(score))} />
+        <span>{t.score(percent(score))}</span>
+        {found === undefined ? null : found.semantic === 0 ? (
+          <span className={css["reason"]}>{t.wordsAlone}</span>
+        ) : (
+          <>
+            <span className={css["reason"]}>{t.byWords(percent(found.lexical))}</span>
+            <span className={css["reason"]}>{t.byMeaning(percent(found.semantic))}</span>
+          </>
+        )}
+      </div>
+      <div className={css["text"]} lang="">
+        <Prose text={marked(previewOf(text, spans), spans)} marks streaming={text.length > previewLength} />
+      </div>
+      {text.length <= previewLength ? null : (
+        <details>
+          <summary>{t.whole}</summary>
+          <div className={css["text"]} lang="">
+            <Prose text={marked(text, spans)} marks />
+          </div>
+        </details>
+      )}
+      <div className={css["foot"]}>
+        <Link href={href}>{sourceName}</Link>
+        {/^https?:/u.test(url) ? (
+          <a href={url} target="_blank" rel="noopener noreferrer nofollow">
+            {t.open}
+          </a>
+        ) : null}
+      </div>
+    </li>
+  )
+}
+
+interface Props {
+  readonly passages: ReadonlyArray<Passage>
+  readonly found?: ReadonlyArray<Found>
+  readonly citations?: ReadonlyArray<Citation>
+  /** The number of the highlighted passage. */
+  readonly marked?: number | null
+  /** The link target of the source's name; the page of the source by default. */
+  readonly linkOf?: (passage: Passage) => string
+}
+
+const sourcePage = ({ sourceId }: Passage) => `/sources/${sourceId}`
+
+export const Passages = ({
+  citations = [],
+  found = [],
+  linkOf = sourcePage,
+  marked = null,
+  passages
+}: Props) => {
+  const t = useText(words)
+  return (
+    <ol className={css["cards"]} aria-label={t.passages}>
+      {passages.map((passage) => (
+        <Card
+          key={passage.index}
+          passage={passage}
+          found={found.find(({ id }) => id === passage.chunkId)}
+          citations={citations.filter(({ index }) => index === passage.index)}
+          isMarked={marked === passage.index}
+          href={linkOf(passage)}
+        />
+      ))}
+    </ol>
+  )
+}

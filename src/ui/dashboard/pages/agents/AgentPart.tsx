@@ -1,0 +1,35 @@
+/** The page of one part of an agent: its title, what fails of the agent, and the part itself. */
+import type { ReactNode } from "react"
+import type { Agent } from "../../api/Agents.ts"
+import type { User } from "../../api/Session.ts"
+import { Page } from "../../components/Page.tsx"
+import { type Part, useParts } from "../../shell/parts.ts"
+import { LastFailure } from "./LastFailure.tsx"
+import { ProblemNotices } from "./problems/Problems.tsx"
+
+export interface PartProps {
+  readonly agent: Agent
+  readonly user: User
+}
+
+interface Props extends PartProps {
+  readonly part: Part
+  readonly lead?: ReactNode
+  /** Page and heading of the documentation about it. */
+  readonly guide?: string
+  readonly actions?: ReactNode
+  /** For forms and texts: no wider than they read well. */
+  readonly narrow?: boolean
+  readonly children: ReactNode
+}
+
+export const AgentPart = ({ agent, children, part, user, ...page }: Props) => {
+  const title = useParts()[part]
+  return (
+    <Page {...page} title={title} windowTitle={`${title} · ${agent.name}`} above={agent.name}>
+      <LastFailure agentId={agent.id} />
+      <ProblemNotices agentId={agent.id} user={user} />
+      {children}
+    </Page>
+  )
+}

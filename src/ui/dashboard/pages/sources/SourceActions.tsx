@@ -1,0 +1,55 @@
+/** What adds sources to an agent: files and folders of this computer, and the form for everything else. */
+import { useState } from "react"
+import { atLeast, type User } from "../../api/Session.ts"
+import { Button } from "../../components/Button.tsx"
+import { FilePicker } from "../../components/FilePicker.tsx"
+import { Menu } from "../../components/Menu.tsx"
+import { texts, useText } from "../../text/Language.tsx"
+import css from "./Sources.module.css"
+import { AddSource } from "./AddSource.tsx"
+import { picked } from "./uploads/files.ts"
+import { add } from "./uploads/queue.ts"
+import { words as shared } from "./words.ts"
+
+const words = texts(
+  { files: "Upload files", folder: "Upload folder" },
+  { files: "Dateien hochladen", folder: "Ordner hochladen" }
+)
+
+/** Buttons for the head of a page, and the dialog that one of them opens; none for those who may only read. */
+export const useSourceActions = (agentId: string, user: User) => {
+  const t = useText(words)
+  const names = useText(shared)
+  const [isAdding, setAdding] = useState(false)
+  if (!atLeast(user.role, "admin")) return { buttons: null, dialog: null }
+  const take = (files: FileList) => add({ agentId, userId: user.id }, picked(files))
+  return {
+    buttons: (
+      <>
+        <FilePicker onSelect={take}>
+          {(files) => (
+            <FilePicker isFolder onSelect={take}>
+              {(folder) => (
+                <>
+                  <Menu
+                    actions={[
+                      { label: t.files, does: files },
+                      { label: t.folder, does: folder }
+                    ]}
+                  />
+                  <span className={css["roomy"]}>
+                    <Button onClick={files}>{t.files}</Button>
+                  </span>
+                </>
+              )}
+            </FilePicker>
+          )}
+        </FilePicker>
+        <Button kind="primary" onClick={() => setAdding(true)}>
+          {names.add}
+        </Button>
+      </>
+    ),
+    dialog: <AddSource agentId={agentId} isOpen={isAdding} onClose={() => setAdding(false)} />
+  }
+}

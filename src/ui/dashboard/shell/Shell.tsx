@@ -1,0 +1,80 @@
+/** The frame of every page: brand, navigation and account, beside the page; above it on a phone. */
+import { useQuery } from "@tanstack/react-query"
+import { LifeBuoy, Menu, X } from "lucide-react"
+import { type ReactNode, useEffect, useState } from "react"
+import { Link, useLocation } from "wouter"
+import { unreadCount } from "../api/Inbox.ts"
+import type { User } from "../api/Session.ts"
+import { Button } from "../components/Button.tsx"
+import mark from "../mark.svg"
+import { texts, useText } from "../text/Language.tsx"
+import { useNotifications } from "../window/notifications.ts"
+import { countInWindow } from "../window/title.ts"
+import { useShortcuts } from "../window/useShortcuts.ts"
+import { Account } from "./Account.tsx"
+import { Navigation } from "./Navigation.tsx"
+import css from "./Shell.module.css"
+
+const words = texts(
+  {
+    skip: "Skip to content",
+    home: "Spoke: home",
+    documentation: "Documentation",
+    menu: "Menu",
+    waiting: (count: number) =>
+      count === 1 ? "A conversation waits for you." : `${count} conversations wait for you.`
+  },
+  {
+    skip: "Zum Inhalt springen",
+    home: "Spoke: Startseite",
+    documentation: "Dokumentation",
+    menu: "Menü",
+    waiting: (count: number) =>
+      count === 1 ? "Ein Gespräch wartet auf Sie." : `${count} Gespräche warten auf Sie.`
+  }
+)
+
+export const Shell = ({ user, children }: { readonly user: User; readonly children: ReactNode }) => {
+  const t = useText(words)
+  const [location, navigate] = useLocation()
+  useShortcuts({ "g i": () => navigate("/conversations") })
+  const { data: counted } = useQuery(unreadCount)
+  const unread = counted ?? 0
+  useNotifications(counted, t.waiting)
+  useEffect(() => countInWindow(unread), [unread])
+  const [open, setOpen] = useState(false)
+  // On a phone the menu closes after navigation.
+  useEffect(() => setOpen(false), [location])
+  return (
+    <div className={css["shell"]}>
+      <a className={css["skip"]} href="#content">
+        {t.skip}
+      </a>
+      <aside className={css["side"]}>
+        <div className={css["top"]}>
+          <Link href="/" className={css["brand"] ?? ""} aria-label={t.home}>
+            <img src={mark} alt="" width={24} height={24} />
+            Spoke
+          </Link>
+          <span className={css["menu"]}>
+            <Button kind="quiet" aria-expanded={open} aria-controls="menu" onClick={() => setOpen(!open)}>
+              {open ? <X aria-hidden size={18} /> : <Menu aria-hidden size={18} />}
+              {t.menu}
+            </Button>
+          </span>
+        </div>
+        <div id="menu" className={`${css["fold"]} ${open ? css["unfolded"] : ""}`}>
+          <Navigation user={user} unread={unread} />
+          <div className={css["foot"]}>
+            <a className={css["link"]} href="/docs/guide">
+              <LifeBuoy aria-hidden size={16} strokeWidth={1.75} />
+              {t.documentation}
+            </a>
+            <Account user={user} />
+          </div>
+        </div>
+      </aside>
+      {children}
+    </div>
+  )
+}
