@@ -20,7 +20,8 @@ export default defineConfig({
     silent: "passed-only",
     pool: "forks",
     isolate: false,
-    poolOptions: { forks: { isolate: false, minForks: 1, maxForks: workers } },
+    // As many at least as at most: tinypool ends a worker that is idle, and with it, by mistake, what another still runs.
+    poolOptions: { forks: { isolate: false, minForks: workers, maxForks: workers } },
     // Ends what hangs; a loaded machine may take its time.
     testTimeout: 120_000,
     hookTimeout: 180_000

@@ -3,7 +3,8 @@
  * at sentences, longer lists between items. Code and tables are kept whole up to 1,600. Chunks do not overlap (measured
  * best). Time is linear in the length of any input.
  */
-import { type Block, type Format, isTableRule, outlining } from "./Blocks.ts"
+import { type Block, type Format, outlining } from "./Blocks.ts"
+import { isTableRule } from "./MarkdownLines.ts"
 
 /** Maximum length of a chunk of paragraphs, in UTF-16 units. */
 const packedLength = 800

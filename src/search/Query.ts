@@ -24,7 +24,7 @@ const withoutQuestionWords = (text: string): string =>
   text.replace(word, (found) => (isQuestionWord(found.toLowerCase()) ? " " : found))
 
 /** The query as English terms, and as word pieces where those differ. Empty when the query has only function words. */
-export const queryForms = (text: string): ReadonlyArray<QueryForm> => {
+const queryForms = (text: string): ReadonlyArray<QueryForm> => {
   const asked = withoutQuestionWords(text)
   const words = terms(asked)
   const told = words.length > 0 ? asked : text

@@ -6,7 +6,7 @@
 import { Stripe } from "stripe"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { ask, csrf, makeTenant } from "../e2e/RouteWorld.ts"
+import { ask, csrf, makeTenant } from "../e2e/routes/RouteWorld.ts"
 import { event, subscription } from "../http/billing/BillingEvents.ts"
 import { completion, incomplete, records } from "./Additions.ts"
 import { type Copy, makeCopy } from "./Copy.ts"

@@ -4,7 +4,7 @@ import * as Scope from "effect/Scope"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { csrf, signIn } from "../e2e/RouteWorld.ts"
+import { csrf, signIn } from "../e2e/routes/RouteWorld.ts"
 import { authorizationServer, mcpServer } from "../http/tools/ToolServers.ts"
 import { complaints, desktop, hasBrowser, launch, look, phone } from "./Browser.ts"
 

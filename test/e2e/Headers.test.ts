@@ -3,8 +3,8 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { keyOf } from "../../src/http/Routes.ts"
-import { aboutNothing, routes } from "./RouteRequests.ts"
-import { ask, csrf, makeTenant, password, type Received } from "./RouteWorld.ts"
+import { aboutNothing, routes } from "./routes/RouteRequests.ts"
+import { ask, csrf, makeTenant, password, type Received } from "./routes/RouteWorld.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 /** Files and descriptions, which are everybody's. */

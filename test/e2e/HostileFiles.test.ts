@@ -5,7 +5,7 @@ import { Worker } from "node:worker_threads"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { strToU8, zipSync } from "fflate"
 import { type Hostile, hostileDocuments, hostileImages } from "../fixtures/documents/Hostile.ts"
-import { csrf, signIn } from "./RouteWorld.ts"
+import { csrf, signIn } from "./routes/RouteWorld.ts"
 import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }

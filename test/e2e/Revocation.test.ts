@@ -11,7 +11,16 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { binaries } from "../servers/PostgresServer.ts"
 import { freshDatabase } from "./Fleet.ts"
-import { ask, csrf, makeTenant, makeUser, makeWorld, type Owner, password, type World } from "./RouteWorld.ts"
+import {
+  ask,
+  csrf,
+  makeTenant,
+  makeUser,
+  makeWorld,
+  type Owner,
+  password,
+  type World
+} from "./routes/RouteWorld.ts"
 import { removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"

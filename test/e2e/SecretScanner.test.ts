@@ -14,7 +14,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { search } from "../../src/testing/SecretScanner.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { otherVariables, overhear, variablesOf } from "./Engines.ts"
-import { ask, csrf, makeTenant, type Received, type Sent, signIn } from "./RouteWorld.ts"
+import { ask, csrf, makeTenant, type Received, type Sent, signIn } from "./routes/RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "./Spoke.ts"
 
 const canary = (name: string) => `canary-${name}-7d1c0a93e5f24b68c2`

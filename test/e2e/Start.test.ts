@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { signIn } from "./RouteWorld.ts"
+import { signIn } from "./routes/RouteWorld.ts"
 import { removeFolder, type Spoke, startFresh, temporaryFolder, until } from "./Spoke.ts"
 
 const owner = { email: "owner@example.com", password: "correct horse battery" }

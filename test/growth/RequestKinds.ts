@@ -163,7 +163,7 @@ export const requestKinds: ReadonlyArray<Kind> = [
   kind(
     ["words of a query", client, 4],
     (random) => textOf(random, prose),
-    ({ Query }, text) => Query.queryForms(text).length
+    ({ Query }, text) => Query.queryWords(text).forms.length
   ),
   kind(
     ["question to the extract", client, 3],

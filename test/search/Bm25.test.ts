@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { b, k1, Postings, termWeight } from "../../src/search/Bm25.ts"
 import { indexRow } from "../../src/search/IndexRow.ts"
-import { type QueryForm, queryForms } from "../../src/search/Query.ts"
+import { type QueryForm, queryWords } from "../../src/search/Query.ts"
 import { eachTerm, terms } from "../../src/search/Tokenizer.ts"
 
 const indexed = (documents: ReadonlyArray<ReadonlyArray<string>>) => {
@@ -134,7 +134,7 @@ describe("Bm25", () => {
 })
 
 describe("Query", () => {
-  const english = (text: string) => Array.from(queryForms(text)[0] ?? [])
+  const english = (text: string) => Array.from(queryWords(text).forms[0] ?? [])
 
   it("counts repeated words of a query and cuts one with very many", () => {
     expect(english("backup the backups daily")).toEqual([
@@ -142,8 +142,8 @@ describe("Query", () => {
       ["daili", 1]
     ])
     const long = Array.from({ length: 500 }, (_, place) => `word${place} größe${place}`).join(" ")
-    for (const form of queryForms(long)) expect(form.size).toBe(128)
-    expect(queryForms("what is it")).toEqual([])
+    for (const form of queryWords(long).forms) expect(form.size).toBe(128)
+    expect(queryWords("what is it").forms).toEqual([])
   })
 
   it("leaves out what questions are asked with, unless nothing else is asked", () => {
@@ -152,12 +152,12 @@ describe("Query", () => {
   })
 
   it("asks in pieces of words as well, where that says something else", () => {
-    expect(queryForms("Lieferzeiten").map((form) => [...form.keys()])).toEqual([
+    expect(queryWords("Lieferzeiten").forms.map((form) => [...form.keys()])).toEqual([
       ["lieferzeiten"],
       ["_lief", "_iefe", "_efer", "_iten"]
     ])
-    expect(queryForms("403 42").map((form) => [...form.keys()])).toEqual([["403", "42"]])
-    expect(queryForms("退款").map((form) => [...form.keys()])).toEqual([["退款"], ["退款", "退", "款"]])
+    expect(queryWords("403 42").forms.map((form) => [...form.keys()])).toEqual([["403", "42"]])
+    expect(queryWords("退款").forms.map((form) => [...form.keys()])).toEqual([["退款"], ["退款", "退", "款"]])
   })
 })
 

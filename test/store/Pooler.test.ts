@@ -16,7 +16,7 @@ import { migrations } from "../TestDatabase.ts"
 
 const pooled = (direct: boolean) =>
   Effect.gen(function* () {
-    const target = yield* Effect.promise(freshDatabase)
+    const target = yield* Effect.promise(() => freshDatabase())
     const pooler = yield* Effect.acquireRelease(
       Effect.promise(() => startPgBouncer(target)),
       ({ stop }) => Effect.promise(stop)

@@ -6,7 +6,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
 import { describe } from "vitest"
 import { ModelRuntime, type Passage } from "../../../src/capabilities/ModelRuntime.ts"
-import { extract, layerExtractive } from "../../../src/capabilities/ModelRuntime/Extractive.ts"
+import { extract, layerExtractive } from "../../../src/capabilities/ModelRuntime/extractive/Extractive.ts"
 
 const passage = (
   index: number,

@@ -14,8 +14,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Api } from "../../../src/http/Api.ts"
 import { keyOf, type Route } from "../../../src/http/Routes.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
-import { bodies, brandOf, files, isKind, routes, twinOf, undeclared } from "../RouteRequests.ts"
-import { csrf, makeTenant, makeWorld, type Owner, signIn, type World } from "../RouteWorld.ts"
+import { bodies, brandOf, files, isKind, routes, twinOf, undeclared } from "../routes/RouteRequests.ts"
+import { csrf, makeTenant, makeWorld, type Owner, signIn, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 /** What is made of a text that would be taken. */

@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import * as ModelStub from "../../servers/ModelStub.ts"
-import { ask, csrf, makeTenant, type Owner } from "../RouteWorld.ts"
+import { ask, csrf, makeTenant, type Owner } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 const scope = Effect.runSync(Scope.make())

@@ -17,7 +17,7 @@ import { hasPgvector, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
 import { awkward, ofProcesses } from "../AwkwardRows.ts"
-import { ask, makeTenant, makeWorld, type World } from "../RouteWorld.ts"
+import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"

@@ -2,7 +2,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { ask, csrf, makeTenant, type Owner } from "../RouteWorld.ts"
+import { ask, csrf, makeTenant, type Owner } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 const folder = temporaryFolder()

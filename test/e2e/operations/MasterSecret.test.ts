@@ -2,7 +2,7 @@
 import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { csrf, makeTenant, signIn } from "../RouteWorld.ts"
+import { csrf, makeTenant, signIn } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 describe("The master secret of an embedded database", () => {

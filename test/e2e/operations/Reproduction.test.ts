@@ -3,7 +3,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import * as process from "node:process"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { ask, csrf, makeTenant } from "../RouteWorld.ts"
+import { ask, csrf, makeTenant } from "../routes/RouteWorld.ts"
 import { production, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 
 interface Installation {

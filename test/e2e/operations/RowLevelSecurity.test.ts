@@ -7,7 +7,7 @@ import * as Path from "node:path"
 import { binaries } from "../../servers/PostgresServer.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { ordinary } from "../../servers/OrdinaryRole.ts"
-import { ask, makeTenant, makeWorld, type Owner, type World } from "../RouteWorld.ts"
+import { ask, makeTenant, makeWorld, type Owner, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 describe.skipIf(binaries === undefined)("Two tenants under row level security", () => {

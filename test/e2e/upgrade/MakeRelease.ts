@@ -8,7 +8,7 @@ import type { ModelStub } from "../../servers/ModelStub.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { awkward } from "../AwkwardRows.ts"
 import { freshDatabase } from "../Fleet.ts"
-import { ask, makeTenant, makeWorld, type World } from "../RouteWorld.ts"
+import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { root, type Spoke, start, until } from "../Spoke.ts"
 import { type Client, look, type Release, retrieve } from "./Releases.ts"
 

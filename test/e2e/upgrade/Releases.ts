@@ -12,7 +12,7 @@ import { gunzipSync } from "node:zlib"
 import * as Pg from "pg"
 import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
 import { freshDatabase } from "../Fleet.ts"
-import { ask } from "../RouteWorld.ts"
+import { ask } from "../routes/RouteWorld.ts"
 import { root, type Spoke } from "../Spoke.ts"
 
 export const releases = Path.join(root, "test/fixtures/releases")

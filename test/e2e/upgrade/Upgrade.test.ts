@@ -13,7 +13,7 @@ import * as ModelStub from "../../servers/ModelStub.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { migrations } from "../../TestDatabase.ts"
 import { ofProcesses } from "../AwkwardRows.ts"
-import { ask } from "../RouteWorld.ts"
+import { ask } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeRelease } from "./MakeRelease.ts"
 import {

@@ -1,8 +1,8 @@
 import { createServer } from "node:net"
 import type { Browser, CDPSession, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { act, complaints, desktop, hasBrowser, launch, look } from "./Browser.ts"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../../e2e/Spoke.ts"
+import { act, complaints, desktop, hasBrowser, launch, look } from "../Browser.ts"
 
 const owner = { email: "owner@acme.example", password: "correct horse battery" }
 

@@ -8,9 +8,9 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { chromium } from "playwright-core"
-import { buildServer } from "../scripts/build.mjs"
-import { buildUi } from "../scripts/ui.mjs"
-import { root, startSpoke, temporaryFolder } from "./machine.mjs"
+import { buildServer } from "../../scripts/build.mjs"
+import { buildUi } from "../../scripts/ui.mjs"
+import { root, startSpoke, temporaryFolder } from "../machine.mjs"
 
 const rounds = Number(process.argv[2] ?? 9)
 const bitsPerSecond = 1_600_000

@@ -1,7 +1,7 @@
 /** The share of a question's words that occur in a text, by the same terms as search. */
-import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../search/FunctionWords.ts"
-import { isEnglish } from "../../search/Language.ts"
-import { pieces, terms, word } from "../../search/Tokenizer.ts"
+import { isForeignWord, isFunctionWord, isQuestionWord, isVague } from "../../../search/FunctionWords.ts"
+import { isEnglish } from "../../../search/Language.ts"
+import { pieces, terms, word } from "../../../search/Tokenizer.ts"
 
 /** A word of the question, which is matched by its English stem, or by most of its pieces. */
 interface AskedWord {

@@ -6,14 +6,14 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { allows, atLeast, type Requirement, type Role } from "../../src/domain/accounts/Access.ts"
-import { Api } from "../../src/http/Api.ts"
-import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../src/http/Auth.ts"
-import { SameOrigin } from "../../src/http/hosted/accounts/SameOrigin.ts"
-import { keyOf, type Route } from "../../src/http/Routes.ts"
-import * as ModelStub from "../servers/ModelStub.ts"
-import { binaries } from "../servers/PostgresServer.ts"
-import { serverUrl } from "../TestDatabase.ts"
+import { allows, atLeast, type Requirement, type Role } from "../../../src/domain/accounts/Access.ts"
+import { Api } from "../../../src/http/Api.ts"
+import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../../src/http/Auth.ts"
+import { SameOrigin } from "../../../src/http/hosted/accounts/SameOrigin.ts"
+import { keyOf, type Route } from "../../../src/http/Routes.ts"
+import * as ModelStub from "../../servers/ModelStub.ts"
+import { binaries } from "../../servers/PostgresServer.ts"
+import { serverUrl } from "../../TestDatabase.ts"
 import { aboutNothing, type By, foreign, own, routes } from "./RouteRequests.ts"
 import {
   ask,
@@ -26,7 +26,7 @@ import {
   signIn,
   type World
 } from "./RouteWorld.ts"
-import { removeFolder, type Spoke, start, temporaryFolder } from "./Spoke.ts"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../Spoke.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 

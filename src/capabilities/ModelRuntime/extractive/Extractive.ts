@@ -5,13 +5,13 @@
  */
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { estimateTokens } from "../../domain/Tokens.ts"
-import { cleanHeading } from "../../search/Heading.ts"
-import { terms } from "../../search/Tokenizer.ts"
-import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../ModelRuntime.ts"
+import { estimateTokens } from "../../../domain/Tokens.ts"
+import { cleanHeading } from "../../../search/Heading.ts"
+import { terms } from "../../../search/Tokenizer.ts"
+import { type ModelPart, type ModelRequest, ModelRuntime, type Passage } from "../../ModelRuntime.ts"
 import { type Excerpt, excerpts, joinedCode, narrowed, shortened } from "./Excerpts.ts"
 import { type AskedWord, askedWords, has, termsOf, weightsOf } from "./Relevance.ts"
-import { estimatePrompt } from "./Tokens.ts"
+import { estimatePrompt } from "../Tokens.ts"
 
 const name = "extractive"
 const contextWindow = 128_000

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder } from "../e2e/Spoke.ts"
-import { complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
+import { removeFolder, type Spoke, start, temporaryFolder } from "../../e2e/Spoke.ts"
+import { complaints, desktop, hasBrowser, launch, look, phone, signOut } from "../Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 

@@ -2,8 +2,8 @@
  * Splits a Markdown passage into blocks that can be quoted: paragraphs, lists, code and tables, without what a reply
  * cannot show.
  */
-import { type Block, sections } from "../../search/Blocks.ts"
-import { plain } from "../../search/Heading.ts"
+import { type Block, sections } from "../../../search/Blocks.ts"
+import { plain } from "../../../search/Heading.ts"
 import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {

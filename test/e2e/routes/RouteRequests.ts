@@ -3,9 +3,9 @@ import * as HttpApi from "@effect/platform/HttpApi"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { HostedTurnRequest } from "../../src/domain/chat/Widget.ts"
-import { Api } from "../../src/http/Api.ts"
-import { keyOf, type Route, table } from "../../src/http/Routes.ts"
+import { HostedTurnRequest } from "../../../src/domain/chat/Widget.ts"
+import { Api } from "../../../src/http/Api.ts"
+import { keyOf, type Route, table } from "../../../src/http/Routes.ts"
 import type { Kind, World } from "./RouteWorld.ts"
 
 export const routes = table(Api)

@@ -1,6 +1,6 @@
 /** One resource of each kind, created over HTTP: real ids with known owners. */
-import { softAuthenticator } from "../SoftAuthenticator.ts"
-import { type Spoke, until } from "./Spoke.ts"
+import { softAuthenticator } from "../../SoftAuthenticator.ts"
+import { type Spoke, until } from "../Spoke.ts"
 
 /** What a route may be asked about, under the brand of its id; `attachment` is a stored file's, `artifact` its content address, `conversation` the one it is in. */
 export type Kind =

@@ -1,0 +1,97 @@
+/** What a line of Markdown is: a heading, the fence of code, an item of a list, the rule of a table. */
+import { cleanHeading } from "./Heading.ts"
+
+/**
+ * Maximum length of a heading, in UTF-16 units. A longer line is a paragraph, because the heading is repeated for every
+ * chunk.
+ */
+const maxHeading = 200
+
+export interface Heading {
+  readonly level: number
+  readonly text: string
+}
+
+const countLeading = (text: string, character: string): number => {
+  let count = 0
+  while (text[count] === character) count++
+  return count
+}
+
+export const toHeading = (line: string): Heading | undefined => {
+  const text = line.trim()
+  const level = countLeading(text, "#")
+  if (level < 1 || level > 6 || countLeading(line, " ") > 3 || line.startsWith("\t")) return undefined
+  if (text.length > maxHeading || !/^\s/.test(text.slice(level))) return undefined
+  // A heading may be closed with a row of #.
+  const [, title = ""] = /^(.*?)(?:\s#+)?$/.exec(text.slice(level).trim()) ?? []
+  const words = cleanHeading(title)
+  return words === "" ? undefined : { level, text: words }
+}
+
+export interface Fence {
+  readonly mark: string
+  readonly length: number
+}
+
+export const opensFence = (line: string): Fence | undefined => {
+  const text = line.trimStart()
+  const mark = text[0] ?? ""
+  const length = mark === "`" || mark === "~" ? countLeading(text, mark) : 0
+  if (length < 3 || (mark === "`" && text.includes("`", length))) return undefined
+  return { mark, length }
+}
+
+export const closesFence = ({ mark, length }: Fence, line: string): boolean => {
+  const text = line.trim()
+  return text.length >= length && countLeading(text, mark) === text.length
+}
+
+/** Columns before the first character. A tab advances to the next multiple of four. */
+export const indentOf = (line: string): number => {
+  let columns = 0
+  for (const character of line) {
+    if (character === " ") columns++
+    else if (character === "\t") columns += 4 - (columns % 4)
+    else break
+  }
+  return columns
+}
+
+/** Indentation in columns, relative to the enclosing block, from which a line is code. */
+export const codeIndent = 4
+
+/** Whether the line stands below the header of a table: `---|---`. */
+export const isTableRule = (line: string): boolean =>
+  line.includes("|") && line.includes("--") && /^[-:| \t]+$/.test(line)
+
+const marker = /^[ \t]*(?:[-*+]|(\d{1,9})[.)])(?:[ \t]+(?=\S)|[ \t]*$)/
+const isRule = (line: string): boolean => /^([-*_])\1\1+$/.test(line.replace(/[ \t]+/g, ""))
+
+interface Marker {
+  /** Column at which the text of the item begins. Lines indented at least as far belong to it. */
+  readonly offset: number
+  /** Whether the list may begin in the middle of a paragraph. */
+  readonly mayInterrupt: boolean
+}
+
+export const toMarker = (line: string): Marker | undefined => {
+  const [found, number] = marker.exec(line) ?? []
+  if (found === undefined || isRule(line)) return undefined
+  const trimmed = found.trimEnd()
+  const minOffset = indentOf(line) + trimmed.trimStart().length + 1
+  const gap = found.length - trimmed.length
+  return {
+    offset: gap > codeIndent ? minOffset : minOffset + Math.max(0, gap - 1),
+    mayInterrupt: number === undefined || number === "1"
+  }
+}
+
+/**
+ * A line whose text goes on in paragraphs that are indented like code: a definition (`: text`), or a note, a collapsible
+ * block or a tab of Python-Markdown (`!!! note`, `??? note`, `=== "Tab"`).
+ */
+export const container = /^[ \t]*(?:(?:!!!|\?\?\?\+?|===[+!]?)[ \t]+["\p{L}]|:[ \t]{1,3}\S)/u
+
+export const opensHtmlCode = /^ {0,3}<pre[\s>]/i
+export const closesHtmlCode = /<\/pre>/i
