@@ -30,7 +30,9 @@ export const mailServer = (options: { readonly answer?: string; readonly silent?
         onRcptTo: ({ address }, _session, done) =>
           done(address.startsWith("refused@") ? new Error(`No such mailbox: ${address}`) : null),
         onData: async (stream, session, done) => {
-          const raw = await text(stream)
+          // A client that goes away leaves a part of a mail.
+          const raw = await text(stream).catch(() => null)
+          if (raw === null) return
           const { mailFrom, rcptTo } = session.envelope
           const from = mailFrom === false ? "" : mailFrom.address
           received.push({ from, to: rcptTo.map(({ address }) => address), user: session.user, raw })

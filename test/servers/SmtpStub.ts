@@ -42,7 +42,10 @@ export const startSmtp = async (fateOf: (recipient: string, call: number) => Mai
       return done(fate === "refused" ? refusal(550, "No such mailbox") : null)
     },
     onData: async (stream, session, done) => {
-      const email = await PostalMime.parse(await buffer(stream))
+      // A sender that is killed leaves a part of a mail.
+      const mail = await buffer(stream).catch(() => null)
+      if (mail === null) return
+      const email = await PostalMime.parse(mail)
       const fate = fates.get(session.id)
       if (fate === "limited") return done(refusal(451, "Too many mails"))
       const [to] = session.envelope.rcptTo

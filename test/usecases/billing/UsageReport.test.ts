@@ -93,7 +93,13 @@ eachEngineLive("usage", (it) => {
       })
       const tenant = yield* report.ofTenant(scope)
       expect(tenant).toMatchObject({ turns: { used: 3, limit: 7 }, tokens: { input: 120, output: 46 } })
-      expect(tenant.agents.map(({ turns }) => turns)).toEqual([2, 1])
+      const turnsOf = new Map(tenant.agents.map(({ agentId, turns }) => [agentId, turns]))
+      expect(turnsOf).toEqual(
+        new Map([
+          [scope.agentId, 2],
+          [other.agentId, 1]
+        ])
+      )
       const today = DateTime.formatIsoDateUtc(yield* DateTime.now)
       expect(tenant.days).toEqual([
         {
@@ -123,10 +129,13 @@ eachEngineLive("usage", (it) => {
       yield* turn(other, undefined, [bill("c/unknown", null)])
       const tenant = yield* (yield* UsageReport).ofTenant(scope)
       expect(tenant.cost).toEqual({ nanoUsd: 10_006, unpricedCalls: 2 })
-      expect(tenant.agents.map(({ cost }) => cost)).toEqual([
-        { nanoUsd: 10_006, unpricedCalls: 1 },
-        { nanoUsd: null, unpricedCalls: 1 }
-      ])
+      const costOf = new Map(tenant.agents.map(({ agentId, cost }) => [agentId, cost]))
+      expect(costOf).toEqual(
+        new Map([
+          [scope.agentId, { nanoUsd: 10_006, unpricedCalls: 1 }],
+          [other.agentId, { nanoUsd: null, unpricedCalls: 1 }]
+        ])
+      )
       const used = (calls: number) => ({ input: 10 * calls, cachedInput: 4 * calls, output: 3 * calls })
       expect(tenant.models).toEqual([
         { model: "b/dear", calls: 2, tokens: used(2), cost: { nanoUsd: 10_000, unpricedCalls: 0 } },
