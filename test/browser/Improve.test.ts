@@ -63,7 +63,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.getByLabel("Question", { exact: true }).fill(" ")
     await page.getByRole("button", { name: "Save", exact: true }).click()
     await page.locator("[aria-invalid=true]").waitFor()
-    await page.getByLabel("Question", { exact: true }).fill("Where is the umbrella stand of the museum?")
+    await page.getByLabel("Question", { exact: true }).fill("Where is the umbrella stand of the house?")
     expect(await page.locator("[aria-invalid=true]").count()).toBe(0)
     await answer.fill("The umbrella stand is behind the cloakroom, on the left.")
 
@@ -76,7 +76,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     expect(await headline.textContent()).toBe(
       `These ${preview.changed} of ${preview.asked} past answers would change:`
     )
-    const change = page.getByRole("listitem").filter({ hasText: "umbrella stand of that museum" })
+    const change = page.getByRole("listitem").filter({ hasText: "umbrella stand of that house" })
     await change.getByText("Before", { exact: true }).waitFor()
     expect(await change.textContent()).toContain("behind the cloakroom, on the left")
     await look(page, "improve-preview")
@@ -94,7 +94,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await page.getByRole("link", { name: "All corrections" }).click()
     await page.getByRole("cell", { name: "approved", exact: true }).waitFor()
     expect((await own("GET", `/api/agents/${agentId}/cases`)).cases).toMatchObject([
-      { question: "Where is the umbrella stand of the museum?" }
+      { question: "Where is the umbrella stand of the house?" }
     ])
   }, 90_000)
 

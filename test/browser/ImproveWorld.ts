@@ -58,8 +58,8 @@ export const openMuseum = async (spoke: Spoke, own: Own) => {
     if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`)
     return body.data
   }
-  const { conversationId } = await ask("Where is the umbrella stand of the museum?", "ada")
-  await ask("Where is the umbrella stand of that museum?", "bob")
+  const { conversationId } = await ask("Where is the umbrella stand of the house?", "ada")
+  await ask("Where is the umbrella stand of that house?", "bob")
   await own("POST", `/api/conversations/${conversationId}/takeover`)
   await own("POST", `/api/conversations/${conversationId}/messages`, {
     content: "It stands behind the cloakroom, on the left."

@@ -93,14 +93,14 @@ describe("A correction", () => {
   })
   afterAll(() => hosted.close())
 
-  const question = "Where is the umbrella stand of the museum?"
+  const question = "Where is the umbrella stand of the house?"
 
   /** Asked twice in vain; the second time somebody of the team answers. */
   const prepared = async () => {
     const made = await hosted.agent()
     await made.source("TEXT", "Hours", text(hours))
     const { conversationId, endUserId, runId } = await made.chat(question, "ada")
-    const { runId: again } = await made.chat("Where is the umbrella stand of that museum?", "bob")
+    const { runId: again } = await made.chat("Where is the umbrella stand of that house?", "bob")
     const kept = await made.chat("When does the shop open in the morning?", "eve")
     await hosted.good("POST", `/api/conversations/${conversationId}/takeover`)
     await hosted.good("POST", `/api/conversations/${conversationId}/messages`, {
