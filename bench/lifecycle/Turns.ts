@@ -16,13 +16,14 @@ import {
   type ConversationId,
   type RunId
 } from "../../src/domain/Ids.ts"
+import { AgentRunStore } from "../../src/store/chat/AgentRuns.ts"
 import { type Target, Turns } from "../../src/store/chat/Turns.ts"
 import { layerPostgres, migrate } from "../../src/store/Database.ts"
 import * as Fixtures from "../../test/Fixtures.ts"
 
 interface Order {
-  readonly name: "migrate" | "world" | "turns" | "rate"
-  /** Tenants of the world; turns of `turns` and `rate`. */
+  readonly name: "migrate" | "world" | "turns" | "rate" | "reads"
+  /** Tenants of the world; turns of `turns` and `rate`; traces that `reads` reads. */
   readonly count: number
   /** Turns at the same time; of `rate`: turns a second. */
   readonly clients: number
@@ -81,6 +82,8 @@ const program = Effect.gen(function* () {
   const begins: Array<number> = []
   const settles: Array<number> = []
   let person = 0
+  let last: { readonly scope: Scope; readonly runId: RunId } | undefined
+  const reads: Array<number> = []
 
   const timed = <A, E, R>(into: Array<number>, work: Effect.Effect<A, E, R>) =>
     Effect.suspend(() => {
@@ -120,6 +123,7 @@ const program = Effect.gen(function* () {
       }
       const { _tag } = yield* timed(settles, turns.settle(scope, settlement))
       if (_tag !== "Written") return yield* Effect.dieMessage(_tag)
+      last = { scope, runId }
     })
 
   const client = (scope: Scope, count: number) =>
@@ -154,6 +158,15 @@ const program = Effect.gen(function* () {
       )
     })
 
+  /** Traces of the last turn. */
+  const read = (count: number) =>
+    Effect.gen(function* () {
+      const { trace } = yield* AgentRunStore
+      if (last === undefined) return yield* Effect.dieMessage("There was no turn.")
+      const { runId, scope } = last
+      for (let n = 0; n < count; n++) yield* timed(reads, trace(scope, runId, { after: 0, limit: 100 }))
+    })
+
   const orders = yield* Queue.unbounded<Order>()
   process.on("message", (order: Order) => orders.unsafeOffer(order))
   process.once("disconnect", () => process.exit(0))
@@ -165,6 +178,8 @@ const program = Effect.gen(function* () {
         return Effect.forEach(Array.from({ length: count }), () =>
           Effect.map(Fixtures.agent(), (scope) => scopes.push(scope))
         )
+      case "reads":
+        return read(count)
       case "rate":
         return rate(count, clients)
       case "turns":
@@ -188,6 +203,7 @@ const program = Effect.gen(function* () {
             done: order.name,
             begins: begins.splice(0),
             settles: settles.splice(0),
+            reads: reads.splice(0),
             tenants: scopes.map(({ tenantId }) => tenantId)
           })
         )
@@ -200,5 +216,7 @@ const program = Effect.gen(function* () {
 
 const database = layerPostgres({ url: Redacted.make(url), maxConnections: 16 })
 await Effect.runPromise(
-  Effect.scoped(program).pipe(Effect.provide(Turns.Default.pipe(Layer.provideMerge(database))))
+  Effect.scoped(program).pipe(
+    Effect.provide(Layer.merge(Turns.Default, AgentRunStore.Default).pipe(Layer.provideMerge(database)))
+  )
 )

@@ -153,7 +153,7 @@ const turns = async () => {
     const turns = await startTurns(source, url, folder)
     await turns.ask("world", 20)
     await turns.ask("turns", turnsPerRound, clients)
-    found[name] = { url, turns, begin: [], settle: [], cpu: [], wal: [] }
+    found[name] = { url, turns, begin: [], settle: [], read: [], cpu: [], wal: [] }
     console.error(`prepared ${name}`)
   }
   for (const [name, changes] of Object.entries(variants)) await prepare(name, changes)
@@ -172,18 +172,27 @@ const turns = async () => {
       each.settle.push(median(settles))
       each.cpu.push(((cpuOf(postgres.pid) - before.cpu) * 1_000) / settles.length)
       each.wal.push(((await walOf(each.url)) - before.wal) / settles.length)
+      each.read.push(median((await each.turns.ask("reads", quick ? 10 : 100)).reads))
     }
     console.error(`round ${round + 1} of ${rounds}`)
   }
   const summary = (name, to) => {
-    const { begin, cpu, settle, wal } = found[name]
+    const { begin, cpu, read, settle, wal } = found[name]
     const ratio = (of) => rounded(median(found[name][of].map((value, round) => value / found[to][of][round])))
     return {
       beginMs: rounded(median(begin)),
       settleMs: rounded(median(settle)),
+      traceMs: rounded(median(read)),
       databaseCpuMs: rounded(median(cpu)),
       walBytes: Math.round(median(wal)),
-      ratios: { to, begin: ratio("begin"), settle: ratio("settle"), cpu: ratio("cpu"), wal: ratio("wal") }
+      ratios: {
+        to,
+        begin: ratio("begin"),
+        settle: ratio("settle"),
+        trace: ratio("read"),
+        cpu: ratio("cpu"),
+        wal: ratio("wal")
+      }
     }
   }
   const record = Object.fromEntries(

@@ -37,7 +37,7 @@ interface Updates {
   readonly hot: number
 }
 
-/** Updates of the open transaction, by table. */
+/** Updates of the session that are not reported yet, by table: of the open transaction, and some of before. */
 const updated = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Updates>`
@@ -55,9 +55,14 @@ eachEngineLive("The updates of a turn", (it) => {
       yield* turn(scope, { _tag: "Anonymous" }, id)
       const found = yield* sql.withTransaction(
         Effect.gen(function* () {
+          const before = new Map((yield* updated).map((each) => [each.name, each]))
           yield* turn(scope, { _tag: "Conversation", id }, id)
           yield* turn(scope, { _tag: "Conversation", id }, id)
-          return yield* updated
+          return (yield* updated).map(({ hot, name, updates }) => ({
+            name,
+            updates: updates - (before.get(name)?.updates ?? 0),
+            hot: hot - (before.get(name)?.hot ?? 0)
+          }))
         })
       )
       expect(found).toEqual([
