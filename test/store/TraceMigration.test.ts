@@ -109,7 +109,7 @@ describe("The tables of traces", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* before
-        const url = yield* Effect.promise(freshDatabase)
+        const url = yield* Effect.promise(() => freshDatabase())
         const report = yield* Effect.acquireRelease(
           Effect.promise(async () => {
             const client = new Pg.Client({ connectionString: url })

@@ -11,9 +11,7 @@ const group = (handlers: GroupHandlers<"retention">) =>
     const limits = yield* RetentionLimits
     const audit = yield* AuditTrail
     return handlers
-      .handle("get", () =>
-        Effect.flatMap(CurrentUser, limits.find)
-      )
+      .handle("get", () => Effect.flatMap(CurrentUser, limits.find))
       .handle("patch", ({ payload }) =>
         Effect.gen(function* () {
           const by = yield* actor

@@ -22,10 +22,7 @@ export const Storage = ({ storage }: { readonly storage: Usage["storage"] }) => 
   const total = kinds.reduce((sum, kind) => sum + sizes[kind], 0)
   return (
     <Card title={t.storage}>
-      <div className={css["meter"]}>
-        <span className={css["figure"]}>{bytes(total)}</span>
-        <span className={css["term"]}>{t.counted(moment(countedAt))}</span>
-      </div>
+      <p className={css["term"]}>{t.counted(bytes(total), moment(countedAt))}</p>
       <Table
         label={t.storage}
         rows={kinds}
