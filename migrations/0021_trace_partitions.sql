@@ -63,10 +63,10 @@ alter table agent_run_events_default enable row level security;
 alter table run_passages_first enable row level security;
 alter table run_passages_default enable row level security;
 
--- How far the search for passages of no run is, after a week of run_passages was dropped: behind this tenant and hash. No
--- row: nothing is searched.
+-- How far the search for passages of no run is, after a week of run_passages was dropped: behind the passage with this
+-- tenant and hash. No row: nothing is searched.
 create table passage_sweep (
   one boolean primary key default true check (one),
-  tenant_id text not null default '',
-  hash bytea not null default ''
+  seen_tenant text not null default '',
+  seen_hash bytea not null default ''
 );

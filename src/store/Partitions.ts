@@ -152,7 +152,7 @@ const drop = ({ name, table }: Partition, kept: boolean) =>
       yield* sql`drop table if exists ${sql(name)}`
       if (table === "run_passages")
         yield* sql`
-          insert into passage_sweep (one) values (true) on conflict (one) do update set tenant_id = '', hash = ''`
+          insert into passage_sweep (one) values (true) on conflict (one) do update set seen_tenant = '', seen_hash = ''`
     })
   )
 

@@ -24,7 +24,7 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
     const claim = SqlSchema.findOne({
       Request: Schema.Void,
       Result: Place,
-      execute: () => sql`select tenant_id as "tenantId", hash from passage_sweep for update skip locked`
+      execute: () => sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`
     })
 
     const isUsed = sql`exists (select from run_passages r where r.tenant_id = p.tenant_id and r.hash = p.hash)`
@@ -63,7 +63,7 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
       if (unused.length > 0) yield* free(unused)
       const last = looked.length === batch ? looked.at(-1) : undefined
       if (last === undefined) yield* sql`delete from passage_sweep`
-      else yield* sql`update passage_sweep set tenant_id = ${last.tenantId}, hash = ${last.hash}`
+      else yield* sql`update passage_sweep set seen_tenant = ${last.tenantId}, seen_hash = ${last.hash}`
       return last !== undefined
     }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("UnusedPassages.sweep"))
 
