@@ -1,7 +1,7 @@
 /**
  * Partitions of the tables of traces: one for each week (UTC, from Monday), by the moment with which the id of a run
- * begins. A week is dropped as a whole, which takes milliseconds and leaves nothing to vacuum, where deleting its rows
- * takes minutes and as much log as writing them did. docs/design/decisions/0011-weeks-of-traces.md has the figures.
+ * begins. A week is dropped as a whole, which reads no row and leaves nothing to vacuum, where deleting its rows writes log
+ * for each of them (docs/design/decisions/0011-weeks-of-traces.md).
  *
  * Rows that have no week are in the default partition, so an insert never fails for the lack of one.
  */
@@ -63,6 +63,15 @@ const partitions = Effect.gen(function* () {
   }))
 })
 
+/** Whether we are their owner. Other roles only read and write rows, as without weeks: the default partition has them. */
+const isOwner = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ readonly mine: boolean | null }>`
+    select bool_and(pg_has_role(relowner, 'usage')) as mine from pg_class
+    where relnamespace = current_schema()::regnamespace and relname = any(${[...tables]}::text[])`
+  return found?.mine === true
+})
+
 /** Runs the step with the lock of partitions. False when it has to wait: for another process, or for long readers. */
 const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
   Effect.gen(function* () {
@@ -113,10 +122,11 @@ const add = (table: Table, name: string, from: string, below: string) =>
   )
 
 /**
- * Makes the partitions of this week and the next ones. What cannot be made now is made by a later round. Any number of
+ * Makes the partitions of this week and the next ones, if we are the owner of the tables. What cannot be made now is made by a later round. Any number of
  * processes may call it at the same time.
  */
 export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  if (!(yield* isOwner)) return
   const now = yield* Clock.currentTimeMillis
   const all = yield* partitions
   for (const table of tables) {
@@ -168,6 +178,7 @@ export const dropWeeks = ({
   readonly past: DateTime.Utc
 }) =>
   Effect.gen(function* () {
+    if (!(yield* isOwner)) return
     const keptFrom = kept === null ? "" : minIdAt("run", kept)
     const pastFrom = minIdAt("run", past)
     for (const each of yield* partitions) {

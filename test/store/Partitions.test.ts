@@ -223,6 +223,32 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
+  it.effect("are neither made nor dropped by a role that may only read and write rows", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      yield* addWeeks
+      const sql = yield* SqlClient.SqlClient
+      const before = yield* Effect.forEach(tables, weeksOf)
+      yield* TestClock.setTime(later(9).epochMillis)
+      yield* sql.withTransaction(
+        Effect.gen(function* () {
+          const [here] = yield* sql<{ readonly schema: string }>`select current_schema()::text as schema`
+          const schema = sql(here?.schema ?? "public")
+          yield* sql`create role spoke_rows nologin`
+          yield* sql`grant usage on schema ${schema} to spoke_rows`
+          yield* sql`grant select, insert, update, delete on all tables in schema ${schema} to spoke_rows`
+          yield* sql`set local role spoke_rows`
+          yield* addWeeks
+          yield* dropWeeks({ kept: later(7), past: later(8) })
+          yield* sql`reset role`
+          yield* sql`drop owned by spoke_rows`
+          yield* sql`drop role spoke_rows`
+        })
+      )
+      expect(yield* Effect.forEach(tables, weeksOf)).toEqual(before)
+    })
+  )
+
   // The embedded database has one connection.
   it.effect.skipIf(engine === "embedded")("stay while somebody reads them, and nobody waits for that", () =>
     Effect.gen(function* () {

@@ -24,7 +24,8 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
     const claim = SqlSchema.findOne({
       Request: Schema.Void,
       Result: Place,
-      execute: () => sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`
+      execute: () =>
+        sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`
     })
 
     const isUsed = sql`exists (select from run_passages r where r.tenant_id = p.tenant_id and r.hash = p.hash)`
