@@ -21,8 +21,9 @@ const program = Effect.gen(function* () {
   yield* sql`insert into tenant_retention (tenant_id) select id from tenants on conflict do nothing`
   if (by !== "weeks") yield* sql`update tenant_retention set runs = ${Number(days)}`
   const begun = performance.now()
-  if (by === "weeks") while (yield* limits.sweepTraces) continue
+  if (by === "weeks") yield* limits.sweepTraces
   const dropped = performance.now()
+  while (yield* limits.sweepPassages) continue
   while (yield* limits.sweep) continue
   const over = performance.now()
   process.send?.({ dropMs: dropped - begun, deleteMs: over - dropped })

@@ -185,6 +185,7 @@ eachEngine("Traces by weeks", (it, engine) => {
       expect(yield* kept, "It still keeps them.").toBe(true)
       yield* limits.patch(other, { runs: 60 })
       expect(yield* kept).toBe(false)
+      expect(yield* limits.sweepPassages).toBe(false)
       expect(yield* passages).toEqual([])
       expect((yield* weeksOf("run_passages")).at(-1)).toBe("run_passages_20400910")
     }).pipe(

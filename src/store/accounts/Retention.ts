@@ -18,7 +18,7 @@ const pause = Duration.hours(1)
 const Claimed = Schema.Struct({ tenantId: TenantId, seen: Schema.String, ...Retention.fields })
 export type Claimed = typeof Claimed.Type
 
-const Longest = Schema.Struct({ tenants: Schema.Int, unlimited: Schema.Int, days: Schema.NullOr(Schema.Int) })
+const Longest = Schema.Struct({ days: Schema.NullOr(Schema.Int) })
 
 export class RetentionStore extends Effect.Service<RetentionStore>()("store/accounts/Retention", {
   effect: Effect.gen(function* () {
@@ -66,11 +66,15 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       return yield* changed
     }, Effect.orDie)
 
-    /** Gives every tenant a row, for limits of the installation. */
+    /** Gives every tenant a row, for limits of the installation. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_retention (tenant_id)
       select t.id from tenants t where not exists (select from tenant_retention r where r.tenant_id = t.id)
-      on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("RetentionStore.include"))
+      on conflict do nothing returning tenant_id`.pipe(
+      Effect.orDie,
+      Effect.map((added) => added.length > 0),
+      Effect.withSpan("RetentionStore.include")
+    )
 
     const claimRow = SqlSchema.findOne({
       Request: Schema.Void,
@@ -91,18 +95,21 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`
     }, Effect.orDie)
 
+    // Stops at the first tenant without a limit.
     const longest = SqlSchema.single({
       Request: Schema.Void,
       Result: Longest,
       execute: () => sql`/* every tenant: sweep */
-        select count(*)::int as tenants, (count(*) - count(r.runs))::int as unlimited, max(r.runs) as days
-        from tenants t left join tenant_retention r on r.tenant_id = t.id`
+        select case when not exists (
+            select from tenants t where not exists (
+              select from tenant_retention r where r.tenant_id = t.id and r.runs is not null)
+          ) then coalesce((select max(runs) from tenant_retention), 0) end as days`
     })
 
     /** The longest time that a tenant's own limit keeps runs: null for ever, 0 without tenants. */
     const longestRuns = longest(undefined).pipe(
       Effect.orDie,
-      Effect.map(({ days, tenants, unlimited }) => (tenants === 0 ? 0 : unlimited > 0 ? null : days)),
+      Effect.map(({ days }) => days),
       Effect.withSpan("RetentionStore.longestRuns")
     )
 

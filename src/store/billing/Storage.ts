@@ -118,10 +118,15 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       select s.config ->> 'artifact' from sources s where s.tenant_id = ${tenantId} and s.config ->> 'artifact' is not null
       union select f.ref from conversation_artifacts f where f.tenant_id = ${tenantId}`
 
+    /** Gives every tenant a row. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_storage (tenant_id)
       select t.id from tenants t where not exists (select from tenant_storage s where s.tenant_id = t.id)
-      on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("StorageStore.include"))
+      on conflict do nothing returning tenant_id`.pipe(
+      Effect.orDie,
+      Effect.map((added) => added.length > 0),
+      Effect.withSpan("StorageStore.include")
+    )
 
     const claimRow = SqlSchema.findOne({
       Request: Schema.Void,

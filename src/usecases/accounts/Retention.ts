@@ -68,15 +68,15 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
 
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
-      if (isLimited) yield* store.include
-      for (let done = 0; done < batches; done++) if (!(yield* one)) return false
+      for (let done = 0; done < batches; done++) {
+        if (yield* one) continue
+        // New tenants are looked for when no other is due.
+        if (!isLimited || !(yield* store.include)) return false
+      }
       return true
     }).pipe(Effect.withSpan("RetentionLimits.sweep"))
 
-    /**
-     * Makes the next weeks of traces, drops those that no tenant keeps, and removes passages that only they had. Returns
-     * true when more passages are to be looked at.
-     */
+    /** Makes the next weeks of traces, and drops those that no tenant keeps. */
     const sweepTraces = Effect.gen(function* () {
       yield* addWeeks
       const now = yield* DateTime.now
@@ -85,13 +85,15 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
         kept: days === null ? null : DateTime.subtract(now, { days: days + settled }),
         past: DateTime.subtract(now, { days: 2 * settled })
       })
-      return yield* passages.sweep
     }).pipe(
       Effect.provideService(SqlClient.SqlClient, sql),
       Effect.orDie,
       Effect.withSpan("RetentionLimits.sweepTraces")
     )
 
-    return { find, patch, sweep, sweepTraces } as const
+    /** Removes passages that only dropped weeks had. Returns true when more are to be looked at. */
+    const sweepPassages = passages.sweep
+
+    return { find, patch, sweep, sweepTraces, sweepPassages } as const
   })
 }) {}

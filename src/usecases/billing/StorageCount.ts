@@ -33,10 +33,13 @@ export class StorageCount extends Effect.Service<StorageCount>()("usecases/billi
 
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
-      yield* store.include
       for (let done = 0; done < batches; done++) {
         const claimed = yield* store.claim
-        if (Option.isNone(claimed)) return false
+        // New tenants are looked for when no other is due.
+        if (Option.isNone(claimed)) {
+          if (yield* store.include) continue
+          return false
+        }
         if (yield* measure(claimed.value)) yield* store.postpone(claimed.value)
         else yield* store.advance(claimed.value)
       }
