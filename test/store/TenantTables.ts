@@ -164,6 +164,7 @@ const everyTenant = {
     "tool_connections"
   ],
   "store/accounts/Retention.ts claimRow": ["tenant_retention"],
+  "store/accounts/Retention.ts longest": ["tenant_retention"],
   "store/billing/Storage.ts claimRow": ["tenant_storage"],
   "store/accounts/Sessions.ts insertRow": ["user_sessions"],
   "store/accounts/Users.ts none": ["users"],
