@@ -87,6 +87,8 @@ const copy = (tenantId, from, size) =>
         bool_or(column_name = 'tenant_id') as owned
       from information_schema.columns join information_schema.tables using (table_schema, table_name)
       where table_schema = 'public' and table_type = 'BASE TABLE' and is_identity = 'NO' and is_generated = 'NEVER'
+        -- Rows of partitions are copied through their parents.
+        and not (select relispartition from pg_class where oid = format('%I.%I', table_schema, table_name)::regclass)
       group by table_name`
     )
     for (const { columns: names, name, owned } of columns) {

@@ -33,7 +33,14 @@ import * as Reranked from "../capabilities/VectorSearch/Reranked.ts"
 import * as WithFeedback from "../capabilities/VectorSearch/WithFeedback.ts"
 import * as BuiltInChannels from "../channels/BuiltIn.ts"
 import * as RegisteredReaders from "../readers/connectors/Registered.ts"
-import { layerEmbedded, layerPostgres, isolateTenants, migrate, refuseReadOnly } from "../store/Database.ts"
+import {
+  addWeeks,
+  layerEmbedded,
+  layerPostgres,
+  isolateTenants,
+  migrate,
+  refuseReadOnly
+} from "../store/Database.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { ProcessLeases } from "../store/chat/ProcessLeases.ts"
 import { AccessTokens } from "../usecases/accounts/AccessTokens.ts"
@@ -103,7 +110,8 @@ import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { GapSearch } from "../usecases/conversations/GapSearch.ts"
 import { OtherModelCalls } from "../usecases/billing/OtherModelCalls.ts"
 import { Budgets } from "../usecases/billing/Budgets.ts"
-import { RetentionLimits } from "../usecases/accounts/Retention.ts"
+import { InstallationRetention, RetentionLimits } from "../usecases/accounts/Retention.ts"
+import { StorageCount } from "../usecases/billing/StorageCount.ts"
 import { UsageReport } from "../usecases/billing/UsageReport.ts"
 import type { Settings } from "./config/Config.ts"
 import { groundingChecker } from "./Grounding.ts"
@@ -140,6 +148,10 @@ const ready = (settings: Settings) =>
       yield* refuseReadOnly
       yield* migrate(Package.migrations)
       if (settings.tenantRole !== null) yield* isolateTenants(settings.tenantRole)
+      // Before the first turn of a process that has not run for weeks. Else the sweep makes them.
+      yield* Effect.catchAll(addWeeks, (error) =>
+        Effect.logWarning("The next weeks of traces could not be made", error)
+      )
       if (settings.database !== null) return
       yield* (yield* ProcessLeases).leaveAll
       yield* QueueTable.expireLeases
@@ -305,9 +317,10 @@ export const layer = <E = never, R = never>(
     Refresh.Default.pipe(Layer.provide(Sources.Default)),
     Replays.Default,
     Budgets.Default,
-    RetentionLimits.Default,
+    RetentionLimits.Default.pipe(Layer.provide(Layer.succeed(InstallationRetention, settings.retention))),
     Retrieve.Default,
     Sources.Default,
+    StorageCount.Default,
     Subscriptions.Default,
     TestCases.Default,
     Starts.Default,

@@ -10,6 +10,7 @@ import { OtherModelCallStore } from "../store/billing/OtherModelCalls.ts"
 import { BudgetStore } from "../store/billing/Budgets.ts"
 import { ReportedGapStore } from "../store/conversations/ReportedGaps.ts"
 import { PasskeyStore } from "../store/accounts/Passkeys.ts"
+import { ExpiredRows } from "../store/accounts/ExpiredRows.ts"
 import { RetentionStore } from "../store/accounts/Retention.ts"
 import { ScimStore } from "../store/accounts/Scim.ts"
 import { ScimTokenStore } from "../store/accounts/ScimTokens.ts"
@@ -31,6 +32,7 @@ import { ToolConnectionStore } from "../store/agents/ToolConnections.ts"
 import { ToolStore } from "../store/agents/Tools.ts"
 import { BillingEventStore } from "../store/billing/BillingEvents.ts"
 import { EntitlementStore } from "../store/billing/Entitlements.ts"
+import { StorageStore } from "../store/billing/Storage.ts"
 import { SubscriptionStore } from "../store/billing/Subscriptions.ts"
 import { UsageStore } from "../store/billing/Usage.ts"
 import { ChannelConversationStore } from "../store/channels/ChannelConversations.ts"
@@ -42,6 +44,7 @@ import { AgentRunStore } from "../store/chat/AgentRuns.ts"
 import { RecordedRunStore } from "../store/chat/RecordedRuns.ts"
 import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { Turns } from "../store/chat/Turns.ts"
+import { UnusedPassages } from "../store/chat/UnusedPassages.ts"
 import { TestConversationStore } from "../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../store/chat/WidgetMessages.ts"
 import { WidgetSessionStore } from "../store/chat/WidgetSessions.ts"
@@ -100,6 +103,7 @@ export const stores = Layer.mergeAll(
   EntitlementStore.Default,
   EndUserStore.Default,
   ExperimentStore.Default,
+  ExpiredRows.Default,
   IdempotencyKeyStore.Default,
   IngestionJobStore.Default,
   InboxViewStore.Default,
@@ -127,6 +131,7 @@ export const stores = Layer.mergeAll(
   SingleSignOnStore.Default,
   SourceStore.Default,
   StartStore.Default,
+  StorageStore.Default,
   SubscriptionStore.Default,
   TenantStore.Default,
   TeamStore.Default,
@@ -139,6 +144,7 @@ export const stores = Layer.mergeAll(
   PublishThresholdStore.Default,
   Turns.Default,
   UnansweredStore.Default,
+  UnusedPassages.Default,
   UsageStore.Default,
   UserStore.Default,
   WebhookDeliveryStore.Default,

@@ -11,6 +11,7 @@ import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { JobAlerts } from "../usecases/operations/JobAlerts.ts"
 import { Refresh } from "../usecases/knowledge/Refresh.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
+import { StorageCount } from "../usecases/billing/StorageCount.ts"
 import { RetentionLimits } from "../usecases/accounts/Retention.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import { RepeatedRequests } from "../usecases/accounts/RepeatedRequests.ts"
@@ -60,5 +61,13 @@ export const start = Effect.gen(function* () {
   yield* rounds("The search for questions without an answer", idle, gaps.sweep)
   const retention = yield* RetentionLimits
   yield* rounds("The removal of data past its retention", idle, retention.sweep)
-  yield* rounds("The removal of ended widget sessions", Duration.hours(1), Effect.as(sessions.prune, false))
+  yield* rounds(
+    "The upkeep of the weeks of traces",
+    Duration.hours(1),
+    Effect.as(retention.sweepTraces, false)
+  )
+  yield* rounds("The removal of passages that only dropped weeks had", idle, retention.sweepPassages)
+  const storage = yield* StorageCount
+  yield* rounds("The count of what tenants store", Duration.minutes(10), storage.sweep)
+  yield* rounds("The removal of ended widget sessions", Duration.hours(1), sessions.prune)
 })

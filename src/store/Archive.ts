@@ -40,9 +40,9 @@ const described = Effect.gen(function* () {
     from pg_class c
     join pg_namespace n on n.oid = c.relnamespace and n.nspname = current_schema()
     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-    where c.relkind = 'r' and c.relpersistence = 'p' and not c.relispartition
+    where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
       and c.relname not like 'migrations%' and c.relname not like 'chunk_vectors_%'
-      and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys')
+      and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys', 'passage_sweep')
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname
     order by c.relname`

@@ -31,10 +31,12 @@ import { sqlStateOf } from "./database/Failure.ts"
 import { migrate, pendingFiles } from "./database/Migrations.ts"
 import { plan as planMigrations, type PlannedFile, type PlannedLock } from "./database/MigrationPlan.ts"
 import * as EmbeddedMaintenance from "./database/EmbeddedMaintenance.ts"
+import { addWeeks } from "./Partitions.ts"
 import { isolateTenants, isolation, IsolationUnavailable } from "./Isolation.ts"
 import { prepareVector, VectorUnavailable, vectorVersions } from "./database/Vector.ts"
 
 export {
+  addWeeks,
   DatabaseUnavailable,
   DataDirectoryLocked,
   DataDirectoryUnusable,

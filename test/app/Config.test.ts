@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { describe } from "vitest"
 import { fromRecord, Variables } from "../../src/app/config/Config.ts"
+import { keepsAll } from "../../src/domain/accounts/Retention.ts"
 import { inFiles } from "../../src/app/config/SecretFiles.ts"
 import { unknownVariables } from "../../src/app/config/UnknownVariables.ts"
 
@@ -221,6 +222,17 @@ describe("The configuration", () => {
       expect(other.model?.baseUrl).toBe("http://127.0.0.1:9100/v1")
       expect(other.embedding).toEqual({ model: "text-embedding-3-small", dimensions: 1_536 })
       expect(own.model === null ? "" : Redacted.value(own.model.apiKey)).toBe("sk-test")
+    })
+  )
+
+  it.effect("takes limits of retention by kind, and refuses what is none", () =>
+    Effect.gen(function* () {
+      const retentionOf = (SPOKE_RETENTION: string) =>
+        Effect.map(fromRecord({ SPOKE_RETENTION }, false), ({ retention }) => retention)
+      expect(yield* Effect.map(fromRecord({}, false), ({ retention }) => retention)).toEqual(keepsAll)
+      expect(yield* retentionOf('{"runs": 90, "auditEntries": null}')).toEqual({ ...keepsAll, runs: 90 })
+      for (const wrong of ["90", "{", '{"runs": 0}', '{"runs": 1.5}', '{"runs": 3651}', '{"traces": 90}'])
+        expect(Object.keys(yield* problems({ SPOKE_RETENTION: wrong }))).toEqual(["SPOKE_RETENTION"])
     })
   )
 

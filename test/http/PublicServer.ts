@@ -389,6 +389,7 @@ const useCases = Layer.unwrapEffect(
         Effect.succeed({
           ...used,
           cost: { nanoUsd: 0, unpricedCalls: 0 },
+          storage: null,
           budgets: [],
           models: [],
           agents: [],

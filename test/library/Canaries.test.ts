@@ -11,8 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type ModelPart, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
 import * as Backup from "../../src/app/backup/Backup.ts"
 import { fromRecord } from "../../src/app/config/Config.ts"
+import { ExpiredRows } from "../../src/store/accounts/ExpiredRows.ts"
 import { RetentionStore } from "../../src/store/accounts/Retention.ts"
 import { AgentStore } from "../../src/store/agents/Agents.ts"
+import { UnusedPassages } from "../../src/store/chat/UnusedPassages.ts"
 import { FindingStore } from "../../src/store/knowledge/Findings.ts"
 import { RetentionLimits } from "../../src/usecases/accounts/Retention.ts"
 import { Findings } from "../../src/usecases/knowledge/Findings.ts"
@@ -87,7 +89,11 @@ describe("A canary", () => {
 
   /** What a background fiber does once a minute. */
   const sweepRetention = Effect.flatMap(RetentionLimits, ({ sweep }) => sweep).pipe(
-    Effect.provide(Layer.provide(RetentionLimits.Default, RetentionStore.Default))
+    Effect.provide(
+      RetentionLimits.Default.pipe(
+        Layer.provide([ExpiredRows.Default, RetentionStore.Default, UnusedPassages.Default])
+      )
+    )
   )
   const sweepFindings = Effect.flatMap(Findings, ({ sweep }) => sweep).pipe(
     Effect.provide(Layer.provide(Findings.Default, Layer.merge(FindingStore.Default, AgentStore.Default)))
@@ -150,8 +156,8 @@ describe("A canary", () => {
 
   it("of a conversation that has become too old is in no table but that of the person's own id", async () => {
     const { conversationId } = await prepared("canaryaged")
-    await sql(`update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days'
-      where id = '${conversationId}'`)
+    await sql(`update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days',
+      changed_at = null where id = '${conversationId}'`)
     await sql(
       `update messages set created_at = now() - interval '9 days' where conversation_id = '${conversationId}'`
     )

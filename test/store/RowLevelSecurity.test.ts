@@ -357,8 +357,16 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
-      "store/chat/WidgetSessions.ts prune"
-    ].filter((place) => exceptions[place] === undefined)
+      "store/chat/UnusedPassages.ts free",
+      "store/chat/UnusedPassages.ts next",
+      "store/conversations/AnonymousPeople.ts removeUnreachable",
+      // A row for each tenant, and the longest limit of all.
+      "store/accounts/Retention.ts include",
+      "store/accounts/Retention.ts longest",
+      "store/billing/Storage.ts include"
+    ]
+      .filter((place) => exceptions[place] === undefined)
+      .toSorted()
   )
 })
 
@@ -378,6 +386,7 @@ it("Effects of every tenant are those of this list", () => {
     "app/cli/doctor/Database.ts operator",
     "concurrency/TenantSession.ts batch",
     "store/Isolation.ts migration",
+    "store/Partitions.ts migration",
     "store/conversations/InboxList.ts words",
     "store/database/Clients.ts migration",
     "store/database/EmbeddedMaintenance.ts migration",

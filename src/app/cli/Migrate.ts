@@ -92,7 +92,7 @@ const show = (settings: Settings, json: boolean) =>
     if (files.length === 0) return yield* Output.line("The database is up to date.")
     yield* Output.line(files.map(fileLines).join("\n"))
     yield* Output.note(
-      "Statements on tables that these files create are left out. A lock is held until the transaction ends. One transaction contains all files up to the next one outside a transaction."
+      "Statements on tables that these files create are left out. A lock is held until the transaction ends. One transaction contains all files up to the next one outside a transaction or with its own."
     )
   })
 

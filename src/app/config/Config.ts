@@ -10,9 +10,11 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { keepsAll } from "../../domain/accounts/Retention.ts"
 import { selfHosted } from "../../domain/agents/Agent.ts"
 import type { Plans } from "../../domain/billing/Billing.ts"
 import {
+  artifactsOf,
   snapshotsOf,
   allowList,
   apiUrl,
@@ -33,6 +35,7 @@ import {
   redisUrl,
   secret,
   rate,
+  retention,
   url,
   Value
 } from "./ConfigValues.ts"
@@ -179,6 +182,10 @@ export const Variables = Schema.Struct({
   ),
   SPOKE_PLANS: variable(plans, "JSON from plan names to entitlements, for billing; self-hosted is built in."),
   SPOKE_DEFAULT_PLAN: variable(Value, "Plan of tenants without a subscription; self-hosted by default."),
+  SPOKE_RETENTION: variable(
+    retention,
+    "JSON of days after which data is deleted, by kind; never by default."
+  ),
   CHANNEL_VERIFY_TOKEN: variable(
     hidden,
     "Token that messaging providers repeat when they subscribe to webhooks; none by default."
@@ -237,19 +244,6 @@ const unknownPlan = (given: Variables) =>
   given.SPOKE_DEFAULT_PLAN === undefined || plansOf(given).has(given.SPOKE_DEFAULT_PLAN)
     ? []
     : [{ variable: "SPOKE_DEFAULT_PLAN", message: "Expected the name of a plan in SPOKE_PLANS" }]
-
-const artifactsOf = (given: Variables): Settings["artifacts"] => {
-  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, SPOKE_ARTIFACTS } = given
-  if (SPOKE_ARTIFACTS === undefined || accessKeyId === undefined || secretAccessKey === undefined) return null
-  return {
-    ...SPOKE_ARTIFACTS,
-    endpoint: given.S3_ENDPOINT ?? null,
-    region: given.AWS_REGION ?? "us-east-1",
-    accessKeyId,
-    secretAccessKey,
-    sessionToken: given.AWS_SESSION_TOKEN ?? null
-  }
-}
 
 const mailOf = (given: Variables): Settings["mail"] =>
   given.SMTP_URL === undefined
@@ -355,6 +349,7 @@ const settingsOf = (
       plans: plansOf(given),
       defaultPlan: given.SPOKE_DEFAULT_PLAN ?? builtInPlan
     },
+    retention: { ...keepsAll, ...given.SPOKE_RETENTION },
     turnTimeout: given.SPOKE_TURN_TIMEOUT ?? Duration.seconds(60),
     runtimeData: given.SPOKE_RUNTIME_DATA !== "disabled",
     rateLimit: given.SPOKE_RATE_LIMIT ?? null,

@@ -12,6 +12,7 @@ import { Email, NewPassword } from "../../domain/accounts/Account.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { type Plans, PlanTable } from "../../domain/billing/Billing.ts"
 import { RateLimit } from "../../domain/accounts/RateLimit.ts"
+import { PatchRetention } from "../../domain/accounts/Retention.ts"
 import { parseRedisAddress } from "./RedisAddress.ts"
 
 export const Value = Schema.Trim.pipe(Schema.minLength(1))
@@ -148,6 +149,11 @@ export const plans = parsed(
     )
 )
 
+export const retention = parsed(
+  'JSON from kinds of data to days from 1 to 3650, like {"runs": 90}',
+  Schema.decodeOption(Schema.parseJson(PatchRetention), { onExcessProperty: "error" })
+)
+
 /** Problems by variable. */
 export const issues = (error: ParseResult.ParseError) =>
   ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => ({
@@ -177,3 +183,24 @@ export const snapshotsOf = (
         folder: path.resolve(given.SPOKE_SNAPSHOT_DIR ?? path.join(dataDir, "snapshots")),
         kept: given.SPOKE_SNAPSHOTS_KEPT ?? 7
       }
+
+/** Null: the data directory. */
+export const artifactsOf = (given: {
+  readonly SPOKE_ARTIFACTS?: typeof bucket.Type | undefined
+  readonly S3_ENDPOINT?: string | undefined
+  readonly AWS_REGION?: string | undefined
+  readonly AWS_ACCESS_KEY_ID?: Redacted.Redacted | undefined
+  readonly AWS_SECRET_ACCESS_KEY?: Redacted.Redacted | undefined
+  readonly AWS_SESSION_TOKEN?: Redacted.Redacted | undefined
+}) => {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, SPOKE_ARTIFACTS } = given
+  if (SPOKE_ARTIFACTS === undefined || accessKeyId === undefined || secretAccessKey === undefined) return null
+  return {
+    ...SPOKE_ARTIFACTS,
+    endpoint: given.S3_ENDPOINT ?? null,
+    region: given.AWS_REGION ?? "us-east-1",
+    accessKeyId,
+    secretAccessKey,
+    sessionToken: given.AWS_SESSION_TOKEN ?? null
+  }
+}

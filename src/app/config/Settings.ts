@@ -7,6 +7,7 @@ import type { ListedPrice } from "../../capabilities/ModelRuntime/prices/PriceLi
 import type { ProviderApi } from "../../capabilities/ModelRuntime/ProviderApi.ts"
 import type { AllowList } from "../../capabilities/OutboundHttp/AddressRules.ts"
 import type { Plans } from "../../domain/billing/Billing.ts"
+import type { Retention } from "../../domain/accounts/Retention.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import type { ServerOptions } from "../../store/database/Clients.ts"
 import type { ChannelSettings } from "../../usecases/channels/ChannelSettings.ts"
@@ -97,6 +98,8 @@ export interface Settings {
     readonly plans: Plans
     readonly defaultPlan: string
   }
+  /** Limits for all tenants; null: for ever. */
+  readonly retention: Retention
   readonly turnTimeout: Duration.Duration
   readonly runtimeData: boolean
   /** Null: keys without their own limit are not limited. */

@@ -66,8 +66,8 @@ export const layerSql = Layer.effect(
           select id, at, json_build_object('type', actor_type, 'id', actor_id) as actor, action, target,
             request_id as "requestId", ${nameOf("actor_id")} as "actorName", ${nameOf("target")} as "targetName"
           from audit_entries e
-          where tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and id < ${after}`}
-          order by id desc limit ${limit + 1}`
+          where e.tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and e.id < ${after}`}
+          order by e.id desc limit ${limit + 1}`
       })(undefined)
       const rows = found.slice(0, limit)
       return { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }

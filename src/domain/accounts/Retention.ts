@@ -1,4 +1,4 @@
-/** Retention periods of a tenant. */
+/** Retention periods of a tenant, and of the installation. */
 import * as Schema from "effect/Schema"
 
 /** Days; null keeps data for ever. */
@@ -7,6 +7,8 @@ const Days = Schema.NullOr(Schema.Int.pipe(Schema.between(1, 3_650)))
 const limits = {
   /** Conversations with their messages, from the last change. */
   conversations: Days,
+  /** The same of people without an id of the tenant's and without an alias, with these people. */
+  anonymousPeople: Days,
   /** Runs with their traces, from their end. */
   runs: Days,
   auditEntries: Days,
@@ -23,3 +25,17 @@ export type Retention = typeof Retention.Type
 /** Omitted fields stay as they are. */
 export const PatchRetention = Schema.partialWith(Retention, { exact: true })
 export type PatchRetention = typeof PatchRetention.Type
+
+export const keepsAll: Retention = {
+  conversations: null,
+  anonymousPeople: null,
+  runs: null,
+  auditEntries: null,
+  emailLogs: null,
+  eventDeliveries: null,
+  ingestionJobs: null
+}
+
+/** The shorter of two periods. */
+export const shorter = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other)

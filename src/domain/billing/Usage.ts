@@ -5,6 +5,7 @@ import { AgentId } from "../Ids.ts"
 import { Budget } from "./Budget.ts"
 import { Cost } from "./Cost.ts"
 import { ModelCallKind } from "./ModelCall.ts"
+import { StorageUsage } from "./Storage.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
 
@@ -77,6 +78,8 @@ export type ModelUsage = typeof ModelUsage.Type
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
   cost: Cost,
+  /** What the tenant's data takes. */
+  storage: StorageUsage,
   /** All budgets of the tenant. */
   budgets: Schema.Array(Budget),
   models: Schema.Array(ModelUsage),

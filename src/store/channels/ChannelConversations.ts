@@ -22,6 +22,7 @@ import {
 } from "../../domain/Ids.ts"
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import { isActive, lastChange } from "../conversations/Activity.ts"
 
 /** The configuration that a message belongs to. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
@@ -80,7 +81,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
               select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
                 and o.tenant_id <> ch.tenant_id
             )
-            order by ch.active desc, c.updated_at desc limit 1`
+            order by ch.active desc, ${lastChange(sql)} desc limit 1`
         })(undefined)
 
       const activeRoutes = ({ accountId, channel }: Correspondence) =>
@@ -151,8 +152,9 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
       const append = ({ agentId, tenantId }: Route, conversationId: ConversationId, message: StoredMessage) =>
         sql`
           with conversation as (
-            update conversations set message_count = message_count + 1, updated_at = now()
-            where tenant_id = ${tenantId} and id = ${conversationId} returning id, tenant_id, agent_id, message_count
+            update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+            where c.tenant_id = ${tenantId} and c.id = ${conversationId}
+            returning c.id, c.tenant_id, c.agent_id, c.message_count
           )
           ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, null))}` : sql``}
           insert into messages (

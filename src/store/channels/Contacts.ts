@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { EndUserId, type TenantId } from "../../domain/Ids.ts"
+import { lastChange } from "../conversations/Activity.ts"
 
 /** Oldest first. */
 const Person = Schema.Struct({
@@ -42,7 +43,7 @@ export const closeOtherConversations = (
         where m.tenant_id = h.tenant_id and m.conversation_id = h.id and m.role = 'user'
           and m.channel_message_id is not null and m.answered_by is null
       ) desc,
-      h.updated_at desc, h.id desc) as place
+      ${lastChange(sql, "h")} desc, h.id desc) as place
     from held h where h.channel_id is not null and h.state <> 'CLOSED'
   ),
   closed as (

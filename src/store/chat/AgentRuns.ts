@@ -54,8 +54,8 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
         and ${readableUnder(sql, scope, "r.source_scope")}`
 
-    /** A run's events after the sequence `after`, as JSON, in order. */
-    const eventsAfter = (after: number, limit: number) => sql`
+    /** Events of the run `r`, whose id is named so that the planner reads one week, after `after`, as JSON, in order. */
+    const eventsAfter = (id: RunId, after: number, limit: number) => sql`
       select coalesce(jsonb_agg(
         jsonb_build_object(
           'id', e.run_id || ':' || e.sequence, 'runId', e.run_id, 'sequence', e.sequence, 'type', e.type,
@@ -65,7 +65,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         order by e.sequence
       ), '[]')
       from (
-        select * from agent_run_events where tenant_id = r.tenant_id and run_id = r.id and sequence > ${after}::bigint
+        select * from agent_run_events where tenant_id = r.tenant_id and run_id = ${id} and sequence > ${after}::bigint
         order by sequence limit ${limit}
       ) e`
 
@@ -84,7 +84,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
             case when r.unpriced_calls is not null then
               json_build_object('nanoUsd', r.cost_nano, 'unpricedCalls', r.unpriced_calls) end as cost,
             r.started_at as "startedAt", r.completed_at as "completedAt",
-            (${eventsAfter(page.after, page.limit + 1)}) as events, (${passagesOf(sql)}) as passages
+            (${eventsAfter(id, page.after, page.limit + 1)}) as events, (${passagesOf(sql, sql`${id}`)}) as passages
           from agent_runs r where ${mine(scope, id)}`
       })(undefined)
       return Option.map(found, ({ events, ...run }): RunTrace => {
@@ -102,7 +102,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         execute: () => sql`
           select r.status, r.conversation_id as "conversationId",
             case when r.ticket = 1 then c.end_user_id end as "endUserId",
-            m.content as reply, m.citations, (${eventsAfter(0, replayed)}) as events
+            m.content as reply, m.citations, (${eventsAfter(id, 0, replayed)}) as events
           from agent_runs r
           left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
           left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'

@@ -89,7 +89,7 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
             (
               select coalesce(json_agg(json_build_object('type', e.type, 'payload', e.payload) order by e.sequence), '[]')
               from (
-                select * from agent_run_events where tenant_id = r.tenant_id and run_id = r.id order by sequence limit ${maxEvents}
+                select * from agent_run_events where tenant_id = r.tenant_id and run_id = ${id} order by sequence limit ${maxEvents}
               ) e
             ) as events,
             (

@@ -40,8 +40,8 @@ export const keptPassages = (sql: SqlClient.SqlClient, passages: ReadonlyArray<R
         select tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score from shown order by hash, number
       ),`
 
-/** The passages of the run `r`, as JSON, sorted by number. */
-export const passagesOf = (sql: SqlClient.SqlClient): Fragment => sql`
+/** The passages of the run `r`, as JSON, sorted by number. With its id as a value the planner reads one week. */
+export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): Fragment => sql`
   select coalesce(json_agg(
     json_build_object('index', u.number, 'sourceId', u.source_id, 'sourceName', p.source_name,
       'documentId', u.document_id, 'chunkId', u.chunk_id, 'title', p.title, 'heading', p.heading, 'url', p.url,
@@ -49,7 +49,7 @@ export const passagesOf = (sql: SqlClient.SqlClient): Fragment => sql`
     order by u.number
   ), '[]')
   from run_passages u join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
-  where u.tenant_id = r.tenant_id and u.run_id = r.id`
+  where u.tenant_id = r.tenant_id and u.run_id = ${id}`
 
 /**
  * A passage was removed, with its last run, between the check that it is stored and the reference to it. Nothing was

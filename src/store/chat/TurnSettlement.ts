@@ -11,6 +11,7 @@ import { jsonbOf } from "../Jsonb.ts"
 import { countedCalls } from "../billing/ModelUsage.ts"
 import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBudget.ts"
 import { released } from "../billing/TurnQuota.ts"
+import { isActive } from "../conversations/Activity.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
 import { keptPassages } from "./RunPassages.ts"
 
@@ -162,7 +163,7 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             and status = 'running' for update
         ),
         conversation as (
-          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, updated_at = now(),
+          update conversations c set served = ${nextServedTicket(sql, sql`run.ticket`)}, ${isActive(sql)},
             message_count = c.message_count + ${reply === null ? 0 : 1}::int
               + case when run.answers is null then 1 else 0 end
             ${handoff === undefined ? sql`` : sql`, state = 'HUMAN_REQUESTED', epoch = c.epoch + 1, handoff_reason = ${handoff}`}
@@ -230,7 +231,7 @@ export const settleEmptyStatement = (
     returning r.id, r.agent_id, r.tenant_id, r.conversation_id, r.ticket, r.period_start, r.credited
   ),
   conversation as (
-    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, updated_at = now()
+    update conversations c set served = ${nextServedTicket(sql, sql`settled.ticket`)}, ${isActive(sql)}
     from settled where c.tenant_id = settled.tenant_id and c.id = settled.conversation_id
     returning c.id
   ),

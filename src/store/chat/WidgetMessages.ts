@@ -14,6 +14,7 @@ import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/chat/Widget.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { reported } from "../events/ReportedEvents.ts"
+import { isActive } from "../conversations/Activity.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -95,7 +96,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
         if (rows.length === 0) return false
         yield* sql`
           with place as (
-            update conversations c set message_count = c.message_count + 1, updated_at = now()
+            update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
             where c.tenant_id = ${scope.tenantId} and c.id = ${conversationId}
               and not exists (select from messages where tenant_id = ${scope.tenantId} and id = ${message.id})
             returning c.tenant_id, c.id, c.agent_id, c.message_count

@@ -10,10 +10,14 @@ import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import type { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import { type ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
-import { ConversationId, EndUserId } from "../../domain/Ids.ts"
+import { ConversationId, EndUserId, TenantId } from "../../domain/Ids.ts"
 import { sessionDays } from "../../domain/chat/Widget.ts"
 import { closeOtherConversations } from "../channels/Contacts.ts"
+import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
 import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+
+/** Maximum number of sessions that one sweep removes. */
+const pruned = 1_000
 
 /** SHA-256 of a session's id. */
 type SessionHash = Uint8Array
@@ -183,19 +187,22 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       Effect.orDie
     )
 
-    /** Removes expired sessions, and anonymous people without any other data. */
+    const expired = SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Schema.Struct({ tenantId: TenantId, id: EndUserId }),
+      execute: () => sql`/* every tenant: sweep */
+        delete from widget_sessions where (tenant_id, id_hash) in (
+          select tenant_id, id_hash from widget_sessions where not ${alive}
+          order by used_at limit ${pruned} for update skip locked
+        )
+        returning tenant_id as "tenantId", end_user_id as id`
+    })
+
+    /** Removes expired sessions, and anonymous people without any other data. True when there may be more. */
     const prune = Effect.gen(function* () {
-      const people = yield* sql<{ readonly tenantId: string; readonly id: string }>`/* every tenant: sweep */
-        delete from widget_sessions where not (${alive}) returning tenant_id as "tenantId", end_user_id as id`
-      if (people.length === 0) return
-      yield* sql`/* every tenant: sweep */
-        delete from end_users e
-        where e.external_id is null and (e.tenant_id, e.id) in (
-            select * from unnest(
-              ${people.map(({ tenantId }) => tenantId)}::text[], ${people.map(({ id }) => id)}::text[]))
-          and not exists (select from conversations c where c.tenant_id = e.tenant_id and c.end_user_id = e.id)
-          and not exists (select from end_user_aliases a where a.tenant_id = e.tenant_id and a.end_user_id = e.id)
-          and not exists (select from widget_sessions s where s.tenant_id = e.tenant_id and s.end_user_id = e.id)`
+      const people = yield* expired(undefined)
+      yield* removeUnreachable(sql, people)
+      return people.length === pruned
     }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("WidgetSessionStore.prune"))
 
     return { insert, find, place, discard, identify, prune } as const

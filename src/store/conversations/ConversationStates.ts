@@ -17,6 +17,7 @@ import {
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
 import { reported, sentByHuman } from "../events/ReportedEvents.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import { isActive } from "./Activity.ts"
 
 const Changed = Schema.Struct({
   agentId: AgentId,
@@ -127,8 +128,8 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         const files = encodeFiles(message.attachments)
         yield* sql`
         with conversation as (
-          update conversations set message_count = message_count + 1, updated_at = now()
-          where tenant_id = ${scope.tenantId} and id = ${id} returning id, tenant_id, agent_id, message_count
+          update conversations c set message_count = c.message_count + 1, ${isActive(sql)}
+          where c.tenant_id = ${scope.tenantId} and c.id = ${id} returning c.id, c.tenant_id, c.agent_id, c.message_count
         )
         ${message.author === "human" ? sql`, ${reported(sql, sentByHuman(sql, message.id, message.userId))}` : sql``}
         insert into messages (

@@ -18,6 +18,7 @@ import {
 import { type ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
+import { lastChange } from "./Activity.ts"
 
 const Row = Schema.Struct({
   ...Conversation.fields,
@@ -93,7 +94,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           execute: () => sql`
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
-            c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
+            ${lastChange(sql)} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
           from conversations c
           where c.tenant_id = ${tenantId} and ${sql.and(conditions)} order by c.id desc limit ${limit}`
         })(undefined).pipe(Effect.orDie)

@@ -13,6 +13,7 @@ import type { Page } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { forgetAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
+import { lastChange } from "./Activity.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
@@ -96,7 +97,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         () => sql`
           select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
             'channel', c.channel, 'state', c.state, 'createdAt', ${iso(sql`c.created_at`)},
-            'updatedAt', ${iso(sql`c.updated_at`)}) as line
+            'updatedAt', ${iso(lastChange(sql))}) as line
           from conversations c
           where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`
       )

@@ -16,6 +16,7 @@ import { type InboxFilter, InboxStanding, maxUnread } from "../../domain/convers
 import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
+import { lastChange, pageBegins } from "./Activity.ts"
 
 /** Maximum number of conversations that a search finds in each searched place. */
 const searchLimit = 500
@@ -56,7 +57,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         and seen.conversation_id = c.id`
 
     const isUnread = sql`(
-      c.message_count > coalesce(seen.position, 0) and c.updated_at > coalesce(reader.inbox_read_at, '-infinity')
+      c.message_count > coalesce(seen.position, 0) and ${lastChange(sql)} > coalesce(reader.inbox_read_at, '-infinity')
       and exists (
         select from messages m where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.position > coalesce(seen.position, 0)
           and m.role = 'user' and m.created_at > coalesce(reader.inbox_read_at, '-infinity')
@@ -110,22 +111,28 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       { after, limit }: { readonly limit: number; readonly after: string | undefined }
     ) {
       const place = after === undefined ? undefined : placeOf(after)
-      const conditions = [
+      const changed = lastChange(sql)
+      const conditions = sql.and([
         ...conditionsOf(reader, filter),
         ...(place === undefined
           ? []
-          : [sql`(c.updated_at, c.id) < (${place.moment}::timestamptz, ${place.id})`])
-      ]
+          : [
+              sql`c.updated_at <= ${place.moment}::timestamptz`,
+              sql`(${changed}, c.id) < (${place.moment}::timestamptz, ${place.id})`
+            ])
+      ])
+      const from = sql`conversations c ${filter.unread === undefined ? sql`` : reading(reader)}`
       const selected = SqlSchema.findAll({
         Request: Schema.Void,
         Result: Row,
         execute: () => sql`
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
-            c.updated_at as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
-            to_char(c.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
-          from conversations c ${filter.unread === undefined ? sql`` : reading(reader)}
-          where ${sql.and(conditions)} order by c.updated_at desc, c.id desc limit ${limit + 1}`
+            ${changed} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
+            to_char(${changed} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
+          from ${from}
+          where ${conditions} and c.updated_at >= ${pageBegins(sql, from, sql`${conditions}`, limit + 1)}
+          order by ${changed} desc, c.id desc limit ${limit + 1}`
       })(undefined).pipe(Effect.orDie)
       const rows = yield* filter.q === undefined ? selected : forEveryTenant("words")(selected)
       const shown = rows.slice(0, limit)

@@ -19,6 +19,7 @@ import {
 import { type ConversationId, UserId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { Reader } from "./InboxList.ts"
+import { lastChange } from "./Activity.ts"
 
 /** Maximum number of entries of one page of a thread. The newest are kept. */
 const entryLimit = 500
@@ -220,7 +221,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
               select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
                 'question', o.question, 'updatedAt', ${iso("o.updated_at")}) order by o.id desc)
               from (
-                select n.id, n.channel, n.state, n.updated_at, (
+                select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
                   select left(m.content, 160) from messages m
                   where m.tenant_id = n.tenant_id and m.conversation_id = n.id and m.role = 'user' and m.position is not null
                   order by m.position desc limit 1

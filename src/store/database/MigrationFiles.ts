@@ -26,12 +26,14 @@ export interface MigrationFile {
   readonly text: string
   /** SHA-256 of the text with normalized line ends, in hexadecimal. */
   readonly checksum: string
-  /** False if the first line says so. Each statement is then a separate step. */
+  /** False if the first line says `no transaction`. Each statement is then a separate step. */
   readonly transaction: boolean
+  /** It shares its step with no other file: without a transaction, or if the first line says `own transaction`. */
+  readonly alone: boolean
 }
 
 const pattern = /^(\d{4})_(\w+)\.sql$/u
-const outside = /^-- spoke: no transaction[ \t]*\r?\n/u
+const header = /^-- spoke: (?<kind>no|own) transaction[ \t]*\r?\n/u
 
 const checksumOf = (text: string): string =>
   createHash("sha256").update(text.replaceAll("\r\n", "\n")).digest("hex")
@@ -58,7 +60,8 @@ const fileOf = (file: string, index: number, text: string) => {
       `Migration ${file} stands where number ${index + 1} is due: a number is missing or used twice.`
     )
   }
-  const transaction = !outside.test(text)
+  const kind = header.exec(text)?.groups?.["kind"]
+  const transaction = kind !== "no"
   const foreign = transaction
     ? undefined
     : statementsOf(text).find((statement) => !repeatable.some((form) => form.test(wordsOf(statement))))
@@ -74,7 +77,8 @@ const fileOf = (file: string, index: number, text: string) => {
     file,
     text,
     checksum: checksumOf(text),
-    transaction
+    transaction,
+    alone: kind !== undefined
   }
   return Effect.succeed(found)
 }

@@ -1,8 +1,9 @@
 /**
  * Applies `migrations/NNNN_name.sql` in order, on every engine, while other processes use the database.
  *
- * Pending files commit together, in one transaction. A file whose first line is `-- spoke: no transaction` is a
- * separate step, with statements that can be repeated. One process migrates at a time, by an advisory lock that ends
+ * Pending files commit together, in one transaction. A file whose first line is `-- spoke: own transaction` commits
+ * separately, after those before it. One with `-- spoke: no transaction` has statements that can be repeated, each of
+ * them a step. One process migrates at a time, by an advisory lock that ends
  * with its session. The others poll for it, because a session that waits in the database would block a concurrent index
  * build.
  *
@@ -38,7 +39,7 @@ interface Options {
 
 const optionsOf = ({ giveUpAfter, lockTimeout, table }: MigrateOptions): Options => ({
   table: table ?? "migrations",
-  lockTimeout: Duration.decode(lockTimeout ?? "2 seconds"),
+  lockTimeout: Duration.decode(lockTimeout ?? "500 millis"),
   giveUpAfter: Duration.decode(giveUpAfter ?? "5 minutes")
 })
 
@@ -102,9 +103,9 @@ const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
     return { prepared: rows !== null, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
-/** The pending files of the next commit: those up to one without a transaction, or that one alone. */
+/** The pending files of the next commit: those up to one that has a step of its own, or that one. */
 const stepOf = (pending: ReadonlyArray<MigrationFile>): ReadonlyArray<MigrationFile> => {
-  const end = pending.findIndex(({ transaction }) => !transaction)
+  const end = pending.findIndex(({ alone }) => alone)
   return end === -1 ? pending : pending.slice(0, Math.max(1, end))
 }
 

@@ -53,6 +53,8 @@ const forms: ReadonlyArray<readonly [form: RegExp, lock: LockMode, work: Work]> 
     "catalogue"
   ],
   [/^(?:disable|enable) trigger /u, "SHARE ROW EXCLUSIVE", "catalogue"],
+  [/^set \(/u, "SHARE UPDATE EXCLUSIVE", "catalogue"],
+  [/^(?:disable|enable) row level security$/u, "ACCESS EXCLUSIVE", "catalogue"],
   [/^(?:drop|rename) /u, "ACCESS EXCLUSIVE", "catalogue"]
 ]
 
@@ -99,6 +101,9 @@ const rules: ReadonlyArray<Rule> = [
   ),
   rule(String.raw`drop index (?:if exists )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
   rule(String.raw`drop table (?:if exists )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
+  rule("lock table (?<rest>.+) in access exclusive mode$", (_, __, rest) =>
+    partsOf(rest).map((table): Effect => ({ table, lock: "ACCESS EXCLUSIVE", work: "catalogue" }))
+  ),
   rule(String.raw`truncate (?:table )?${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
   rule(String.raw`alter table (?:if exists )?${name} (?<rest>.+)$`, (table, _, rest) =>
     partsOf(rest).flatMap((action) => altered(table, action))
@@ -107,6 +112,8 @@ const rules: ReadonlyArray<Rule> = [
     String.raw`create (?:or replace )?(?:constraint )?trigger .+? on ${name}`,
     one("SHARE ROW EXCLUSIVE", "catalogue")
   ),
+  rule(String.raw`drop trigger (?:if exists )?\S+ on ${name}`, one("ACCESS EXCLUSIVE", "catalogue")),
+  rule(String.raw`alter index ${name} rename to `, one("SHARE UPDATE EXCLUSIVE", "catalogue")),
   rule(
     String.raw`create statistics \S+ (?:\([^)]*\) )?on .+ from ${name}`,
     one("SHARE UPDATE EXCLUSIVE", "catalogue")

@@ -32,12 +32,12 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
         Effect.map((found) => found.map(({ ref }) => ref))
       )
 
-    /** Protects the artifact from removal for 15 minutes. False while it is being removed. */
-    const claim = (id: string, ref: ArtifactRef) =>
+    /** Protects the artifact of `size` bytes from removal for 15 minutes. False while it is being removed. */
+    const claim = (id: string, ref: ArtifactRef, size: number) =>
       sql`
         with artifact as (
-          insert into artifacts as known (ref) values (${ref})
-          on conflict (ref) do update set removing_until = null
+          insert into artifacts as known (ref, bytes) values (${ref}, ${size})
+          on conflict (ref) do update set removing_until = null, bytes = excluded.bytes
             where known.removing_until is null or known.removing_until < clock_timestamp()
           returning ref
         )

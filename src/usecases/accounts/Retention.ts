@@ -1,29 +1,99 @@
-/** Retention periods of tenants, and the sweep that removes older data. */
+/** Retention periods of tenants and of the installation, and the sweeps that remove older data. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { RetentionStore } from "../../store/accounts/Retention.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
+import { keepsAll, type PatchRetention, type Retention, shorter } from "../../domain/accounts/Retention.ts"
+import { type Expiry, ExpiredRows } from "../../store/accounts/ExpiredRows.ts"
+import { type Claimed, RetentionStore } from "../../store/accounts/Retention.ts"
+import { UnusedPassages } from "../../store/chat/UnusedPassages.ts"
+import { addWeeks, dropWeeks } from "../../store/Partitions.ts"
 
 /** Batches of one sweep. Tenants take turns: each has one batch before the next tenant. */
 const batches = 50
 
+/** Days after which no run of a week is running any more. */
+const settled = 1
+/** Days after a limit of the installation until all traces of that day have been dropped with their week. */
+const untilDropped = 7 + settled
+
+/** Limits of the whole installation. For each tenant and kind the shorter limit holds. */
+export class InstallationRetention extends Context.Reference<InstallationRetention>()(
+  "usecases/accounts/InstallationRetention",
+  { defaultValue: (): Retention => keepsAll }
+) {}
+
 export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases/accounts/Retention", {
   effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
     const store = yield* RetentionStore
+    const rows = yield* ExpiredRows
+    const passages = yield* UnusedPassages
+    const installation = yield* InstallationRetention
+    const isLimited = Object.values(installation).some((days) => days !== null)
+
+    /** The tenant's own limits, and those of the installation. */
+    const find = ({ tenantId }: TenantScope) =>
+      Effect.map(store.find({ tenantId }), (retention) => ({ retention, installation }))
+
+    const patch = ({ tenantId }: TenantScope, change: PatchRetention) =>
+      Effect.map(store.patch({ tenantId }, change), (retention) => ({ retention, installation }))
+
+    /** Runs of a limit of the installation go after their week was dropped, so that none of their events is deleted. */
+    const expiryOf = ({ seen, tenantId, ...own }: Claimed): Expiry => {
+      const days = (kind: keyof Retention) => shorter(own[kind], installation[kind])
+      const runs = days("runs")
+      return {
+        tenantId,
+        seen,
+        conversations: days("conversations"),
+        anonymousPeople: days("anonymousPeople"),
+        runs: runs !== null && runs === installation.runs ? runs + untilDropped : runs,
+        auditEntries: days("auditEntries"),
+        emailLogs: days("emailLogs"),
+        eventDeliveries: days("eventDeliveries"),
+        ingestionJobs: days("ingestionJobs")
+      }
+    }
 
     /** Runs one batch. False when no tenant was due. */
     const one = Effect.gen(function* () {
       const claimed = yield* store.claim
       if (Option.isNone(claimed)) return false
-      yield* store.release(claimed.value, yield* store.remove(claimed.value))
+      yield* store.release(claimed.value, yield* rows.remove(expiryOf(claimed.value)))
       return true
     })
 
     /** Returns true when tenants may still wait. */
     const sweep = Effect.gen(function* () {
-      for (let done = 0; done < batches; done++) if (!(yield* one)) return false
+      for (let done = 0; done < batches; done++) {
+        if (yield* one) continue
+        // New tenants are looked for when no other is due.
+        if (!isLimited || !(yield* store.include)) return false
+      }
       return true
     }).pipe(Effect.withSpan("RetentionLimits.sweep"))
 
-    return { find: store.find, patch: store.patch, sweep } as const
+    /** Makes the next weeks of traces, and drops those that no tenant keeps. */
+    const sweepTraces = Effect.gen(function* () {
+      yield* addWeeks
+      const now = yield* DateTime.now
+      const days = shorter(yield* store.longestRuns, installation.runs)
+      yield* dropWeeks({
+        kept: days === null ? null : DateTime.subtract(now, { days: days + settled }),
+        past: DateTime.subtract(now, { days: 2 * settled })
+      })
+    }).pipe(
+      Effect.provideService(SqlClient.SqlClient, sql),
+      Effect.orDie,
+      Effect.withSpan("RetentionLimits.sweepTraces")
+    )
+
+    /** Removes passages that only dropped weeks had. Returns true when more are to be looked at. */
+    const sweepPassages = passages.sweep
+
+    return { find, patch, sweep, sweepTraces, sweepPassages } as const
   })
 }) {}

@@ -7,6 +7,7 @@ import { sumOfAll } from "../../domain/billing/Cost.ts"
 import type { OtherCallsByDay } from "../../domain/billing/Usage.ts"
 import { InternalError } from "../../domain/Errors.ts"
 import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
+import { StorageStore } from "../../store/billing/Storage.ts"
 import { UsageStore } from "../../store/billing/Usage.ts"
 
 const lost = () => new InternalError({ message: "Something went wrong on our side." })
@@ -30,6 +31,7 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
   effect: Effect.gen(function* () {
     const store = yield* UsageStore
     const budgetStore = yield* BudgetStore
+    const storageStore = yield* StorageStore
 
     /** The agent's usage. A key whose agent is missing gets INTERNAL_ERROR, never another agent's figures. */
     const ofAgent = Effect.fn("UsageReport.ofAgent")(function* (scope: AgentScope) {
@@ -54,7 +56,8 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
       const models = yield* store.byModel(scope, totals.period.start)
       const cost = sumOfAll(models.map((model) => model.cost))
       const { rows: budgets } = yield* budgetStore.page(scope, { limit: maxBudgets })
-      return { ...totals, cost, budgets, models, agents, days, otherCalls }
+      const storage = yield* storageStore.find(scope)
+      return { ...totals, cost, storage, budgets, models, agents, days, otherCalls }
     })
 
     return { ofAgent, ofTenant } as const

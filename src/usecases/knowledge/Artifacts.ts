@@ -76,9 +76,9 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         )
       )
 
-    const claim = Effect.fn("Artifacts.claim")(function* (id: string, ref: ArtifactRef) {
+    const claim = Effect.fn("Artifacts.claim")(function* (id: string, ref: ArtifactRef, size: number) {
       yield* rows
-        .claim(id, ref)
+        .claim(id, ref, size)
         .pipe(
           Effect.repeat({ until: (claimed) => claimed, schedule: Schedule.spaced("50 millis") }),
           Effect.timeoutFail({ duration: removalWait, onTimeout: unavailable })
@@ -87,10 +87,11 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
 
     const keepBy = Effect.fn("Artifacts.keep")(function* (
       ref: ArtifactRef,
+      size: number,
       write: Effect.Effect<unknown, ArtifactStoreError>
     ) {
       const kept: Kept = { ref, claim: typeId("clm", yield* Clock.currentTimeMillis) }
-      yield* claim(kept.claim, kept.ref)
+      yield* claim(kept.claim, kept.ref, size)
       yield* write.pipe(
         Effect.tapError((cause) => Effect.logError("An original could not be stored", cause)),
         Effect.mapError(unavailable),
@@ -103,7 +104,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
      * Stores the bytes with a claim, so that they are not removed before they are settled or abandoned. Must not run in
      * a transaction.
      */
-    const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), store.put(bytes))
+    const keep = (bytes: Uint8Array) => keepBy(refOf(bytes), bytes.length, store.put(bytes))
 
     /** Receives an upload as a stream. It is removed with the scope unless it is kept. */
     const stage = Effect.fn("Artifacts.stage")(function* (
@@ -115,7 +116,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
     })
 
     /** {@link keep} for bytes from {@link stage}. */
-    const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.store)
+    const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.size, staged.store)
 
     /** Ends the claim in the transaction that adds the source. From its commit the source refers to the bytes. */
     const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: Kept) {

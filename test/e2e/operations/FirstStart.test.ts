@@ -119,7 +119,7 @@ describe("The first start on an empty data directory", () => {
   it("tells the doctor what is well, and exits with 1 when something must be mended", async () => {
     const well = await run(["doctor"], { SPOKE_DATA_DIR: dataDir })
     expect(well.stdout).toContain("in use by the server")
-    expect(well.code, well.stdout).toBe(0)
+    expect(well).toMatchObject({ code: 0 })
     const ill = await run(["doctor"], { SPOKE_DATA_DIR: dataDir, PORT: "many", SPOKE_SECRET: "short" })
     expect(ill.code).toBe(1)
     expect(ill.stderr).toContain("PORT: ")

@@ -125,7 +125,7 @@ export const contents = (before?: Contents) =>
     const found = yield* sql<{ readonly table: string; readonly columns: ReadonlyArray<string> }>`
       select c.relname as table, array_agg(a.attname::text order by a.attname) as columns
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and c.relname not like 'migrations%'
+      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname not like 'migrations%'
       group by c.oid, c.relname order by c.relname`
     const columns = before?.columns ?? Object.fromEntries(found.map(({ columns, table }) => [table, columns]))
     const rows: Record<string, ReadonlyArray<string>> = {}

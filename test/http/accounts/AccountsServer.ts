@@ -39,7 +39,9 @@ import { Budgets } from "../../../src/usecases/billing/Budgets.ts"
 import { RetentionApi } from "../../../src/http/hosted/accounts/RetentionApi.ts"
 import { RetentionHandlers } from "../../../src/http/hosted/accounts/RetentionHandlers.ts"
 import { BudgetStore } from "../../../src/store/billing/Budgets.ts"
+import { ExpiredRows } from "../../../src/store/accounts/ExpiredRows.ts"
 import { RetentionStore } from "../../../src/store/accounts/Retention.ts"
+import { UnusedPassages } from "../../../src/store/chat/UnusedPassages.ts"
 import { RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
 import { KeysApi } from "../../../src/http/hosted/accounts/KeysApi.ts"
 import { KeysHandlers } from "../../../src/http/hosted/accounts/KeysHandlers.ts"
@@ -104,6 +106,7 @@ import { SingleSignOnStore } from "../../../src/store/accounts/SingleSignOn.ts"
 import { SubscriptionStore } from "../../../src/store/billing/Subscriptions.ts"
 import { TeamStore } from "../../../src/store/accounts/Team.ts"
 import { TenantStore } from "../../../src/store/accounts/Tenants.ts"
+import { StorageStore } from "../../../src/store/billing/Storage.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
 import { UserStore } from "../../../src/store/accounts/Users.ts"
 import { AccessTokens } from "../../../src/usecases/accounts/AccessTokens.ts"
@@ -171,8 +174,11 @@ const Stores = Layer.mergeAll(
   ManageAnswerStore.Default,
   ExperimentStore.Default,
   BudgetStore.Default,
+  ExpiredRows.Default,
   RetentionStore.Default,
+  UnusedPassages.Default,
   TeamStore.Default,
+  StorageStore.Default,
   UsageStore.Default,
   SessionStore.Default,
   PasskeyStore.Default,

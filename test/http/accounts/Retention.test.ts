@@ -6,24 +6,19 @@ import { accountsServer, call, cookieOf, password, signedIn } from "./AccountsSe
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
-const none = {
-  conversations: null,
-  runs: null,
-  auditEntries: null,
-  emailLogs: null,
-  eventDeliveries: null,
-  ingestionJobs: null
-}
+import { keepsAll as none } from "../../../src/domain/accounts/Retention.ts"
+
+const answer = { retention: none, installation: none }
 
 layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps", (it) => {
   it.effect("keep for ever at first, change one by one, and leave an entry in the audit trail", () =>
     Effect.gen(function* () {
       yield* reset
       const { cookie } = yield* signedIn("ada@example.com")
-      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual({ retention: none })
+      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual(answer)
       yield* call("PATCH", "/api/retention", { cookie, body: { conversations: 90 } })
       const { data } = yield* call("PATCH", "/api/retention", { cookie, body: { runs: 30 } })
-      expect(data).toEqual({ retention: { ...none, conversations: 90, runs: 30 } })
+      expect(data).toEqual({ ...answer, retention: { ...none, conversations: 90, runs: 30 } })
       yield* call("PATCH", "/api/retention", { cookie, body: { conversations: null } })
       expect((yield* call("GET", "/api/retention", { cookie })).data.retention).toEqual({ ...none, runs: 30 })
       const { entries } = (yield* call("GET", "/api/audit", { cookie })).data
@@ -43,7 +38,7 @@ layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps"
         })
         expect([days, status, error.code]).toEqual([days, 400, "VALIDATION_ERROR"])
       }
-      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual({ retention: none })
+      expect((yield* call("GET", "/api/retention", { cookie })).data).toEqual(answer)
     })
   )
 
@@ -65,7 +60,7 @@ layer(Server, { excludeTestServices: true })("The limits of what a tenant keeps"
       expect((yield* call("GET", "/api/retention", { cookie: admin })).data.retention.runs).toBe(7)
       expect((yield* call("PATCH", "/api/retention", { cookie: admin, body: { runs: 1 } })).status).toBe(403)
       expect((yield* call("GET", "/api/retention", { cookie: agent })).status).toBe(403)
-      expect((yield* call("GET", "/api/retention", { cookie: other })).data).toEqual({ retention: none })
+      expect((yield* call("GET", "/api/retention", { cookie: other })).data).toEqual(answer)
     })
   )
 })

@@ -120,6 +120,35 @@ eachEngineLive("Migrations of a live database", (it, engine) => {
     })
   )
 
+  it.scoped("commit a file with its own transaction between those before and after it", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      const own = {
+        "0002_name.sql":
+          "alter table live_things add column name text; alter table live_things add column other text",
+        "0003_own.sql":
+          "-- spoke: own transaction\nupdate live_things set name = id; update live_things set other = name"
+      }
+      const bad = yield* folder({
+        ...first,
+        ...own,
+        "0004_bad.sql": "alter table live_things add column id text"
+      })
+      expect(yield* Effect.flip(migrate(bad, { table }))).toMatchObject({ reason: "failed" })
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select count(*)::int as n from live_things where other = id::text`).toEqual([
+        { n: 1_000 }
+      ])
+      const good = yield* folder({
+        ...first,
+        ...own,
+        "0004_more.sql": "alter table live_things add column more text"
+      })
+      expect(yield* migrate(good, { table })).toEqual([[4, "more"]])
+      expect(yield* columns).toEqual(["id", "name", "other", "more"])
+    })
+  )
+
   it.scoped("refuse a statement outside a transaction that cannot be repeated, before anything changes", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

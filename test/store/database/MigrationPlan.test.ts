@@ -24,6 +24,7 @@ const made = `create table plan_a (id int primary key, other int, word text);
   create table plan_b (id int primary key);
   create index plan_words on plan_a (word);
   insert into plan_a select n, n, n::text from generate_series(1, 500) n; insert into plan_b select generate_series(1, 500);
+  create trigger plan_trigger before update on plan_a for each row execute function suppress_redundant_updates_trigger();
   alter table plan_a add constraint plan_later check (id > 0) not valid`
 
 /** Statement, the strongest lock on plan_a, and the work. */
@@ -51,6 +52,11 @@ const statements: ReadonlyArray<readonly [string, LockMode, Work]> = [
   ["create unique index on plan_a using btree (other)", "SHARE", "index"],
   ["create statistics x (dependencies) on id, other from plan_a", "SHARE UPDATE EXCLUSIVE", "catalogue"],
   ["alter table plan_a disable trigger user", "SHARE ROW EXCLUSIVE", "catalogue"],
+  ["alter table plan_a set (fillfactor = 70)", "SHARE UPDATE EXCLUSIVE", "catalogue"],
+  ["alter table plan_a enable row level security", "ACCESS EXCLUSIVE", "catalogue"],
+  ["alter table plan_a rename to plan_c", "ACCESS EXCLUSIVE", "catalogue"],
+  ["lock table plan_b, plan_a in access exclusive mode", "ACCESS EXCLUSIVE", "catalogue"],
+  ["drop trigger plan_trigger on plan_a", "ACCESS EXCLUSIVE", "catalogue"],
   ["drop index plan_words", "ACCESS EXCLUSIVE", "catalogue"],
   ["update plan_a set other = 1", "ROW EXCLUSIVE", "changed"],
   ["-- A word.\ndelete from only plan_a /* ; */ where id = 1", "ROW EXCLUSIVE", "changed"],

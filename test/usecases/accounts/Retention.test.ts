@@ -4,12 +4,20 @@ import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
+import { keepsAll } from "../../../src/domain/accounts/Retention.ts"
+import { ExpiredRows } from "../../../src/store/accounts/ExpiredRows.ts"
 import { RetentionStore } from "../../../src/store/accounts/Retention.ts"
-import { RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
+import { UnusedPassages } from "../../../src/store/chat/UnusedPassages.ts"
+import { InstallationRetention, RetentionLimits } from "../../../src/usecases/accounts/Retention.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
-const live = RetentionLimits.Default.pipe(Layer.provideMerge(RetentionStore.Default))
+const stores = Layer.mergeAll(ExpiredRows.Default, RetentionStore.Default, UnusedPassages.Default)
+const live = RetentionLimits.Default.pipe(Layer.provideMerge(stores))
+
+/** With limits of the installation. */
+const limited = (limits: Partial<typeof keepsAll>) =>
+  live.pipe(Layer.provide(Layer.succeed(InstallationRetention, { ...keepsAll, ...limits })))
 
 /** Conversations with a message and a run: name, days since it changed, state, and what the run is at. */
 const conversation = (
@@ -61,7 +69,10 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       yield* conversation(scope, "old", 3_000)
       yield* swept
       expect(yield* names("conversations", scope)).toEqual(["cnv_old"])
-      expect(yield* (yield* RetentionLimits).find(scope)).toMatchObject({ conversations: null, runs: null })
+      expect(yield* (yield* RetentionLimits).find(scope)).toEqual({
+        retention: keepsAll,
+        installation: keepsAll
+      })
     }).pipe(Effect.provide(live))
   )
 
@@ -81,9 +92,9 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       yield* sql`insert into agent_usage (tenant_id, agent_id, period_start, turns)
         values (${scope.tenantId}, ${scope.agentId}, now(), 6)`
       const limits = yield* RetentionLimits
-      expect(yield* limits.patch(scope, { conversations: 30 })).toMatchObject({
-        conversations: 30,
-        runs: null
+      expect((yield* limits.patch(scope, { conversations: 30 })).retention).toEqual({
+        ...keepsAll,
+        conversations: 30
       })
       yield* limits.patch(other, { conversations: 32 })
       yield* swept
@@ -173,6 +184,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       yield* reset
       const sql = yield* SqlClient.SqlClient
       const store = yield* RetentionStore
+      const rows = yield* ExpiredRows
       const large = yield* Fixtures.agent()
       const small = yield* Fixtures.agent()
       for (const { tenantId } of [large, small]) {
@@ -193,7 +205,7 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
         expect(beside._tag === "Some" && beside.value.tenantId === claimed.value.tenantId).toBe(false)
         for (const each of [claimed, beside]) {
           if (each._tag === "None") continue
-          yield* store.release(each.value, yield* store.remove(each.value))
+          yield* store.release(each.value, yield* rows.remove(each.value))
           const left = (yield* names("audit_entries", each.value)).length
           turns.push([each.value.tenantId === large.tenantId ? "large" : "small", left])
         }
@@ -223,5 +235,61 @@ eachEngineLive("What a tenant keeps no longer", (it) => {
       const left = yield* names("conversations", scope)
       expect([left.length, left.includes("cnv_10450")]).toEqual([450, false])
     }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is people without an id, with their last conversation and after a time of their own", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const { agentId, tenantId } = scope
+      for (const id of ["gone", "known", "alias", "session", "twice"]) yield* conversation(scope, id, 8)
+      yield* conversation(scope, "young", 6)
+      yield* conversation(scope, "other", 6)
+      yield* sql`update conversations set end_user_id = 'usr_twice' where id = 'cnv_other'`
+      yield* sql`update end_users set external_id = 'ada' where id = 'usr_known'`
+      yield* sql`insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
+        values (${tenantId}, 'whatsapp', 'phone', '49', 'usr_alias')`
+      yield* sql`insert into widget_sessions (tenant_id, id_hash, agent_id, end_user_id, conversation_id)
+        values (${tenantId}, 'x', ${agentId}, 'usr_session', 'cnv_session')`
+      const limits = yield* RetentionLimits
+      yield* limits.patch(scope, { anonymousPeople: 7 })
+      yield* swept
+      expect(yield* names("conversations", scope)).toEqual([
+        "cnv_alias",
+        "cnv_known",
+        "cnv_other",
+        "cnv_young"
+      ])
+      const stay = ["usr_alias", "usr_known", "usr_other", "usr_session", "usr_twice", "usr_young"]
+      expect(yield* names("end_users", scope)).toEqual(stay)
+      expect(yield* sql`select conversation_id from widget_sessions`).toEqual([{ conversation_id: null }])
+      // A limit for all conversations is the longest time for these, too.
+      yield* limits.patch(scope, { anonymousPeople: 100, conversations: 5 })
+      yield* swept
+      expect(yield* names("conversations", scope)).toEqual([])
+      expect(yield* names("end_users", scope)).toEqual(["usr_alias", "usr_known", "usr_other", "usr_session"])
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("is what the installation keeps no longer, unless it keeps that for a shorter time itself", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const own = yield* Fixtures.agent()
+      const longer = yield* Fixtures.agent()
+      for (const [place, each] of [scope, own, longer].entries())
+        for (const days of [4, 11, 19]) yield* conversation(each, `${place}_${days}`, days)
+      const limits = yield* RetentionLimits
+      yield* limits.patch(own, { runs: 3 })
+      yield* limits.patch(longer, { runs: 300 })
+      expect((yield* limits.find(scope)).installation).toEqual({ ...keepsAll, runs: 10 })
+      yield* swept
+      // Eight days later at most: their weeks would have been dropped before.
+      expect(yield* names("agent_runs", scope)).toEqual(["run_0_11", "run_0_4"])
+      expect(yield* names("agent_runs", own)).toEqual([])
+      expect(yield* names("agent_runs", longer)).toEqual(["run_2_11", "run_2_4"])
+      expect(yield* names("conversations", own)).toHaveLength(3)
+    }).pipe(Effect.provide(limited({ runs: 10 })))
   )
 })

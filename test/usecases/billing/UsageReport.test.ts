@@ -11,6 +11,7 @@ import { BudgetStore } from "../../../src/store/billing/Budgets.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
+import { StorageStore } from "../../../src/store/billing/Storage.ts"
 import { UsageStore } from "../../../src/store/billing/Usage.ts"
 import type { Bill } from "../../../src/domain/billing/Cost.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
@@ -20,6 +21,7 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 const Live = UsageReport.Default.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
+      StorageStore.Default,
       UsageStore.Default,
       BudgetStore.Default,
       Turns.Default,

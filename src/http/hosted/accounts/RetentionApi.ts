@@ -7,7 +7,8 @@ import { ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-export const RetentionAnswer = Schema.Struct({ retention: Retention })
+/** The tenant's limits and those of the installation: for each kind, the shorter one holds. */
+export const RetentionAnswer = Schema.Struct({ retention: Retention, installation: Retention })
 
 const get = HttpApiEndpoint.get("get", "/retention")
   .addSuccess(success(RetentionAnswer))

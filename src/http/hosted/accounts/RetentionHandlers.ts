@@ -11,16 +11,12 @@ const group = (handlers: GroupHandlers<"retention">) =>
     const limits = yield* RetentionLimits
     const audit = yield* AuditTrail
     return handlers
-      .handle("get", () =>
-        Effect.gen(function* () {
-          return { retention: yield* limits.find(yield* CurrentUser) }
-        })
-      )
+      .handle("get", () => Effect.flatMap(CurrentUser, limits.find))
       .handle("patch", ({ payload }) =>
         Effect.gen(function* () {
           const by = yield* actor
           const change = limits.patch(yield* CurrentUser, payload)
-          return { retention: yield* audit.change(by, "retention.update", change, () => by.tenantId) }
+          return yield* audit.change(by, "retention.update", change, () => by.tenantId)
         })
       )
   })

@@ -8,8 +8,7 @@ export type Retention = typeof Limits.Encoded
 
 export const retention = queryOptions({
   queryKey: ["retention"],
-  queryFn: async ({ signal }) =>
-    (await call<typeof RetentionAnswer.Encoded>("GET", "/api/retention", { signal })).retention
+  queryFn: ({ signal }) => call<typeof RetentionAnswer.Encoded>("GET", "/api/retention", { signal })
 })
 
 export const setRetention = (body: typeof PatchRetention.Encoded) =>

@@ -9,6 +9,11 @@ const units: ReadonlyArray<readonly [Intl.RelativeTimeFormatUnit, number]> = [
   ["minute", 60]
 ]
 
+const sizes = [
+  ["gigabyte", 1e9],
+  ["megabyte", 1e6]
+] as const
+
 /** The language with the user's region, because English date formats differ. */
 const localeOf = (language: string) =>
   navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
@@ -32,10 +37,9 @@ const formatsOf = (locale: string) => {
         currency: "USD",
         ...(nanoUsd === 0 || nanoUsd >= 1e9 ? {} : { maximumSignificantDigits: 3 })
       }).format(nanoUsd / 1e9),
-    /** A size: below a million bytes in kilobytes, else in megabytes. */
+    /** A size, in kilobytes or the largest unit of which there is one. */
     bytes: (size: number) => {
-      const [unit, length] =
-        size < 1_000_000 ? (["kilobyte", 1_000] as const) : (["megabyte", 1_000_000] as const)
+      const [unit, length] = sizes.find(([, least]) => size >= least) ?? (["kilobyte", 1_000] as const)
       return new Intl.NumberFormat(locale, {
         style: "unit",
         unit,

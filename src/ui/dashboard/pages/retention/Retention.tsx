@@ -21,6 +21,10 @@ const words = texts(
     conversations: "Conversations with their messages",
     conversationsHelp:
       "Days since the last message. What waits for a human, or is with one, stays until it is closed.",
+    anonymousPeople: "Conversations with anonymous people",
+    anonymousPeopleHelp:
+      "Of people without an id of your own. They are deleted too. Empty: as long as other conversations.",
+    longest: (days: number) => `Here it is kept for at most ${days} ${days === 1 ? "day" : "days"}.`,
     runs: "Traces of answers",
     auditEntries: "Audit trail",
     emailLogs: "Log of e-mails",
@@ -38,6 +42,11 @@ const words = texts(
     conversations: "Gespräche mit ihren Nachrichten",
     conversationsHelp:
       "Tage seit der letzten Nachricht. Was auf einen Menschen wartet oder bei einem ist, bleibt, bis es geschlossen wird.",
+    anonymousPeople: "Gespräche mit anonymen Personen",
+    anonymousPeopleHelp:
+      "Von Personen ohne eigene Kennung. Auch diese werden gelöscht. Leer: so lange wie andere Gespräche.",
+    longest: (days: number) =>
+      `Hier wird es höchstens ${days} ${days === 1 ? "Tag" : "Tage"} lang aufbewahrt.`,
     runs: "Abläufe von Antworten",
     auditEntries: "Protokoll",
     emailLogs: "Protokoll der E-Mails",
@@ -53,6 +62,7 @@ const words = texts(
 
 const kinds = [
   "conversations",
+  "anonymousPeople",
   "runs",
   "auditEntries",
   "emailLogs",
@@ -64,7 +74,14 @@ type Kind = (typeof kinds)[number]
 const typed = (days: number | null) => (days === null ? "" : String(days))
 const daysOf = (text: string) => (text.trim() === "" ? null : Number(text))
 
-const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) => {
+interface Props {
+  readonly found: Limits
+  /** The limits of the installation. */
+  readonly longest: Limits
+  readonly user: User
+}
+
+const Edit = ({ found, longest, user }: Props) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
@@ -73,6 +90,7 @@ const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) 
     title: t.title,
     stored: {
       conversations: typed(found.conversations),
+      anonymousPeople: typed(found.anonymousPeople),
       runs: typed(found.runs),
       auditEntries: typed(found.auditEntries),
       emailLogs: typed(found.emailLogs),
@@ -96,10 +114,18 @@ const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) 
   })
   const { errorOf, general } = useIssues(save.error, kinds)
   const mayChange = atLeast(user.role, "owner")
-  const help: Partial<Record<Kind, { readonly help: string }>> = {
-    conversations: { help: t.conversationsHelp },
-    eventDeliveries: { help: t.eventDeliveriesHelp },
-    ingestionJobs: { help: t.ingestionJobsHelp }
+  const explained: Partial<Record<Kind, string>> = {
+    conversations: t.conversationsHelp,
+    anonymousPeople: t.anonymousPeopleHelp,
+    eventDeliveries: t.eventDeliveriesHelp,
+    ingestionJobs: t.ingestionJobsHelp
+  }
+  const helpOf = (kind: Kind) => {
+    const days = longest[kind]
+    const lines = [explained[kind], days === null ? undefined : t.longest(days)].filter(
+      (line) => line !== undefined
+    )
+    return lines.length === 0 ? {} : { help: lines.join(" ") }
   }
   return (
     <Form onSubmit={() => save.mutate()} problem={general}>
@@ -108,7 +134,7 @@ const Edit = ({ found, user }: { readonly found: Limits; readonly user: User }) 
           <div key={kind} className={css["kind"]}>
             <TextField
               label={t[kind]}
-              {...help[kind]}
+              {...helpOf(kind)}
               inputMode="numeric"
               pattern="[0-9]+"
               placeholder={t.forever}
@@ -141,7 +167,9 @@ const Retention = ({ user }: { readonly user: User }) => {
   const query = useQuery(retention)
   return (
     <Page title={t.title} lead={t.lead} guide="privacy#retention" narrow>
-      <Loaded query={query}>{(found) => <Edit found={found} user={user} />}</Loaded>
+      <Loaded query={query}>
+        {(found) => <Edit found={found.retention} longest={found.installation} user={user} />}
+      </Loaded>
     </Page>
   )
 }

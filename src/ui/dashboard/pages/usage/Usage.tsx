@@ -12,6 +12,7 @@ import { useText } from "../../text/Language.tsx"
 import { BudgetNotice, Budgets } from "./Budgets.tsx"
 import { CostText } from "./CostText.tsx"
 import { Days } from "./Days.tsx"
+import { Storage } from "./Storage.tsx"
 import css from "./Usage.module.css"
 import { words } from "./words.ts"
 
@@ -130,6 +131,7 @@ const Usage = ({ user }: { readonly user: User }) => {
                 ]}
               />
             )}
+            <Storage storage={report.storage} />
           </>
         )}
       </Loaded>

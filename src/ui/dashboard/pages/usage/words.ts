@@ -32,7 +32,18 @@ export const words = texts(
     tokensRead: "Read",
     tokensWritten: "Written",
     agents: "Usage by agent",
-    agent: "Agent"
+    agent: "Agent",
+    storage: "Storage",
+    counted: (size: string, at: string) => `${size}, as counted on ${at}`,
+    notCounted: "Not counted yet. Storage is counted about once a day.",
+    data: "Data",
+    size: "Size",
+    share: "Share",
+    messages: "Messages",
+    runs: "Traces of answers",
+    knowledge: "Texts of sources",
+    vectors: "Vectors",
+    originals: "Files"
   },
   {
     title: "Verbrauch",
@@ -65,6 +76,17 @@ export const words = texts(
     tokensRead: "Gelesen",
     tokensWritten: "Geschrieben",
     agents: "Verbrauch je Agent",
-    agent: "Agent"
+    agent: "Agent",
+    storage: "Speicher",
+    counted: (size: string, at: string) => `${size}, gezählt am ${at}`,
+    notCounted: "Noch nicht gezählt. Der Speicher wird etwa einmal am Tag gezählt.",
+    data: "Daten",
+    size: "Größe",
+    share: "Anteil",
+    messages: "Nachrichten",
+    runs: "Abläufe von Antworten",
+    knowledge: "Texte der Quellen",
+    vectors: "Vektoren",
+    originals: "Dateien"
   }
 )

@@ -1,0 +1,190 @@
+/**
+ * Partitions of the tables of traces: one for each week (UTC, from Monday), by the moment with which the id of a run
+ * begins. A week is dropped as a whole, which reads no row and leaves nothing to vacuum, where deleting its rows writes log
+ * for each of them (docs/design/decisions/0011-weeks-of-traces.md).
+ *
+ * Rows that have no week are in the default partition, so an insert never fails for the lack of one.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { minIdAt } from "../domain/Ids.ts"
+import { forEveryTenant } from "../concurrency/TenantSession.ts"
+import { sqlStateOf } from "./database/Failure.ts"
+
+/** The partitioned tables. Rows of `run_passages` refer to `passages`, which are freed after a week was dropped. */
+const tables = ["agent_run_events", "run_passages"] as const
+type Table = (typeof tables)[number]
+
+/** Number of weeks that exist in advance, beside the current one. */
+const weeksAhead = 4
+/** Maximum time for which turns may wait behind the lock of one step. The next round tries again. */
+const lockTimeout = Duration.millis(500)
+
+const weekMillis = Duration.toMillis("1 week")
+/** 1970-01-05 was a Monday. */
+const firstMonday = 4 * Duration.toMillis("1 day")
+
+/** The beginning of the week, `later` weeks after the one of `millis`. */
+const weekOf = (millis: number, later: number): DateTime.Utc =>
+  DateTime.unsafeMake((Math.floor((millis - firstMonday) / weekMillis) + later) * weekMillis + firstMonday)
+
+interface Partition {
+  readonly table: Table
+  readonly name: string
+  /** Ids of its runs are from here, or smaller ones too: empty. */
+  readonly from: string
+  /** Ids of its runs are below; null for the default partition. */
+  readonly below: string | null
+}
+
+/** Lock time-out, deadlock, and a concurrent change of the same catalogue row. */
+const busy = new Set(["55P03", "40P01", "XX000"])
+/** The default partition has rows of the week. */
+const occupied = "23514"
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+const partitions = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql<{ readonly table: Table; readonly name: string; readonly bound: string }>`
+    select p.relname as "table", c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
+    from pg_inherits i join pg_class p on p.oid = i.inhparent join pg_class c on c.oid = i.inhrelid
+    where p.relnamespace = current_schema()::regnamespace and p.relname = any(${[...tables]}::text[])
+    order by c.relname`
+  return rows.map(({ bound, name, table }): Partition => ({
+    table,
+    name,
+    from: / FROM \('(?<from>[^']*)'\)/u.exec(bound)?.groups?.["from"] ?? "",
+    below: / TO \('(?<below>[^']*)'\)$/u.exec(bound)?.groups?.["below"] ?? null
+  }))
+})
+
+/** Whether we are their owner. Other roles only read and write rows, as without weeks: the default partition has them. */
+const isOwner = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ readonly mine: boolean | null }>`
+    select bool_and(pg_has_role(relowner, 'usage')) as mine from pg_class
+    where relnamespace = current_schema()::regnamespace and relname = any(${[...tables]}::text[])`
+  return found?.mine === true
+})
+
+/** Runs the step with the lock of partitions. False when it has to wait: for another process, or for long readers. */
+const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const work = Effect.gen(function* () {
+      const [session] = yield* sql<{ readonly mine: boolean }>`
+        select set_config('lock_timeout', ${String(Duration.toMillis(lockTimeout))}, true),
+          pg_try_advisory_xact_lock(hashtextextended('partitions', 0)) as mine`
+      if (session?.mine !== true) return false
+      yield* inside
+      return true
+    })
+    return yield* sql.withTransaction(work).pipe(
+      Effect.catchIf(
+        (error) => busy.has(sqlStateOf(error) ?? ""),
+        () => Effect.succeed(false)
+      )
+    )
+  })
+
+/** Attaching takes a weaker lock of the parent than `create table … partition of`. */
+const add = (table: Table, name: string, from: string, below: string) =>
+  step(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [found] = yield* sql<{
+        readonly there: boolean
+      }>`select to_regclass(${name}) is not null as there`
+      if (found?.there === true) return
+      yield* sql`create table ${sql(name)} (like ${sql(table)} including all)`
+      // Reached by its parent alone, whose policy holds.
+      yield* sql`alter table ${sql(name)} enable row level security`
+      yield* sql.unsafe(
+        `alter table ${table} attach partition ${name} for values from (${literal(from)}) to (${literal(below)})`
+      )
+    })
+  ).pipe(
+    Effect.catchIf(
+      (error) => sqlStateOf(error) === occupied,
+      () =>
+        Effect.as(
+          Effect.logWarning(
+            `Rows of a week of ${table} are in its default partition, and are deleted one by one`
+          ),
+          false
+        )
+    )
+  )
+
+/**
+ * Makes the partitions of this week and the next ones, if we are the owner of the tables. What cannot be made now is made by a later round. Any number of
+ * processes may call it at the same time.
+ */
+export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
+  if (!(yield* isOwner)) return
+  const now = yield* Clock.currentTimeMillis
+  const all = yield* partitions
+  for (const table of tables) {
+    for (let week = 0; week <= weeksAhead; week++) {
+      const begin = weekOf(now, week)
+      const below = minIdAt("run", weekOf(now, week + 1))
+      // The first partition may end within the week.
+      const ends = all.flatMap((each) =>
+        each.table === table && each.below !== null && each.from < below ? [each.below] : []
+      )
+      const from = [minIdAt("run", begin), ...ends].toSorted().at(-1) ?? ""
+      const name = `${table}_${DateTime.formatIsoDateUtc(begin).replaceAll("-", "")}`
+      if (from < below) yield* add(table, name, from, below)
+    }
+  }
+}).pipe(forEveryTenant("migration"), Effect.withSpan("Partitions.addWeeks"))
+
+const isEmpty = (name: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [found] = yield* sql<{ readonly some: boolean }>`select exists (select from ${sql(name)}) as some`
+    return found?.some !== true
+  })
+
+/** Drops it, if it is empty or `kept` by nobody. */
+const drop = ({ name, table }: Partition, kept: boolean) =>
+  step(
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      // Whoever writes through the parent has ended then, or has not begun.
+      yield* sql`lock table ${sql(table)} in access exclusive mode`
+      if (kept && !(yield* isEmpty(name))) return
+      yield* sql`drop table if exists ${sql(name)}`
+      if (table === "run_passages")
+        yield* sql`
+          insert into passage_sweep (one) values (true) on conflict (one) do update set seen_tenant = '', seen_hash = ''`
+    })
+  )
+
+/**
+ * Drops the weeks that end before `kept`, in which nobody keeps a row, and empty ones that end before `past`. What other
+ * sessions hold is dropped by a later round.
+ */
+export const dropWeeks = ({
+  kept,
+  past
+}: {
+  readonly kept: DateTime.Utc | null
+  readonly past: DateTime.Utc
+}) =>
+  Effect.gen(function* () {
+    if (!(yield* isOwner)) return
+    const keptFrom = kept === null ? "" : minIdAt("run", kept)
+    const pastFrom = minIdAt("run", past)
+    for (const each of yield* partitions) {
+      if (each.below === null || each.below > pastFrom) continue
+      const isKept = each.below > keptFrom
+      if (isKept && !(yield* isEmpty(each.name))) continue
+      yield* drop(each, isKept)
+    }
+  }).pipe(forEveryTenant("migration"), Effect.withSpan("Partitions.dropWeeks"))

@@ -1,0 +1,169 @@
+/** Removes what a tenant keeps no longer, in bounded batches of each kind. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { type Retention, shorter } from "../../domain/accounts/Retention.ts"
+import { EndUserId, TenantId } from "../../domain/Ids.ts"
+import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
+import { forgetAnswers } from "../events/ReportedEvents.ts"
+import { lastChange } from "../conversations/Activity.ts"
+
+/** Maximum number of rows of one kind that a batch examines and removes. */
+const batch = 200
+
+/** A tenant with the limits that hold for it. */
+export interface Expiry extends Retention {
+  readonly tenantId: TenantId
+  /** The last conversation that was looked at; empty at the beginning of a round. */
+  readonly seen: string
+}
+
+const Ids = Schema.Struct({ id: Schema.String })
+const Over = Schema.Struct({ id: Schema.String, endUserId: EndUserId })
+
+export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/ExpiredRows", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const before = (days: number | Fragment) => sql`now() - make_interval(days => ${days}::int)`
+    const removed = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
+      Effect.map(Effect.orDie(statement), (rows) => rows.length === batch)
+
+    /** The limit of the conversation `c`: that of anonymous people may be shorter. */
+    const limitOf = ({ anonymousPeople, conversations }: Expiry) =>
+      anonymousPeople === null
+        ? sql`${conversations}::int`
+        : sql`
+          case when exists (
+              select from end_users e
+              where e.tenant_id = c.tenant_id and e.id = c.end_user_id and e.external_id is null
+            ) and not exists (
+              select from end_user_aliases a where a.tenant_id = c.tenant_id and a.end_user_id = c.end_user_id
+            )
+          then least(${conversations}::int, ${anonymousPeople}::int) else ${conversations}::int end`
+
+    /** Conditions under which a conversation may be removed. */
+    const isOver = (expiry: Expiry) => sql`
+      ${lastChange(sql)} < ${before(sql`(${limitOf(expiry)})`)} and c.state in ('AI_ACTIVE', 'CLOSED')
+        and not exists (select from messages m
+          where m.tenant_id = c.tenant_id and m.conversation_id = c.id
+            and m.created_at >= ${before(sql`(${limitOf(expiry)})`)})
+        and not exists (select from agent_runs r
+          where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running')
+        and not exists (select from channel_outbox o
+          where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.state in ('pending', 'sending'))`
+
+    const window = SqlSchema.findAll({
+      Request: Schema.Struct({ tenantId: TenantId, after: Schema.String, days: Schema.Int }),
+      Result: Ids,
+      execute: ({ tenantId, after, days }) => sql`
+        select id from conversations c
+        where c.tenant_id = ${tenantId} and id > ${after} and created_at < ${before(days)}
+        order by id limit ${batch}`
+    })
+
+    const locked = (expiry: Expiry, ids: ReadonlyArray<string>) =>
+      SqlSchema.findAll({
+        Request: Schema.Void,
+        Result: Over,
+        execute: () => sql`
+          select id, end_user_id as "endUserId" from conversations c
+          where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isOver(expiry)}
+          order by id for update of c skip locked`
+      })(undefined)
+
+    /** Removes conversations of the tenant in the order of their ids. True when there are more. */
+    const conversations = (expiry: Expiry) =>
+      Effect.gen(function* () {
+        const { seen, tenantId } = expiry
+        const days = shorter(expiry.conversations, expiry.anonymousPeople)
+        if (days === null) return false
+        const ids = (yield* window({ tenantId, after: seen, days })).map(({ id }) => id)
+        // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
+        // before.
+        const rows = yield* locked(expiry, ids)
+        const over = rows.map(({ id }) => id)
+        yield* forgetAnswers(sql, tenantId, sql`conversation_id = any(${over}::text[])`)
+        yield* sql`
+          delete from conversations c
+          where c.tenant_id = ${tenantId} and id = any(${over}::text[]) and ${isOver(expiry)}`
+        const people = [...new Set(rows.map(({ endUserId }) => endUserId))]
+        yield* removeUnreachable(
+          sql,
+          people.map((id) => ({ tenantId, id }))
+        )
+        const last = ids.length === batch ? (ids.at(-1) ?? "") : ""
+        yield* sql`
+          update tenant_retention set conversations_seen = ${last}
+          where tenant_id = ${tenantId} and conversations_seen = ${seen}`
+        return last !== ""
+      }).pipe(sql.withTransaction, Effect.orDie)
+
+    /** Examines the oldest runs of each agent. Ids are in the order of time, so expired runs come first. */
+    const runs = ({ runs: days, tenantId }: Expiry) =>
+      days === null
+        ? Effect.succeed(false)
+        : removed(sql`
+            delete from agent_runs where tenant_id = ${tenantId} and id in (
+              select r.id from agents a
+              cross join lateral (
+                select id, status, completed_at from agent_runs
+                where tenant_id = a.tenant_id and agent_id = a.id order by id limit ${batch}
+              ) r
+              where a.tenant_id = ${tenantId} and r.status <> 'running' and r.completed_at < ${before(days)}
+              limit ${batch}
+            ) returning id`)
+
+    const oldest = (table: Fragment, at: Fragment, { tenantId }: Expiry, days: number | null) =>
+      days === null
+        ? Effect.succeed(false)
+        : removed(sql`
+            delete from ${table} where tenant_id = ${tenantId} and id in (
+              select id from (
+                select id, ${at} as at from ${table} where tenant_id = ${tenantId} order by id limit ${batch}
+              ) oldest where at < ${before(days)}
+            ) returning id`)
+
+    const deliveries = ({ eventDeliveries: days, tenantId }: Expiry) =>
+      days === null
+        ? Effect.succeed(false)
+        : removed(sql`
+            delete from webhook_deliveries where tenant_id = ${tenantId} and (event_id, endpoint_id) in (
+              select d.event_id, d.endpoint_id from webhook_endpoints e
+              join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
+              where e.tenant_id = ${tenantId} and d.status <> 'pending' and d.created_at < ${before(days)}
+              limit ${batch}
+            ) returning event_id`)
+
+    /** Keeps the last job of a source and the one that made its live generation. */
+    const jobs = ({ ingestionJobs: days, tenantId }: Expiry) =>
+      days === null
+        ? Effect.succeed(false)
+        : removed(sql`
+            delete from ingestion_jobs where tenant_id = ${tenantId} and id in (
+              select j.id from sources s join ingestion_jobs j on j.tenant_id = s.tenant_id and j.source_id = s.id
+              where s.tenant_id = ${tenantId} and j.status in ('SUCCEEDED', 'FAILED', 'CANCELLED')
+                and j.completed_at < ${before(days)} and j.generation <> s.live_generation
+                and exists (select from ingestion_jobs n
+                  where n.tenant_id = s.tenant_id and n.source_id = s.id and n.generation > j.generation)
+              limit ${batch}
+            ) returning id`)
+
+    /** One batch of each kind; true when there is more to remove. */
+    const remove = Effect.fn("ExpiredRows.remove")(function* (expiry: Expiry) {
+      const more = yield* Effect.all([
+        conversations(expiry),
+        runs(expiry),
+        oldest(sql`audit_entries`, sql`at`, expiry, expiry.auditEntries),
+        oldest(sql`email_logs`, sql`created_at`, expiry, expiry.emailLogs),
+        deliveries(expiry),
+        jobs(expiry)
+      ])
+      return more.includes(true)
+    })
+
+    return { remove } as const
+  })
+}) {}

@@ -1,0 +1,73 @@
+/**
+ * Removes passages of no run. Whatever deletes runs frees theirs at once; a dropped week of runs leaves them to this
+ * search, which begins anew with each (`passage_sweep`).
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+/** Maximum number of passages that one batch looks at. */
+const batch = 500
+
+const Place = Schema.Struct({ tenantId: Schema.String, hash: Schema.Uint8ArrayFromSelf })
+type Place = typeof Place.Type
+
+const Looked = Schema.Struct({ ...Place.fields, used: Schema.Boolean })
+
+export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat/UnusedPassages", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Locked until the batch commits, so that one process searches at a time. */
+    const claim = SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Place,
+      execute: () =>
+        sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`
+    })
+
+    const isUsed = sql`exists (select from run_passages r where r.tenant_id = p.tenant_id and r.hash = p.hash)`
+
+    const next = SqlSchema.findAll({
+      Request: Place,
+      Result: Looked,
+      execute: ({ hash, tenantId }) => sql`/* every tenant: sweep */
+        select tenant_id as "tenantId", hash, ${isUsed} as used from (
+          select tenant_id, hash from passages where (tenant_id, hash) > (${tenantId}, ${hash})
+          order by tenant_id, hash limit ${batch}
+        ) p order by tenant_id, hash`
+    })
+
+    const rows = (unused: ReadonlyArray<Place>) => sql`
+      select * from unnest(${unused.map(({ tenantId }) => tenantId)}::text[], ${unused.map(({ hash }) => hash)}::bytea[])`
+
+    /**
+     * They are locked first: a turn that settles meanwhile and refers to one of them is seen by the second statement, or
+     * waits and then stores the text anew.
+     */
+    const free = (unused: ReadonlyArray<Place>) =>
+      Effect.gen(function* () {
+        yield* sql`/* every tenant: sweep */
+          select from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) order by p.tenant_id, p.hash for update`
+        yield* sql`/* every tenant: sweep */
+          delete from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and not ${isUsed}`
+      })
+
+    /** One batch; true when there is more to look at. */
+    const sweep = Effect.gen(function* () {
+      const place = yield* claim(undefined)
+      if (Option.isNone(place)) return false
+      const looked = yield* next(place.value)
+      const unused = looked.filter(({ used }) => !used)
+      if (unused.length > 0) yield* free(unused)
+      const last = looked.length === batch ? looked.at(-1) : undefined
+      if (last === undefined) yield* sql`delete from passage_sweep`
+      else yield* sql`update passage_sweep set seen_tenant = ${last.tenantId}, seen_hash = ${last.hash}`
+      return last !== undefined
+    }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("UnusedPassages.sweep"))
+
+    return { sweep } as const
+  })
+}) {}
