@@ -178,7 +178,8 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
         if (role === "viewer" && /^agent-(?:try|experiments)/u.test(name)) continue
         await page.goto(`${spoke.url}${path}`)
         await settled(page, quiet)
-        expect([name, await page.getByRole("alert").allTextContents()]).toEqual([name, []])
+        const said = name === "source-failed" ? ["The page answered 404. Check the address."] : []
+        expect([name, await page.getByRole("alert").allTextContents()]).toEqual([name, said])
       }
       expect([refused, wrong]).toEqual([[], []])
       await context.close()
@@ -216,12 +217,9 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       for (const [name, button, item] of dialogs) {
         await page.goto(`${spoke.url}${pages[name]}`)
         const opener = page.getByRole("button", { name: button })
-        await opener
-          .or(page.getByRole("button", { name: /^(?:Menu|Menü)$/ }))
-          .first()
-          .waitFor()
         // The account is behind the menu of a phone.
-        if ((await opener.count()) === 0) await page.getByRole("button", { name: /^(?:Menu|Menü)$/ }).click()
+        if (home === 390 && name === "audit")
+          await page.getByRole("button", { name: /^(?:Menu|Menü)$/ }).click()
         await opener.click()
         if (item !== undefined) await page.getByRole("menuitem", { name: item }).click()
         await until(
