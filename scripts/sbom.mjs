@@ -105,6 +105,8 @@ const shipped = whole.components
   .filter((component) => inBundle.has(component["bom-ref"]) || beside.has(component["bom-ref"]))
   .map((component) => ({
     ...component,
+    // npm names a package by its alias, if it has one.
+    name: component["bom-ref"].replace(/@[^@]+$/u, ""),
     properties: inBundle.has(component["bom-ref"]) ? [property("cdx:npm:package:bundled")] : []
   }))
 const missing = [...inBundle].filter((ref) => !shipped.some((component) => component["bom-ref"] === ref))
