@@ -11,8 +11,8 @@ import { pathToFileURL } from "node:url"
 const sha512 = /^sha512-[A-Za-z0-9+/]{86}==$/
 const registry = "https://registry.npmjs.org/"
 
-/** Permissive licences. */
-const permissive = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"]
+/** Permissive licences. OFL-1.1 is for fonts, and each file of one says so in its metadata. */
+const permissive = ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "OFL-1.1"]
 /** Additional licences for tools that are not shipped. */
 const forTools = [
   "(AFL-2.1 OR BSD-3-Clause)",
