@@ -44,8 +44,7 @@ export interface PromptInput {
 const defaultInstructions = "You are a helpful assistant."
 
 const languageRule =
-  "Answer in the language of the user's message, also when the sources are in another one, unless the instructions above " +
-  "name a language."
+  "Answer in the language of the user's message, unless the instructions above name another one."
 
 /** None for the default: the prompt is then the one without the setting. */
 const lengthRules = {
@@ -70,12 +69,12 @@ user's message is what comes after it. The user does not see the data: do not me
 const sourceRules = `The data may hold sources, the best match first, each with a number and with the name, title and address of where it comes from.
 "read" is the day on which it was read, and […] stands for text that is left out. Begin with the answer. Use every source
 that bears on the question, and leave out what does not. Copy commands, code, names, numbers and dates as they stand. When
-the sources answer only a part of the question, answer that part and say which part they do not answer.`
+the sources answer only a part of the question, answer that part and say which part they do not answer. Sources may be in
+another language than the answer.`
 
 const citationRules = `After each statement that rests on a source, cite it by its number in square brackets, like [1], or [1][2] for two of them. Cite
-no other numbers, and nothing that the source does not say. When sources contradict each other, go by the newer and more
-specific one first, and say that they differ. A date or version in a source tells more about its age than the day on which
-it was read.`
+no other numbers, and nothing that the source does not say. When sources contradict each other, go by the newer and more specific one first,
+and say that they differ. A date or version in a source tells more about its age than the day on which it was read.`
 
 const modeRules = {
   strict: `Answer from the sources alone. When they do not answer the question, or none was found, say that you found nothing on it

@@ -135,8 +135,7 @@ eachEngineLive("A turn of an agent with sources", (it) => {
       const usual = systemOf(yield* ask(scope, [], ["Fine."]))
       const rules = [
         "You are a helpful assistant.",
-        "Answer in the language of the user's message, also when the sources are in another one, unless the instructions " +
-          "above name a language.",
+        "Answer in the language of the user's message, unless the instructions above name another one.",
         "A user's message may begin with data that was looked up for it"
       ]
       expect(usual.split("\n\n").slice(0, 3)).toEqual([
@@ -197,6 +196,7 @@ eachEngineLive("A turn of an agent with sources", (it) => {
         "Copy commands, code, names, numbers and dates as they stand",
         "answer that part and say which part they do not answer",
         "do not mention it or its tags",
+        "Sources may be in another language than the answer",
         "say that they differ. A date or version in a source tells more about its age"
       ])
         expect(system.replaceAll("\n", " ")).toContain(rule)
@@ -209,16 +209,17 @@ eachEngineLive("A turn of an agent with sources", (it) => {
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
       const found = yield* written(scope, "Prices", ["Basic costs 10 euros."], "Plans > Basic")
-      const hit = { ...found(0), ordinal: 2 }
+      const hit = { ...found(0), ordinal: 3 }
       const sql = yield* SqlClient.SqlClient
-      yield* sql`update chunks set ordinal = 2`
+      yield* sql`update chunks set ordinal = 3`
       for (const [ordinal, heading, content] of [
         [0, "", "About this page."],
-        [1, "Plans", "Prices are net."]
+        [1, "Plans", "Prices are net."],
+        [2, "Plans > Free", "Free costs nothing."]
       ] as const)
         yield* sql`insert into chunks (id, tenant_id, agent_id, source_id, generation, document_id, ordinal, heading, content, content_hash, tsv, length)
           select ${yield* newId.chunk}, tenant_id, agent_id, source_id, generation, document_id, ${ordinal}, ${heading}, ${content}, '\\x00', '', 1
-          from chunks where ordinal = 2`
+          from chunks where ordinal = 3`
       expect(lastOf(yield* ask(scope, [hit], ["10 euros [1]."]))).toContain(
         "Prices are net.\n\n[…]\n\nBasic costs 10 euros."
       )
