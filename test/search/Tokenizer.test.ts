@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { eachTerm, maxFrequency, pieces, terms, toTsvector } from "../../src/search/Tokenizer.ts"
+import { cpuTime } from "../CpuTime.ts"
 
 const parsed = (tsv: string) => {
   const found: Array<readonly [string, number]> = []
@@ -113,8 +114,8 @@ describe("Tokenizer", () => {
     ["stacked marks", "\u0301\u0316"],
     ["mixed scripts", "a漢"]
   ])("takes time in proportion to a megabyte of %s", (_, unit) => {
-    const started = performance.now()
+    const started = cpuTime()
     terms(unit.repeat(1_000_000 / unit.length))
-    expect(performance.now() - started).toBeLessThan(5_000)
+    expect(cpuTime() - started).toBeLessThan(5_000)
   })
 })
