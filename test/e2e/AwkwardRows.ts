@@ -9,7 +9,8 @@ export const awkward = `
     values ('evt_1', 'sub_1', 9007199254740993, 1, '{"n": 12345678901234567890.10, "t": "\\u2028"}', '2026-01-02 03:04:05.678901+00');
   insert into tenant_retention (tenant_id, conversations, due_at) select id, 30, 'infinity' from tenants limit 1;
   insert into tenant_storage (tenant_id, bytes, counted_at, due_at)
-    select id, '{"messages": 9007199254740993}', '2026-01-02 03:04:05.678901+00', 'infinity' from tenants limit 1;
+    select id, '{"messages": 9007199254740993}', '2026-01-02 03:04:05.678901+00', 'infinity' from tenants
+    on conflict (tenant_id) do update set bytes = excluded.bytes, counted_at = excluded.counted_at, due_at = excluded.due_at;
   insert into tenant_credits (tenant_id, granted, used) select id, 9007199254740993, 7 from tenants;
   insert into channel_inbox (id, channel, account_id, message_id, event, raw, state, outcome, received_at, processed_at)
     select 'inb_1', channel, external_id, 'wamid.1', '{"text": "\\u2028 é 漢 😀"}', '{"entry": [1.10, 1e400]}', 'processed', 'answered',

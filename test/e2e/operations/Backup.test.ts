@@ -71,8 +71,10 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
         const sql = yield* SqlClient.SqlClient
         yield* sql`set time zone 'UTC'`
         const tables = yield* sql<{ name: string }>`
-          select tablename as name from pg_tables where schemaname = 'public' and tablename not like '%migrations%'
-            and tablename not like '%vector%' and tablename not in ('retrieval_recall', 'master_keys') order by 1`
+          select relname as name from pg_class
+          where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+            and relname not like '%migrations%' and relname not like '%vector%'
+            and relname not in ('retrieval_recall', 'master_keys') order by 1`
         const all: Record<string, ReadonlyArray<string>> = {}
         for (const { name } of tables) {
           const rows = yield* sql<{ row: string }>`select t::text as row from ${sql(name)} t`
