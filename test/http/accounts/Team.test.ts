@@ -180,8 +180,11 @@ layer(Server, { excludeTestServices: true })("The audit trail", (it) => {
           id: expect.stringMatching(/^aud_/),
           at: expect.any(String),
           actor: { type: "user", id: ada },
+          actorName: "ada@example.com",
           action: "agent.delete",
           target: agent,
+          // It is gone.
+          targetName: null,
           requestId: "mine"
         })
         const stranger = yield* signedIn("sue@example.org")
