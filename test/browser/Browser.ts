@@ -233,12 +233,22 @@ export const beholder = async (
   }
 }
 
+/** What moves by itself on a page, as browsers count it, and the beginnings of the elements that moved. */
+interface Shifts {
+  readonly value: number
+  readonly elements: ReadonlyArray<string>
+}
+
 /** Adds up what moves by itself on each page that is loaded from now on. */
-export const watchShifts = async (page: Page): Promise<() => Promise<number>> => {
+export const watchShifts = async (page: Page): Promise<() => Promise<Shifts>> => {
   await page.addInitScript(`
-    window.shifted = 0
+    window.shifts = { value: 0, elements: [] }
     new PerformanceObserver((list) => {
-      for (const { hadRecentInput, value } of list.getEntries()) if (!hadRecentInput) window.shifted += value
+      for (const { hadRecentInput, sources, value } of list.getEntries()) {
+        if (hadRecentInput) continue
+        window.shifts.value += value
+        for (const { node } of sources) window.shifts.elements.push(node?.outerHTML?.slice(0, 80) ?? node?.textContent ?? "")
+      }
     }).observe({ type: "layout-shift", buffered: true })`)
-  return async () => Number(await page.evaluate("window.shifted"))
+  return () => page.evaluate<Shifts>("window.shifts")
 }

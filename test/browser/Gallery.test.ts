@@ -200,8 +200,8 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
         await page.goto(`${spoke.url}${path}`)
         await settled(page, quiet)
         expect(await page.locator("html").getAttribute("lang")).toBe(language)
-        const shift = await shifts()
-        if (shift > maxShift) moved.push(`${name}: ${shift.toFixed(3)}`)
+        const { elements, value } = await shifts()
+        if (value > maxShift) moved.push(`${name}: ${value.toFixed(3)} by ${elements.join(", ")}`)
         await behold(`gallery-${name}-${language}`, keep)
         if (language === "de") expect([name, await untranslated(page)]).toEqual([name, []])
       }
