@@ -29,7 +29,7 @@ export const labelOf = (line: string): string | undefined => {
   if (marked !== undefined) return bold(alert.test(line) ? marked.toLowerCase() : marked)
   const [, rest] = note.exec(line) ?? []
   if (rest === undefined) return undefined
-  const [, quoted, bracketed] = /"([^"]*)"|\[([^\]]*)\]/.exec(rest) ?? []
+  const [, quoted, bracketed] = /"([^"]*)"|\[([^[\]]*)\]/.exec(rest) ?? []
   const [kind = "", ...words] = rest.replace(/[{}]/g, "").trim().split(/\s+/)
   const title = quoted ?? bracketed ?? words.join(" ")
   if (title !== "") return bold(title)
