@@ -94,6 +94,7 @@ export * from "./capabilities/VectorSearch.ts"
 export * as VectorSearchInProcess from "./capabilities/VectorSearch/InProcess.ts"
 export * as VectorSearchPgvector from "./capabilities/VectorSearch/Pgvector.ts"
 export * as VectorSearchReranked from "./capabilities/VectorSearch/Reranked.ts"
+export * as VectorSearchWithFeedback from "./capabilities/VectorSearch/WithFeedback.ts"
 
 export * as SecretScanner from "./testing/SecretScanner.ts"
 export { Accounts } from "./usecases/accounts/Accounts.ts"

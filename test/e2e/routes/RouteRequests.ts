@@ -193,6 +193,7 @@ export const bodies: Readonly<Record<string, () => Readonly<Record<string, unkno
   "PUT /api/cases/:id": () => ({ question: "Taken?" }),
   "PATCH /api/tools/:id": () => ({ description: "Taken." }),
   "POST /api/tools/:id/connection": () => ({}),
+  "POST /api/tools/:id/trial": () => ({}),
   "PATCH /api/webhook-endpoints/:id": () => ({ url: "https://shop.example/taken" }),
   "POST /api/budgets": () => ({ period: "day", limitNanoUsd: 1_000_000_000_000 }),
   "PATCH /api/budgets/:id": () => ({ limitNanoUsd: 2_000_000_000_000 }),
