@@ -117,6 +117,12 @@ describe("The first start on an empty data directory", () => {
   })
 
   it("tells the doctor what is well, and exits with 1 when something must be mended", async () => {
+    // A server listens before its search is warm.
+    await until(
+      () => spoke.request("GET", "/readyz"),
+      ({ status }) => status === 200,
+      60_000
+    )
     const well = await run(["doctor"], { SPOKE_DATA_DIR: dataDir })
     expect(well.stdout).toContain("in use by the server")
     expect(well).toMatchObject({ code: 0 })
