@@ -300,8 +300,9 @@ const SingleSignOn = () => {
       <Loaded query={query}>
         {({ connection, redirectUri }) => (
           <>
-            {connection === null ? null : <Provisioning />}
             <Edit key={connection === null ? "new" : "stored"} found={connection} redirectUri={redirectUri} />
+            {/* Below, because it loads later: what is below it would move. */}
+            {connection === null ? null : <Provisioning />}
           </>
         )}
       </Loaded>

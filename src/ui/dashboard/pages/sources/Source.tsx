@@ -3,7 +3,6 @@ import {
   type QueryClient,
   useInfiniteQuery,
   useMutation,
-  usePrefetchInfiniteQuery,
   useQuery,
   useQueryClient
 } from "@tanstack/react-query"
@@ -322,13 +321,13 @@ const Buttons = ({ found }: { readonly found: SourceDetail }) => {
 const Content = ({ found }: { readonly found: SourceDetail }) => {
   const t = useText(words)
   const synced = `${found.latestJob?.id} ${found.latestJob?.status}`
-  const { isPending } = useInfiniteQuery(documents(found.id, "", synced))
-  usePrefetchInfiniteQuery(crawl(found.id, "all", synced))
+  const known = useInfiniteQuery(documents(found.id, "", synced))
+  const report = useInfiniteQuery(crawl(found.id, "all", synced))
   return (
     <>
       <Documents found={found} />
-      {/* Not before the documents above, whose height is not known: they would move. */}
-      {isPending ? null : (
+      {/* Not before what is above, whose height is not known: they would move. */}
+      {known.isPending || report.isPending ? null : (
         <>
           <CrawlReport found={found} />
           <Section title={t.made}>
