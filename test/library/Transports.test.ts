@@ -352,13 +352,16 @@ describe.each(transports)("At the end of a service over $name", ({ open }) => {
     await close()
   })
 
-  it.concurrent("a turn that nobody reads ends at its time limit, however much it has to say", async () => {
-    const { calls, close, unread } = await open({ SPOKE_TURN_TIMEOUT: "3 seconds" })
-    const { read, runId } = await unread("flood")
-    await expect.poll(async () => (await calls.runs.get(runId)).status, { timeout: 30_000 }).toBe("failed")
-    const parts = await read()
-    expect(parts.at(-1)).toEqual({ type: "error", errorText: "RUNTIME_TIMEOUT" })
-    expect(textOf(parts).length).toBeLessThan(flood.deltas * flood.delta.length)
-    await close()
-  })
+  it.concurrent(
+    "a turn that nobody reads ends at its time limit, however much it has to say",
+    async ({ expect }) => {
+      const { calls, close, unread } = await open({ SPOKE_TURN_TIMEOUT: "3 seconds" })
+      const { read, runId } = await unread("flood")
+      await expect.poll(async () => (await calls.runs.get(runId)).status, { timeout: 30_000 }).toBe("failed")
+      const parts = await read()
+      expect(parts.at(-1)).toEqual({ type: "error", errorText: "RUNTIME_TIMEOUT" })
+      expect(textOf(parts).length).toBeLessThan(flood.deltas * flood.delta.length)
+      await close()
+    }
+  )
 })
