@@ -63,7 +63,7 @@ const partitions = Effect.gen(function* () {
   }))
 })
 
-/** Whether we are their owner. Other roles only read and write rows, as without weeks: the default partition has them. */
+/** Whether the database's role owns the tables. Any other role only writes rows, which go to the default partition. */
 const isOwner = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly mine: boolean | null }>`
@@ -122,8 +122,8 @@ const add = (table: Table, name: string, from: string, below: string) =>
   )
 
 /**
- * Makes the partitions of this week and the next ones, if we are the owner of the tables. What cannot be made now is made by a later round. Any number of
- * processes may call it at the same time.
+ * Makes the partitions of this week and the next ones, if the database's role owns the tables. What cannot be made now is
+ * made by a later round. Any number of processes may call it at the same time.
  */
 export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effect.gen(function* () {
   if (!(yield* isOwner)) return
