@@ -58,7 +58,7 @@ describe.skipIf(!hasBrowser)("The first five minutes", () => {
     await page.getByText("This agent knows nothing yet.").waitFor()
     await look(page, "first-agent")
     await page.getByRole("link", { name: "Add a source" }).click()
-    await page.getByRole("button", { name: "Add source" }).click()
+    await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Address", { exact: true }).fill(`${addressOf(workshop)}/hours`)
     await page.keyboard.press("Enter")

@@ -58,11 +58,13 @@ eachEngineLive("The updates of a turn", (it) => {
           const before = new Map((yield* updated).map((each) => [each.name, each]))
           yield* turn(scope, { _tag: "Conversation", id }, id)
           yield* turn(scope, { _tag: "Conversation", id }, id)
-          return (yield* updated).map(({ hot, name, updates }) => ({
-            name,
-            updates: updates - (before.get(name)?.updates ?? 0),
-            hot: hot - (before.get(name)?.hot ?? 0)
-          }))
+          return (yield* updated)
+            .map(({ hot, name, updates }) => ({
+              name,
+              updates: updates - (before.get(name)?.updates ?? 0),
+              hot: hot - (before.get(name)?.hot ?? 0)
+            }))
+            .filter(({ updates }) => updates > 0)
         })
       )
       expect(found).toEqual([

@@ -1,27 +1,28 @@
+import { loadOnce } from "./loadOnce.ts"
 import { agentParts } from "./pages/agents/agentParts.ts"
 import { shown } from "./shown.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */
 export const pages = {
-  agentPage: () => import("./pages/agents/AgentPage.tsx"),
-  agents: () => import("./pages/agents/Agents.tsx"),
-  tokens: () => import("./pages/tokens/Tokens.tsx"),
-  audit: () => import("./pages/audit/Audit.tsx"),
-  inbox: () => import("./pages/conversations/Inbox.tsx"),
-  insights: () => import("./pages/insights/Insights.tsx"),
-  people: () => import("./pages/people/People.tsx"),
-  retention: () => import("./pages/retention/Retention.tsx"),
-  sessions: () => import("./pages/team/Sessions.tsx"),
-  singleSignOn: () => import("./pages/sign-on/SingleSignOn.tsx"),
-  document: () => import("./pages/sources/contents/Document.tsx"),
-  source: () => import("./pages/sources/Source.tsx"),
-  sources: () => import("./pages/sources/Sources.tsx"),
-  start: () => import("./pages/start/Start.tsx"),
-  team: () => import("./pages/team/Team.tsx"),
-  webhooks: () => import("./pages/webhooks/Webhooks.tsx"),
-  usage: () => import("./pages/usage/Usage.tsx"),
-  signIn: () => import("./pages/SignIn.tsx"),
-  welcome: () => import("./pages/team/Welcome.tsx"),
+  agentPage: loadOnce(() => import("./pages/agents/AgentPage.tsx")),
+  agents: loadOnce(() => import("./pages/agents/Agents.tsx")),
+  tokens: loadOnce(() => import("./pages/tokens/Tokens.tsx")),
+  audit: loadOnce(() => import("./pages/audit/Audit.tsx")),
+  inbox: loadOnce(() => import("./pages/conversations/Inbox.tsx")),
+  insights: loadOnce(() => import("./pages/insights/Insights.tsx")),
+  people: loadOnce(() => import("./pages/people/People.tsx")),
+  retention: loadOnce(() => import("./pages/retention/Retention.tsx")),
+  sessions: loadOnce(() => import("./pages/team/Sessions.tsx")),
+  singleSignOn: loadOnce(() => import("./pages/sign-on/SingleSignOn.tsx")),
+  document: loadOnce(() => import("./pages/sources/contents/Document.tsx")),
+  source: loadOnce(() => import("./pages/sources/Source.tsx")),
+  sources: loadOnce(() => import("./pages/sources/Sources.tsx")),
+  start: loadOnce(() => import("./pages/start/Start.tsx")),
+  team: loadOnce(() => import("./pages/team/Team.tsx")),
+  webhooks: loadOnce(() => import("./pages/webhooks/Webhooks.tsx")),
+  usage: loadOnce(() => import("./pages/usage/Usage.tsx")),
+  signIn: loadOnce(() => import("./pages/SignIn.tsx")),
+  welcome: loadOnce(() => import("./pages/team/Welcome.tsx")),
   ...agentParts
 } as const
 

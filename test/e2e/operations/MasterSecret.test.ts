@@ -66,7 +66,7 @@ describe("The master secret of an embedded database", () => {
     const { code, stderr } = await run(["export", Path.join(other, "archive")], variables)
     expect([code, stderr]).toEqual([1, expect.stringContaining(`${file} is missing`)])
     expect(Fs.existsSync(file)).toBe(false)
-  }, 60_000)
+  }, 120_000)
 
   it("is missed when its file was cut off, emptied or damaged", async () => {
     for (const text of [
@@ -89,7 +89,7 @@ describe("The master secret of an embedded database", () => {
     await refused("SPOKE_SECRET is not the master secret that the database was written under", {
       SPOKE_SECRET: "another secret of at least thirty-two bytes"
     })
-  }, 60_000)
+  }, 120_000)
 
   it("is good from the configuration, and from its file once that is back", async () => {
     Fs.rmSync(file)

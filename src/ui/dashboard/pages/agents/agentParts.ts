@@ -1,14 +1,16 @@
+import { loadOnce } from "../../loadOnce.ts"
+
 /** The code of each part of an agent, loaded when it is shown or about to be. */
 export const agentParts = {
-  workbench: () => import("../workbench/Workbench.tsx"),
-  agentSources: () => import("./AgentSources.tsx"),
-  tools: () => import("./tools/Tools.tsx"),
-  settings: () => import("./Settings.tsx"),
-  versions: () => import("./Versions.tsx"),
-  designer: () => import("../widget/Designer.tsx"),
-  channels: () => import("./Channels.tsx"),
-  keys: () => import("./Keys.tsx"),
-  improve: () => import("../improve/Improve.tsx"),
-  testCases: () => import("./TestCases.tsx"),
-  experiments: () => import("./Experiments.tsx")
+  workbench: loadOnce(() => import("../workbench/Workbench.tsx")),
+  agentSources: loadOnce(() => import("./AgentSources.tsx")),
+  tools: loadOnce(() => import("./tools/Tools.tsx")),
+  settings: loadOnce(() => import("./Settings.tsx")),
+  versions: loadOnce(() => import("./Versions.tsx")),
+  designer: loadOnce(() => import("../widget/Designer.tsx")),
+  channels: loadOnce(() => import("./Channels.tsx")),
+  keys: loadOnce(() => import("./Keys.tsx")),
+  improve: loadOnce(() => import("../improve/Improve.tsx")),
+  testCases: loadOnce(() => import("./TestCases.tsx")),
+  experiments: loadOnce(() => import("./Experiments.tsx"))
 } as const
