@@ -120,7 +120,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
 
   it("get keys whose secret is shown once, works, and stops working when revoked", async () => {
     await openPart(page, "Keys")
-    await page.getByRole("button", { name: "New key" }).click()
+    await page.getByRole("button", { name: "New key" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name").fill("Website")
     await dialog.getByText("More options").click()
@@ -164,7 +164,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
 
   it("get tools", async () => {
     await openPart(page, "Tools")
-    await page.getByRole("button", { name: "New tool" }).click()
+    await page.getByRole("button", { name: "New tool" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Name", { exact: true }).fill("order_status")
     await dialog.getByLabel("What it does").fill("Tells where an order is.")
@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
 
   it("are connected to messaging channels, and told what the provider has to know", async () => {
     await openPart(page, "Channels")
-    await page.getByRole("button", { name: "New channel" }).click()
+    await page.getByRole("button", { name: "New channel" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Phone number id").fill("1234567890")
     await dialog.getByLabel("Access token").fill("a-token-of-the-provider")
@@ -257,7 +257,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
   })
 
   it("are told what a mailbox needs, and where it may not send", async () => {
-    await page.getByRole("button", { name: "New channel" }).click()
+    await page.getByRole("button", { name: "New channel" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Provider").selectOption("E-mail")
     await dialog.getByLabel("E-mail address").fill("support@example.com")

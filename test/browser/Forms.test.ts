@@ -169,14 +169,14 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
 
   it("keep a dialog that was left, but no secret of it, and ask before signing out loses it", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}/channels`)
-    await page.getByRole("button", { name: "New channel" }).click()
+    await page.getByRole("button", { name: "New channel" }).first().click()
     const dialog = page.getByRole("dialog")
     await dialog.getByLabel("Phone number id").fill("123456")
     await dialog.getByLabel("Access token").fill("a-secret-canary")
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "hidden" })
     expect(await page.evaluate("JSON.stringify({ ...localStorage })")).not.toContain("a-secret-canary")
-    await page.getByRole("button", { name: "New channel" }).click()
+    await page.getByRole("button", { name: "New channel" }).first().click()
     expect(await dialog.getByLabel("Phone number id").inputValue()).toBe("123456")
     expect(await dialog.getByLabel("Access token").inputValue()).toBe("")
     await page.keyboard.press("Escape")

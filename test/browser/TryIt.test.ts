@@ -232,7 +232,7 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}`)
     stub.script.push({ text: "It works again." })
     // The last turn is followed to its end first.
-    await page.getByRole("button", { name: "Ask again" }).waitFor()
+    await page.getByRole("alert").getByRole("button", { name: "Ask again" }).waitFor()
     await ask("And now?")
     await reply().getByText("It works again.").waitFor()
     await page.reload()

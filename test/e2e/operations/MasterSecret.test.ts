@@ -3,7 +3,7 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { csrf, makeTenant, signIn } from "../routes/RouteWorld.ts"
-import { removeFolder, run, type Spoke, start, temporaryFolder } from "../Spoke.ts"
+import { removeFolder, run, type Spoke, start, startFresh, temporaryFolder } from "../Spoke.ts"
 
 describe("The master secret of an embedded database", () => {
   const dataDir = temporaryFolder()
@@ -48,7 +48,8 @@ describe("The master secret of an embedded database", () => {
     expect((await asked(first, "POST", `/api/agents/${agentId}/tools`, tool)).status).toBe(201)
     await first.stop()
     kept = Fs.readFileSync(file, "utf8")
-    const second = await start(other)
+    // Prepared data directories share one secret.
+    const second = await startFresh(other)
     await second.stop()
     others = Fs.readFileSync(Path.join(other, "secrets.json"), "utf8")
   }, 120_000)
