@@ -3,6 +3,7 @@
  * vectors. No two chunks are the same.
  */
 import { half, halves, line } from "./corpus.mjs"
+import { until } from "./machine.mjs"
 import { sumOf } from "./model.mjs"
 import { indexing } from "./spoke.mjs"
 
@@ -27,8 +28,11 @@ const template = async (run, size, indexRow) => {
   )
 }
 
+/** The vector of chunk `n`, from the sums of its halves `a` and `b`. */
+const ofHalves = "l2_normalize(a.sum + b.sum)"
+
 /** Titles have three times the weight of text, as in the service. */
-const statements = (table) => ({
+const statements = (embedding) => ({
   documents: `
     insert into documents (id, tenant_id, agent_id, source_id, generation, uri, title, content_hash)
     select 'doc_' || lpad((n * ${perDocument})::text, 26, '0'), (select tenant_id from agents where id = $1), $1, $2, 1, 'https://help.example.com/' || n, 'Article ' || n, '\\x00'
@@ -36,7 +40,7 @@ const statements = (table) => ({
   chunks: `
     with made as (
       select n, 'topic' || n || ' ' || a.content || ' ' || b.content as content, a.tsv || b.tsv as tsv, a.length + b.length + 7 as length,
-        l2_normalize(a.sum + b.sum) as embedding
+        ${embedding} as embedding
       from generate_series($3::bigint, $4::bigint - 1) n
       join halves a on a.place = n % ${halves}
       join halves b on b.place = ${halves} + (n / ${halves} + 7 * n) % ${halves}
@@ -47,17 +51,17 @@ const statements = (table) => ({
         format('''articl'':1,2,3 ''%s'':4,5,6 ''topic%s'':7', n / ${perDocument}, n)::tsvector || tsv, length, 1
       from made
     )
-    insert into ${table} (agent_id, source_id, chunk_id, embedding)
-    select $1, $2, 'chk_' || lpad(n::text, 26, '0'), embedding from made`
+    insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, source_id, vector)
+    select (select tenant_id from agents where id = $1), 'chk_' || lpad(n::text, 26, '0'), $5, $1, 1, 2, $2, embedding::halfvec
+    from made`
 })
 
-/** Indexes that are faster to rebuild than to maintain. */
-const slow = async (run, tables) =>
+/** Indexes of words, which are faster to rebuild than to maintain. */
+const slow = async (run) =>
   (
     await run(
       `select indexname as name, indexdef as definition from pg_indexes
-      where tablename = any($1) and indexdef ~* 'using (hnsw|gin) '`,
-      [tables]
+      where tablename = 'chunks' and indexdef ~* 'using gin '`
     )
   ).rows
 
@@ -85,14 +89,36 @@ const verify = async (run, indexRow, number) => {
   if (!same) throw new Error(`Chunk ${number} is not what ingestion makes of its text.`)
 }
 
+/** The index of the agent's vectors, which a worker builds: seconds until it is there. */
+const indexed = async (run, agentId) => {
+  const begun = performance.now()
+  await until("The index of the vectors", 3_600_000, async () => {
+    const { rows } = await run(
+      `select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indisvalid and starts_with(c.relname, 'vectors_of_' || $1)`,
+      [agentId]
+    )
+    return rows.length > 0 ? true : undefined
+  })
+  return (performance.now() - begun) / 1_000
+}
+
 /**
- * A source of `count` chunks of `line`s, numbered from `first`, both multiples of ten, with pgvector's copies in `table`.
- * Their vectors in `chunk_embeddings`, which no search of pgvector reads, are left out.
+ * A source of `count` chunks of `line`s, numbered from `first`, both multiples of ten. `embedding` is SQL for the vector of
+ * chunk `n`. Waits for the index of an agent that is large, and returns how many seconds that took.
  */
-export const grow = async (run, { agentId, tenantId }, count, { first, profile, size, table }) => {
+export const grow = async (run, { agentId, tenantId }, count, options) => {
+  const { embedding = ofHalves, first, profile, size } = options
   const indexRow = await indexing()
   const sourceId = `src_${String(first).padStart(26, "0")}`
-  const indexes = await slow(run, ["chunks", table])
+  // As long as the agent counts as empty, no worker builds its index.
+  await run("update agent_stats set chunk_count = 0 where agent_id = $1", [agentId])
+  const { rows: former } = await run(
+    "select indexname as name from pg_indexes where starts_with(indexname, 'vectors_of_' || $1)",
+    [agentId]
+  )
+  for (const { name } of former) await run(`drop index concurrently if exists "${name}"`)
+  const indexes = await slow(run)
   await run("set session_replication_role = replica")
   await run("set maintenance_work_mem = '2GB'")
   for (const { name } of indexes) await run(`drop index ${name}`)
@@ -102,13 +128,17 @@ export const grow = async (run, { agentId, tenantId }, count, { first, profile, 
     [sourceId, tenantId, agentId]
   )
   await template(run, size, indexRow)
-  const { chunks, documents } = statements(table)
+  const { chunks, documents } = statements(embedding)
   for (let from = first; from < first + count; from += batch) {
     const values = [agentId, sourceId, from, Math.min(from + batch, first + count)]
     await run(documents, values)
-    await run(chunks, values)
+    await run(chunks, [...values, profile])
   }
   await run("drop table halves")
+  for (const { definition } of indexes) await run(definition)
+  await run("set session_replication_role = origin")
+  await run("vacuum analyze")
+  await verify(run, indexRow, first + count - 1)
   await run(
     `insert into agent_stats as old (tenant_id, agent_id, chunk_count, length_sum, version, profile, profile_since)
     select (select tenant_id from agents where id = $1), $1, count(*), coalesce(sum(length), 0), 1, $2, now() from chunks where agent_id = $1
@@ -116,9 +146,6 @@ export const grow = async (run, { agentId, tenantId }, count, { first, profile, 
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
     [agentId, profile]
   )
-  // The catalogue lists an index of a partitioned table without its partitions.
-  for (const { definition } of indexes) await run(definition.replace(" ON ONLY ", " ON "))
-  await run("set session_replication_role = origin")
-  await run("vacuum analyze")
-  await verify(run, indexRow, first + count - 1)
+  const { rows } = await run("select chunk_count::int as chunks from agent_stats where agent_id = $1", [agentId])
+  return rows[0].chunks > 20_000 ? indexed(run, agentId) : 0
 }

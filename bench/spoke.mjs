@@ -57,11 +57,11 @@ export const tenantOf = async (url, agents = 1, who = owner) => {
   return made
 }
 
-/** The terms of a chunk, with the service's own code. */
-export const indexing = async () => {
-  const file = path.join(root, `dist/bench-indexing.${process.pid}.mjs`)
+/** A module of the service, as it is built. */
+export const moduleOf = async (entry) => {
+  const file = path.join(root, `dist/bench-${path.basename(entry, ".ts")}.${process.pid}.mjs`)
   await build({
-    entryPoints: [path.join(root, "src/search/IndexRow.ts")],
+    entryPoints: [path.join(root, entry)],
     outfile: file,
     bundle: true,
     packages: "external",
@@ -69,10 +69,13 @@ export const indexing = async () => {
     format: "esm",
     logLevel: "error"
   })
-  const { indexRow } = await import(pathToFileURL(file).href)
+  const loaded = await import(pathToFileURL(file).href)
   fs.rmSync(file)
-  return indexRow
+  return loaded
 }
+
+/** The terms of a chunk, with the service's own code. */
+export const indexing = async () => (await moduleOf("src/search/IndexRow.ts")).indexRow
 
 const ids = (prefix, place) => `${prefix}_${String(place).padStart(26, "0")}`
 
@@ -84,20 +87,24 @@ const inserts = {
     select id, (select tenant_id from agents where id = $1), $1, $2, 1, document, ordinal, content, '\\x00', tsv::tsvector, length, 1
     from unnest($3::text[], $4::text[], $5::int[], $6::text[], $7::text[], $8::int[])
       as t (id, document, ordinal, content, tsv, length)`,
-  vectors: `insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
-    select (select tenant_id from agents where id = $1), id, $2, $1, 1, decode(vector, 'base64') from unnest($3::text[], $4::text[]) as t (id, vector)`
+  vectors: `insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding)
+    select (select tenant_id from agents where id = $1), id, $2, $1, 1, 1, decode(vector, 'base64')
+    from unnest($3::text[], $4::text[]) as t (id, vector)`,
+  native: `insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, source_id, vector)
+    select (select tenant_id from agents where id = $1), id, $2, $1, 1, 2, $3, vector::halfvec
+    from unnest($4::text[], $5::text[]) as t (id, vector)`
 }
 
 const columns = (rows) => (rows[0] ?? []).map((_, place) => rows.map((row) => row[place]))
 
 /**
  * A source of as many passages as ingestion would have left it, vectors included; `run(text, values)` is the database.
- * Numbers begin at `first`, `text` makes the passages. `copies` is the table of pgvector's copies where they are to be
- * written at once instead of by the trigger.
+ * Numbers begin at `first`, `text` makes the passages. `native`: vectors are in pgvector's column.
  */
 export const know = async (run, { agentId, tenantId }, passages, options = {}) => {
-  const { copies, first = 0, size = dimensions, text } = options
+  const { first = 0, native = false, size = dimensions, text } = options
   const indexRow = await indexing()
+  const { encodeVector, vectorText } = await moduleOf("src/domain/knowledge/StoredVector.ts")
   const profile = `bench/${size}`
   const sourceId = ids("src", first)
   await run(
@@ -107,18 +114,12 @@ export const know = async (run, { agentId, tenantId }, passages, options = {}) =
   )
   let lengths = 0
   let number = first
-  const rows = { documents: [], chunks: [], vectors: [], copies: [] }
+  const rows = { documents: [], chunks: [], vectors: [] }
   const flush = async () => {
     await run(inserts.documents, [agentId, sourceId, ...columns(rows.documents)])
     await run(inserts.chunks, [agentId, sourceId, ...columns(rows.chunks)])
-    await run(inserts.vectors, [agentId, profile, ...columns(rows.vectors)])
-    if (copies !== undefined) {
-      await run(
-        `insert into ${copies} (agent_id, source_id, chunk_id, embedding)
-        select $1, $2, id, vector::vector from unnest($3::text[], $4::text[]) as t (id, vector)`,
-        [agentId, sourceId, ...columns(rows.copies)]
-      )
-    }
+    if (native) await run(inserts.native, [agentId, profile, sourceId, ...columns(rows.vectors)])
+    else await run(inserts.vectors, [agentId, profile, ...columns(rows.vectors)])
     for (const list of Object.values(rows)) list.length = 0
   }
   for (const { passages: texts, title, uri } of documents(passages, { first, text })) {
@@ -130,8 +131,10 @@ export const know = async (run, { agentId, tenantId }, passages, options = {}) =
       lengths += length
       rows.chunks.push([id, document, ordinal, content, tsv, length])
       const vector = vectorOf(content, size)
-      rows.vectors.push([id, Buffer.from(vector.buffer).toString("base64")])
-      if (copies !== undefined) rows.copies.push([id, `[${vector.join(",")}]`])
+      rows.vectors.push([
+        id,
+        native ? vectorText(vector) : Buffer.from(encodeVector(vector)).toString("base64")
+      ])
     }
     if (rows.chunks.length >= 1_000) await flush()
   }
@@ -209,11 +212,11 @@ export const serverSpoke = async (
   const spoke = await startSpoke(all, args, folder)
   const agents = await tenantOf(spoke.url, passages.length)
   await withServer(url, async (run) => {
-    // The copies for pgvector are written beside the vectors: the trigger decodes each of them number by number.
-    const copies = postgres.vector ? "chunk_vectors_1" : undefined
-    if (postgres.vector) await run("set session_replication_role = replica")
+    const { rows } = await run("select 1 from pg_attribute where attrelid = 'chunk_embeddings'::regclass and attname = 'vector'")
+    const native = rows.length > 0
+    if (native) await run("set session_replication_role = replica")
     for (const [place, count] of passages.entries()) {
-      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, copies, ...options })
+      if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, native, ...options })
     }
     await run("vacuum analyze")
   })

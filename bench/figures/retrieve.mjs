@@ -11,6 +11,7 @@ import {
   embeddedSpoke,
   keyHeader,
   know,
+  moduleOf,
   searchable,
   serverSpoke,
   withEmbedded,
@@ -78,29 +79,38 @@ const side = async ({ passages, postgres, progress, quick, rounds, seconds, serv
   return out
 }
 
-/** Recall of pgvector's index compared with an exact search: of the ten nearest chunks, and of all requested ones. */
-const recallOf = async (run, table, agentId, chunks, queries) => {
-  const asked = 80
+/** Candidates of a search for ten chunks. */
+const candidates = 80
+
+/**
+ * Recall of the index of a large agent compared with an exact search: of the ten nearest chunks, and of all candidates. A
+ * smaller agent has no index, and is searched exactly.
+ */
+const recallOf = async (run, { agentId, tenantId }, chunks, queries) => {
+  if (chunks <= 20_000) return { nearestTen: 1, nearest80: 1 }
+  const { breadthOf } = await moduleOf("src/capabilities/VectorSearch/PgvectorCandidates.ts")
+  const { vectorText } = await moduleOf("src/domain/knowledge/StoredVector.ts")
   const shares = { ten: 0, all: 0 }
   for (let number = 0; number < queries; number++) {
-    const vector = `[${vectorOf(lineQuestion(number + 5_000_000, chunks), size).join(",")}]`
-    // The number of candidates of a search for ten chunks.
-    const wide = Math.max(80, chunks <= 20_000 ? 40 : chunks <= 200_000 ? 300 : 600)
-    const { rows: near } = await run("select spoke_nearest($1, $2, $3, null, $4, $5) as id", [
-      table,
+    const vector = vectorText(vectorOf(lineQuestion(number + 5_000_000, chunks), size))
+    const { rows: near } = await run("select nearest_chunks($1, $2, $3, $4, $5, null, $6, $7) as id", [
+      tenantId,
       agentId,
+      `bench/${size}`,
+      size,
       vector,
-      asked,
-      wide
+      candidates,
+      breadthOf(chunks, candidates)
     ])
     const { rows: exact } = await run(
-      `select chunk_id as id from ${table} where agent_id = $1 order by (embedding <=> $2::vector) + 0 limit $3`,
-      [agentId, vector, asked]
+      `select chunk_id as id from chunk_embeddings where tenant_id = $1 and agent_id = $2
+      order by (vector <#> $3::halfvec) + 0 limit $4`,
+      [tenantId, agentId, vector, candidates]
     )
     const found = new Set(near.map(({ id }) => id))
     const share = (count) => exact.slice(0, count).filter(({ id }) => found.has(id)).length / count
     shares.ten += share(wanted) / queries
-    shares.all += share(Math.min(asked, exact.length)) / queries
+    shares.all += share(candidates) / queries
   }
   return { nearestTen: rounded(shares.ten), nearest80: rounded(shares.all) }
 }
@@ -109,12 +119,13 @@ const recallOf = async (run, table, agentId, chunks, queries) => {
 const bareOptions = "-c search_path=bare,public -c enable_sort=off -c enable_seqscan=off"
 
 /** The bare peer searches Spoke's own vectors of the large agent. */
-const view = (table, agentId) => `
+const view = (agentId) => `
   create schema bare;
   create view bare.chunks as
-    select c.id, d.uri as document_id, d.title as source_name, d.uri as url, c.content, v.embedding
-    from ${table} v join chunks c on c.id = v.chunk_id join documents d on d.id = c.document_id
-    where v.agent_id = '${agentId}'`
+    select c.id, d.uri as document_id, d.title as source_name, d.uri as url, c.content, v.vector::halfvec(${size}) as embedding
+    from chunk_embeddings v join chunks c on c.tenant_id = v.tenant_id and c.id = v.chunk_id
+    join documents d on d.tenant_id = c.tenant_id and d.id = c.document_id
+    where v.agent_id = '${agentId}' and v.profile = 'bench/${size}' and v.encoding = 2 and vector_dims(v.vector) = ${size}`
 
 /** One size: the small agent, which does not change, and the large one, alternating with a constant load. */
 const measureSize = async (service, chunks, peers, { progress, rounds, seconds }) => {
@@ -163,7 +174,6 @@ const growServer = async (world, sizes) => {
   const { peers } = await services()
   const stub = await model()
   const service = await serverSpoke(stub, { postgres, redis }, [small, 0], { variables, size, text: line })
-  const table = "chunk_vectors_1"
   const many = service.agents[1]
   const bare = await startScript("peers/bare.mjs", [], {
     MODEL: stub.url,
@@ -173,21 +183,20 @@ const growServer = async (world, sizes) => {
   const out = []
   let known = 0
   await withServer(service.databaseUrl, async (run) => {
-    await run(view(table, many.agentId))
+    await run(view(many.agentId))
     let rate = 0
     for (const wantedSize of sizes) {
       const maxChunks = rate === 0 ? wantedSize : known + Math.floor(maxGrowthSeconds / rate / step) * step
       const chunks = Math.min(wantedSize, maxChunks)
       if (chunks <= known) break
       const begun = performance.now()
-      await grow(run, many, chunks - known, {
+      const indexSeconds = await grow(run, many, chunks - known, {
         first: 100_000_000 + known,
         profile: `bench/${size}`,
-        size,
-        table
+        size
       })
       const seconds = (performance.now() - begun) / 1_000
-      progress(`${chunks} chunks written in ${Math.round(seconds)} s`)
+      progress(`${chunks} chunks written in ${Math.round(seconds)} s, ${Math.round(indexSeconds)} of them for the index`)
       rate = (indexSlowdown * seconds) / (chunks - known)
       known = chunks
       const measured = await measureSize(
@@ -196,7 +205,7 @@ const growServer = async (world, sizes) => {
         { bare: plain(bare, lineQuestion, chunks), steady: steadyOf(peers.bare, passages) },
         world
       )
-      const recall = await recallOf(run, table, many.agentId, chunks, quick ? 5 : 40)
+      const recall = await recallOf(run, many, chunks, quick ? 5 : 40)
       out.push({ ...measured, recall })
       progress(JSON.stringify(out.at(-1)))
     }

@@ -73,6 +73,7 @@ import { ConnectorSettings } from "../usecases/knowledge/ConnectorSettings.ts"
 import { Embed } from "../usecases/knowledge/Embed.ts"
 import { EmbeddingProfiles } from "../usecases/knowledge/EmbeddingProfiles.ts"
 import { Reindex } from "../usecases/knowledge/Reindex.ts"
+import { VectorStorage } from "../usecases/knowledge/VectorStorage.ts"
 import { ImportConversations } from "../usecases/conversations/ImportConversations.ts"
 import { Contents } from "../usecases/knowledge/Contents.ts"
 import { Findings } from "../usecases/knowledge/Findings.ts"
@@ -295,6 +296,7 @@ export const layer = <E = never, R = never>(
     Embed.Default,
     EmbeddingProfiles.Default,
     Reindex.Default,
+    VectorStorage.Default,
     ImportConversations.Default,
     Experiments.Default,
     ExperimentWork.Default.pipe(Layer.provide(Layer.merge(CriterionJudge.Default, Replays.Default))),

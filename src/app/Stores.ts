@@ -74,6 +74,9 @@ import { KnowledgeStore } from "../store/knowledge/Knowledge.ts"
 import { PassageStore } from "../store/knowledge/Passages.ts"
 import { RefreshStore } from "../store/knowledge/Refreshes.ts"
 import { ReindexStore } from "../store/knowledge/Reindex.ts"
+import { VectorCopiesStore } from "../store/knowledge/VectorCopies.ts"
+import { VectorEncodingStore } from "../store/knowledge/VectorEncoding.ts"
+import { VectorIndexStore } from "../store/knowledge/VectorIndexes.ts"
 import { ReadingStore } from "../store/knowledge/Readings.ts"
 import { SourceStore } from "../store/knowledge/Sources.ts"
 
@@ -98,6 +101,9 @@ export const stores = Layer.mergeAll(
   EmbeddingProfileStore.Default,
   ReadingStore.Default,
   ReindexStore.Default,
+  VectorCopiesStore.Default,
+  VectorEncodingStore.Default,
+  VectorIndexStore.Default,
   EmbeddingStore.Default,
   EmailDeliveryStore.Default,
   EntitlementStore.Default,

@@ -16,6 +16,7 @@ import { WebhookIngress } from "../usecases/channels/WebhookIngress.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { Outbound } from "../usecases/channels/Outbound.ts"
 import { Ingest } from "../usecases/knowledge/Ingest.ts"
+import { VectorStorage } from "../usecases/knowledge/VectorStorage.ts"
 import { LegacyKeys } from "../usecases/conversations/LegacyKeys.ts"
 import { WebhookDelivery } from "../usecases/events/WebhookDelivery.ts"
 import * as Sweeps from "./Sweeps.ts"
@@ -76,6 +77,7 @@ export const layer = Layer.scopedDiscard(
     const inbound = yield* Inbound
     const outbound = yield* Outbound
     const { work } = yield* LegacyKeys
+    const vectors = yield* VectorStorage
     yield* beside(
       queue.work(
         "channel-inbound",
@@ -98,6 +100,7 @@ export const layer = Layer.scopedDiscard(
     )
     yield* beside(Sweeps.start)
     yield* beside(Effect.forkScoped(work))
+    yield* beside(Effect.forkScoped(vectors.work))
     yield* beside(tidy)
   })
 )

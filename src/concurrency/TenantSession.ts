@@ -16,7 +16,7 @@ const everyTenantWork = {
   batch: "notes what several tenants have done in one statement",
   operator: "answers whoever runs the installation",
   words: "finds words by an index that no policy lets a statement use",
-  vectors: "makes and fills tables of vectors, which are the owner's",
+  vectors: "builds and removes indexes of vectors, which are the owner's",
   migration: "changes tables",
   archive: "reads or writes the whole store"
 } as const

@@ -2,6 +2,8 @@
  * Reads and writes every row of the database as text, on both engines. A row is a JSON array of the PostgreSQL text of
  * its columns. The database itself writes and reads these texts, so no value is converted by our types.
  *
+ * Vectors are written as bytes, whether pgvector stores them or not.
+ *
  * Not included: derived data (tables of pgvector, ids of master secrets), data that may be lost (unlogged tables) and
  * the lists of migrations.
  */
@@ -43,6 +45,7 @@ const described = Effect.gen(function* () {
     where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
       and c.relname not like 'migrations%' and c.relname not like 'chunk_vectors_%'
       and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys', 'passage_sweep')
+      and not (c.relname = 'chunk_embeddings' and a.attname in ('vector', 'source_id'))
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname
     order by c.relname`
@@ -99,6 +102,12 @@ export const snapshot = <A, E, R>(inside: Effect.Effect<A, E, R>) =>
     )
   )
 
+/** Columns that are not read as they are stored. */
+const expressions: Readonly<Record<string, string>> = {
+  "chunk_embeddings.encoding": "least(encoding, 1)",
+  "chunk_embeddings.embedding": "stored_vector(chunk_embeddings)"
+}
+
 /** Passes the rows of a table on in batches, and counts them. Needs a transaction. */
 export const readTable = <E, R>(
   { columns, table }: Table,
@@ -106,7 +115,12 @@ export const readTable = <E, R>(
 ) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const texts = sql.csv(columns.map((column) => sql`${sql(column)}::text`))
+    const texts = sql.csv(
+      columns.map((column) => {
+        const expression = expressions[`${table}.${column}`]
+        return expression === undefined ? sql`${sql(column)}::text` : sql`(${sql.literal(expression)})::text`
+      })
+    )
     yield* sql`declare archived no scroll cursor for select json_build_array(${texts})::text as line from ${sql(table)}`
     const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batch))} from archived`
     let count = 0

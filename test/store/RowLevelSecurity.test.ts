@@ -351,9 +351,6 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       // By an index of words, which a policy would keep from use.
       "capabilities/VectorSearch/Pgvector.ts known",
       "capabilities/VectorSearch/PgvectorQuery.ts hybrid",
-      // Tables of vectors are the owner's.
-      "capabilities/VectorSearch/PgvectorTables.ts fillOnce",
-      "capabilities/VectorSearch/PgvectorTables.ts made",
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
@@ -392,7 +389,9 @@ it("Effects of every tenant are those of this list", () => {
     "store/database/EmbeddedMaintenance.ts migration",
     "store/database/MigrationPlan.ts migration",
     "store/database/Migrations.ts migration",
-    "store/database/Vector.ts migration"
+    "store/database/Vector.ts migration",
+    "store/knowledge/VectorCopies.ts vectors",
+    "store/knowledge/VectorIndexes.ts vectors"
   ])
   const used = new Set([
     ...found.map((line) => line.split(" ")[1]),

@@ -3,8 +3,12 @@
  * exits.
  */
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
+import { VectorCopiesStore } from "../../store/knowledge/VectorCopies.ts"
+import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 import {
   isolateTenants,
   migrate,
@@ -27,12 +31,21 @@ interface Flags {
   readonly json?: true | undefined
 }
 
+/** What only the owner of the tables may do: workers do it, too, where they are the owner. */
+const ownVectors = Effect.gen(function* () {
+  yield* Effect.flatMap(VectorCopiesStore, ({ remove }) => remove)
+  const { tend } = yield* VectorIndexStore
+  yield* Effect.repeat(tend(maxComparedVectors), { until: (change) => change === null })
+}).pipe(Effect.provide(Layer.merge(VectorCopiesStore.Default, VectorIndexStore.Default)))
+
 const apply = (settings: Settings) =>
   Effect.gen(function* () {
     const { applied, isolated, vector } = yield* Effect.all({
       applied: migrate(Package.migrations),
       isolated: settings.tenantRole === null ? Effect.succeed(null) : isolateTenants(settings.tenantRole),
-      vector: chooseVector(settings)
+      vector: Effect.tap(chooseVector(settings), ({ backend }) =>
+        backend === "pgvector" ? ownVectors : Effect.void
+      )
     }).pipe(Effect.provide(database(settings)))
     const names = applied.map(([id, name]) => `${String(id).padStart(4, "0")} ${name}`)
     return { applied: names, search: vector.backend, why: vector.why, isolated }

@@ -15,7 +15,7 @@ export interface IndexedChunk {
   readonly generation: string
   readonly tsv: string
   readonly length: number
-  /** Little-endian float32, or null. */
+  /** Bytes of `StoredVector`, or null. */
   readonly embedding: Uint8Array | null
 }
 

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { roundVector } from "../../domain/knowledge/StoredVector.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { LruCache } from "./LruCache.ts"
 
@@ -13,7 +14,10 @@ const areFinite = (numbers: Float32Array): boolean => {
   return true
 }
 
-/** Embeds a query within the embedder's `queryTimeout`. None when that fails, which is logged without the text. */
+/**
+ * Embeds a query within the embedder's `queryTimeout`. None when that fails, which is logged without the text. The
+ * vector is rounded like the stored ones, so that every engine computes the same cosines.
+ */
 export const makeQueryVectors = () => {
   const known = new LruCache<Float32Array>()
   const embed = (embedder: EmbedderService, text: string, key: string) =>
@@ -26,6 +30,7 @@ export const makeQueryVectors = () => {
         (vector) => vector.length === embedder.dimensions && areFinite(vector),
         () => new EmbedderError({ message: "The embedding is not a vector of the model.", retryable: false })
       ),
+      Effect.map(roundVector),
       Effect.tap((vector) => {
         known.put(key, vector)
         known.keep(capacity)

@@ -119,8 +119,8 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
         select id, source_id, generation, tsv, length from chunks where tenant_id = ${tenantId} and id = w.id offset 0
       ) c
       left join lateral (
-        select embedding from chunk_embeddings
-        where tenant_id = ${tenantId} and chunk_id = w.id and profile = ${profile} offset 0
+        select stored_vector(c) as embedding from chunk_embeddings c
+        where c.tenant_id = ${tenantId} and c.chunk_id = w.id and c.profile = ${profile} offset 0
       ) e on true`
   })
 
@@ -144,8 +144,8 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
     execute: ({ ids, profile, tenantId }) => sql`
       select w.id, e.embedding from ${wanted(sql, ids)} w
       cross join lateral (
-        select embedding from chunk_embeddings
-        where tenant_id = ${tenantId} and chunk_id = w.id and profile = ${profile} offset 0
+        select stored_vector(c) as embedding from chunk_embeddings c
+        where c.tenant_id = ${tenantId} and c.chunk_id = w.id and c.profile = ${profile} offset 0
       ) e`
   })
 

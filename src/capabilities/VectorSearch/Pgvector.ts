@@ -1,14 +1,14 @@
 /**
- * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migration has been applied (see
- * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly. For larger ones the index of their
- * profile returns the candidates by meaning, and an exact search follows when it returned too few. Must not be called
- * inside a transaction.
+ * Retrieval by PostgreSQL with the extension pgvector 0.8 or later, whose migrations have been applied (see
+ * store/database/Vector.ts). Agents of up to 20,000 chunks are searched exactly. A larger one has an index of its own,
+ * which returns the candidates by meaning; an exact search follows when it returned too few. Must not be called inside
+ * a transaction.
  *
  * A frequently searched agent that is not large is also held in memory, where a search is much cheaper. When the texts
  * show that it has changed, the database searches until the memory is updated.
  *
- * While existing vectors are being copied, and for agents with vectors of another profile, the search runs in this
- * process: complete and with the same results, only slower.
+ * An agent with vectors that are still to be converted (see store/knowledge/VectorEncoding.ts) is searched in this
+ * process, with the same results. A large one is searched with the vectors that have been converted.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -16,20 +16,19 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { queryWords } from "../../search/Query.ts"
-import { Embedder } from "../Embedder.ts"
+import { Embedder, embedderOf } from "../Embedder.ts"
 import { type SearchQuery, VectorSearch } from "../VectorSearch.ts"
 import { makeHotAgents } from "./HotAgents.ts"
 import { type InProcessOptions, supportsLanguageOf, makeInProcess } from "./InProcess.ts"
 import { LruCache } from "./LruCache.ts"
-import { exactly, hybrid, type HybridQuery, isCertain, nearest } from "./PgvectorQuery.ts"
+import { nearest } from "./PgvectorCandidates.ts"
+import { exactly, hybrid, type HybridQuery, isCertain } from "./PgvectorQuery.ts"
+import { makeIndexes } from "./PgvectorIndexes.ts"
 import { makeRecall } from "./PgvectorRecall.ts"
-import { makeTable } from "./PgvectorTables.ts"
 import { type Counts, counts, makeWeights } from "./PgvectorWeights.ts"
 import { filtersOf } from "./Visible.ts"
-
-/** Maximum number of dimensions of an index in pgvector. */
-const maxIndexedDimensions = 4_000
 
 export interface PgvectorOptions extends InProcessOptions {
   /** Number of chunks, by `agent_stats`, up to which an agent is searched exactly; default: 20,000. */
@@ -48,6 +47,10 @@ interface Agent {
   readonly length: number
   readonly profile: string | null
   readonly vectors: boolean
+  /** True when some vectors are still to be converted. */
+  readonly waiting: boolean
+  /** The name of its index, which only a large agent has. */
+  readonly index: string
   /** Increases with every change of what search finds. */
   readonly version: number
   /** Number of vectors; null if it is already known for this version. */
@@ -61,6 +64,8 @@ const noAgent: Agent = {
   length: 0,
   profile: null,
   vectors: false,
+  waiting: false,
+  index: "",
   version: 0,
   vectorCount: 0,
   counts: []
@@ -71,31 +76,37 @@ const maxRememberedAgents = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = 20_000, heldUpTo = 20_000, often = 8, sampleRate = 0.01 } = options
+    const { exactUpTo = maxComparedVectors, heldUpTo = maxComparedVectors, often = 8, sampleRate = 0.01 } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
-    const { dimensions, lexicalWeight, profile } = embedder
+    const { profile } = embedder
+    const embedders = yield* embedderOf
     const inProcess = yield* makeInProcess(options)
     const { queryVector } = inProcess
     const busy = yield* makeHotAgents(inProcess, { often, largest: heldUpTo })
     const weights = makeWeights(sql)
     const compared = new LruCache<{ readonly version: number; readonly vectorCount: number }>()
-    const { filled, table } = yield* makeTable(sql, profile, dimensions)
+    const indexes = yield* makeIndexes(sql)
     const sample = yield* makeRecall(sql, sampleRate)
 
     /**
      * Data that determines the query: the profile of the live vectors, whether there are any, the number of chunks, and
      * the weights of `terms`.
      */
-    const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) =>
-      sql<Agent>`/* every tenant: words */
+    const known = ({ agentId, tenantId }: AgentScope, terms: ReadonlyArray<string>) => {
+      const stored = sql`from chunk_embeddings e
+        where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.profile = coalesce(s.profile, ${profile})`
+      return sql<Agent>`/* every tenant: words */
         select chunk_count::int as chunks, length_sum::float8 as length, profile,
-          exists (select 1 from ${sql(table.table)} where agent_id = ${agentId}) as vectors,
+          exists (select 1 ${stored}) as vectors,
+          exists (select 1 from chunk_embeddings e
+            where e.tenant_id = ${tenantId} and e.agent_id = ${agentId} and e.encoding < 2) as waiting,
+          vector_index_name(agent_id, coalesce(profile, ${profile})) as index,
           version::float8 as version,
           case when version = ${compared.use(agentId)?.version ?? -1}::bigint then null
-            else (select count(*)::int from ${sql(table.table)} where agent_id = ${agentId}) end as "vectorCount",
+            else (select count(*)::int ${stored}) end as "vectorCount",
           ${counts(sql, { agentId, tenantId }, terms)} as counts
-        from agent_stats where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
+        from agent_stats s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}`.pipe(
         Effect.map(([row]) => row ?? noAgent),
         Effect.tap(({ profile: its, vectorCount, vectors, version }) =>
           Effect.sync(() => {
@@ -107,9 +118,10 @@ const make = (options: PgvectorOptions) =>
           })
         )
       )
+    }
 
     const run = (scope: AgentScope, query: HybridQuery) =>
-      hybrid(sql, scope, query, table).pipe(
+      hybrid(sql, scope, query).pipe(
         Effect.withSpan("VectorSearch.statement", { attributes: { approximate: query.approximate } })
       )
 
@@ -150,35 +162,42 @@ const make = (options: PgvectorOptions) =>
         about && compared.use(scope.agentId) !== undefined
           ? yield* Effect.all([asked, queryVector(embedder, text)], { concurrency: 2 })
           : [yield* asked, null]
-      if (!(yield* filled) || (agent.profile ?? profile) !== profile) {
-        return yield* inProcess.search(scope, query)
-      }
       if (agent.chunks === 0) return none
-      yield* busy(scope, agent.chunks)
+      if (agent.waiting && agent.chunks <= exactUpTo) return yield* inProcess.search(scope, query)
+      const its = agent.profile ?? profile
+      if (its === profile) yield* busy(scope, agent.chunks)
+      const model = yield* embedders(its)
       // Without vectors to compare with, the model is not called.
-      const embedding =
-        agent.vectors && about ? Effect.suspend(() => queryVector(embedder, text)) : Effect.succeedNone
-      const vector = agent.vectors && early !== null ? early : yield* embedding
+      const comparable =
+        agent.vectors && Option.isSome(model) && supportsLanguageOf(model.value, text) ? model.value : null
+      const vector = yield* comparable === null
+        ? Effect.succeedNone
+        : early !== null && its === profile
+          ? Effect.succeed(early)
+          : queryVector(comparable, text)
       const weighed = yield* weights.weigh(scope, agent, words, agent.counts)
+      const vectorCount = agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0
       const { chunks } = yield* ranked(scope, {
         terms: weighed,
         chunks: agent.chunks,
         averageLength: agent.length / agent.chunks,
         vector: Option.getOrUndefined(vector),
-        incomplete: (agent.vectorCount ?? compared.use(scope.agentId)?.vectorCount ?? 0) < agent.chunks,
-        lexicalWeight: lexicalWeight(words.termCount),
+        profile: its,
+        incomplete: agent.waiting || vectorCount < agent.chunks,
+        lexicalWeight: Option.getOrElse(model, () => embedder).lexicalWeight(words.termCount),
         topK,
         minScore,
         filters: filtersOf(scope, query),
-        approximate: agent.chunks > exactUpTo && dimensions <= maxIndexedDimensions && Option.isSome(vector)
+        approximate: indexes.has(agent.index) && agent.chunks > exactUpTo && Option.isSome(vector)
       })
-      return { chunks, degraded: agent.vectors && about && Option.isNone(vector) }
+      const lacking = agent.vectors && (Option.isNone(model) || (comparable !== null && Option.isNone(vector)))
+      return { chunks, degraded: agent.waiting || lacking }
     }, Effect.orDie)
 
     return VectorSearch.of({ search, warm: Effect.succeed(true) })
   })
 
-/** Hybrid search in PostgreSQL. Creates the table of the embedder's profile if it is missing. */
+/** Hybrid search in PostgreSQL. */
 export const layerPgvector = (
   options: PgvectorOptions
 ): Layer.Layer<VectorSearch, never, SqlClient.SqlClient | Embedder> =>

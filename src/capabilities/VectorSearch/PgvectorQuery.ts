@@ -4,30 +4,20 @@
  * those with the highest possible scores are. In a large one, the best by words and the best by meaning are.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import { vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { b, k1 } from "../../search/Bm25.ts"
+import { breadthOf, maxNearest, nearest } from "./PgvectorCandidates.ts"
 import { isVisible } from "./Visible.ts"
 
 /** Number of chunks up to which an agent has every chunk with a common word scored. */
 const exhaustive = 1_000
 /** Number of candidates by words in larger agents. */
 const byWords = 150
-/** Minimum and maximum number of candidates by meaning in larger agents, and number per requested chunk. */
-const minNearest = 40
-const maxNearest = 150
-const nearEach = 8
-/**
- * Numbers of chunks, and the search breadth of the index up to each. It is chosen to find 95 % of the nearest ten even
- * if vectors are evenly spread, as in the benchmark. In an agent of a million such vectors it finds nine in ten.
- */
-const breadths = [
-  [20_000, 40],
-  [200_000, 300]
-] as const
-const widest = 600
 /**
  * Maximum number of matching chunks that are examined. Words with more matches select no candidates, but count in the
  * score. If meaning also selects candidates, the limit for words is lower.
@@ -36,12 +26,6 @@ const maxMatches = 2_000
 const maxMatchesBesideVectors = 500
 /** Maximum number of words that sort candidates, by weight. */
 const deciding = 16
-
-export interface Profile {
-  /** The table of the profile's vectors. */
-  readonly table: string
-  readonly dimensions: number
-}
 
 /** A word of the query with its weight in this agent. */
 export interface WeighedTerm {
@@ -63,6 +47,8 @@ export interface HybridQuery {
   readonly chunks: number
   readonly averageLength: number
   readonly vector: Float32Array | undefined
+  /** The profile of `vector`, and of the vectors that it is compared with. */
+  readonly profile: string
   /** True when some chunks lack a vector. An expected value is then computed from the other vectors. */
   readonly incomplete: boolean
   readonly lexicalWeight: number
@@ -122,18 +108,6 @@ const Found = Schema.Struct({
 })
 export type Found = typeof Found.Type
 
-/** Number of candidates by meaning that an approximate search requests. */
-export const nearest = ({ topK }: Pick<HybridQuery, "topK">): number =>
-  Math.min(maxNearest, Math.max(minNearest, nearEach * topK))
-
-/** Number of candidates that the index keeps during its search. A larger graph needs more for the same recall. */
-const breadth = (query: HybridQuery): number => {
-  const [, minBreadth] = breadths.find(([size]) => query.chunks <= size) ?? [0, widest]
-  return Math.max(minBreadth, nearest(query))
-}
-
-const literal = (vector: Float32Array): string => `[${vector.join(",")}]`
-
 /** The words of the query that select candidates: all in a small agent, else all but the common ones. */
 const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
   if (chunks <= exhaustive || bounded?.everyWord === true) return terms
@@ -187,17 +161,30 @@ const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) =>
   return sql`greatest(${sql.csv(sums)})`
 }
 
+/** The agent's vectors of the profile. Those that are still to be converted are left out. */
+const vectors = (
+  sql: SqlClient.SqlClient,
+  { agentId, tenantId }: AgentScope,
+  { profile, vector }: HybridQuery
+) => sql`(
+  select chunk_id, source_id, vector from chunk_embeddings
+  where tenant_id = ${tenantId} and agent_id = ${agentId} and profile = ${profile} and encoding = 2
+    and vector_dims(vector) = ${vector?.length ?? 0}::int
+) v`
+
+/** The cosine of `vector` and `other`, of length one. The addition keeps the planner from an approximate index. */
+const cosine = (sql: SqlClient.SqlClient, other: Fragment) => sql`-((vector <#> ${other}) + 0)`
+
 /** Number of vectors from which the expected value of missing ones is estimated, if not all are compared. */
 const sampled = 2_000
 
 /** `spread`: the substitute for the cosine of a chunk without a vector. */
-const spread = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
+const spread = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   if (query.vector === undefined || !query.incomplete) return sql`spread as (select null::float8 as cos)`
-  const some = query.approximate ? sql`order by chunk_id limit ${sampled}::int` : sql``
+  const some = query.approximate ? sql`limit ${sampled}::int` : sql``
   return sql`spread as materialized (
     select least(1, greatest(0, avg(cos) + stddev_pop(cos))) as cos from (
-      select 1 - ((embedding <=> qv.v) + 0) as cos from ${sql(profile.table)} cross join qv
-      where agent_id = ${agentId} ${some}
+      select ${cosine(sql, sql`qv.v`)} as cos from ${vectors(sql, scope, query)} cross join qv ${some}
     ) compared
   )`
 }
@@ -207,24 +194,21 @@ const candidateLimit = ({ chunks }: HybridQuery, ofLarger: number) =>
   chunks <= exhaustive ? exhaustive : ofLarger
 
 /** `dc`: chunks near the query's vector. */
-const meaning = (sql: SqlClient.SqlClient, { agentId }: AgentScope, query: HybridQuery, profile: Profile) => {
+const meaning = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   const { approximate, filters, vector } = query
   if (vector === undefined) return sql`dc as materialized (select ''::text as id where false)`
   const sources = filters === null ? sql`null` : sql`(select coalesce(jsonb_agg(id), '[]') from visible)`
   if (approximate) {
     return sql`dc as materialized (
-      select id from spoke_nearest(
-        ${profile.table}, ${agentId}, (select t from asked), ${sources}::jsonb, ${nearest(query)}::int,
-        ${breadth(query)}::int
+      select id from nearest_chunks(
+        ${scope.tenantId}, ${scope.agentId}, ${query.profile}, ${vector.length}::int, (select t from asked),
+        ${sources}::jsonb, ${nearest(query)}::int, ${breadthOf(query.chunks, nearest(query))}::int
       ) as id
     )`
   }
   return sql`dc as materialized (
-    select chunk_id as id from ${sql(profile.table)} cross join qv
-    where agent_id = ${agentId} and ${within(sql, query)}
-    -- The addition keeps the planner from the index, which would lose some.
-    order by (embedding <=> qv.v) + 0
-    limit ${candidateLimit(query, maxNearest)}::int
+    select chunk_id as id from ${vectors(sql, scope, query)} cross join qv where ${within(sql, query)}
+    order by ${cosine(sql, sql`qv.v`)} desc limit ${candidateLimit(query, maxNearest)}::int
   )`
 }
 
@@ -262,10 +246,9 @@ const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, qu
  */
 const bounds = (
   sql: SqlClient.SqlClient,
-  { agentId, tenantId }: AgentScope,
+  scope: AgentScope,
   query: HybridQuery,
-  { candidates: count }: Bounded,
-  profile: Profile
+  { candidates: count }: Bounded
 ) => {
   const terms = looked(query)
   const weight = query.lexicalWeight
@@ -277,13 +260,14 @@ const bounds = (
         select id,
           least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
         from chunks
-        where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}`
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and version is not null and tsv @@ (${any})
+          and ${within(sql, query)}`
   const byMeaning =
     query.vector === undefined
       ? sql`select ''::text as id, 0::float8 as cos where false`
       : sql`
-        select chunk_id as id, least(1, greatest(0, 1 - ((embedding <=> qv.v) + 0))) as cos
-        from ${sql(profile.table)} cross join qv where agent_id = ${agentId} and ${within(sql, query)}`
+        select chunk_id as id, least(1, greatest(0, ${cosine(sql, sql`qv.v`)})) as cos
+        from ${vectors(sql, scope, query)} cross join qv where ${within(sql, query)}`
   return sql`
     lc as materialized (${byWords}),
     dc as materialized (${byMeaning}),
@@ -301,13 +285,13 @@ const bounds = (
 }
 
 /** `lc` and `dc`, and `picked` from both: the candidates. */
-const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) =>
+const picked = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) =>
   query.bounded === undefined
     ? sql`
-      ${meaning(sql, scope, query, profile)},
+      ${meaning(sql, scope, query)},
       ${wording(sql, scope, query)},
       picked as materialized (select id from lc union select id from dc)`
-    : bounds(sql, scope, query, query.bounded, profile)
+    : bounds(sql, scope, query, query.bounded)
 
 /** The maximum score of a chunk that is not picked. */
 const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
@@ -316,13 +300,13 @@ const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
     : sql`(select case when count(*) > ${bounded.candidates}::int then min(bound) end from bounds)`
 
 /** `cand`: the live candidates with their cosines. `lx`: their lexical scores. */
-const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
-  const cosine =
+const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
+  const compared =
     query.vector === undefined
       ? sql`left join lateral (select null::float8 as cos) v on true`
       : sql`left join lateral (
-          select 1 - (embedding <=> (select v from qv)) as cos from ${sql(profile.table)}
-          where agent_id = ${scope.agentId} and chunk_id = k.id offset 0
+          select ${cosine(sql, sql`(select v from qv)`)} as cos from ${vectors(sql, scope, query)}
+          where chunk_id = k.id offset 0
         ) v on true`
   return sql`
     cand as materialized (
@@ -337,7 +321,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
         where id = c.source_id and live_generation = c.generation
           and agent_id = ${scope.agentId} and tenant_id = ${scope.tenantId} offset 0
       ) s
-      ${cosine}
+      ${compared}
     ),
     lx as materialized (
       select c.id, greatest(sum(df.one * part), sum(df.two * part)) as worth
@@ -352,22 +336,21 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
     )`
 }
 
-/** Runs the search. `profile`'s table is read only when the query has a vector. */
-export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery, profile: Profile) => {
+/** Runs the search. Vectors are read only when the query has one. */
+export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   const weight = query.lexicalWeight
-  const kind = sql.literal(`${profile.dimensions <= 1_900 ? "vector" : "halfvec"}(${profile.dimensions})`)
-  const vector = query.vector === undefined ? null : literal(query.vector)
+  const vector = query.vector === undefined ? null : vectorText(query.vector)
   return SqlSchema.single({
     Request: Schema.Void,
     Result: Found,
     execute: () => sql`/* every tenant: words */
       with asked as materialized (select ${vector}::text as t),
-      qv as materialized (select t::${kind} as v from asked),
+      qv as materialized (select t::halfvec as v from asked),
       ${visible(sql, scope, query)}
       ${words(sql, query)},
-      ${spread(sql, scope, query, profile)},
-      ${picked(sql, scope, query, profile)},
-      ${candidates(sql, scope, query, profile)},
+      ${spread(sql, scope, query)},
+      ${picked(sql, scope, query)},
+      ${candidates(sql, scope, query)},
       parts as (
         select c.*, least(1, coalesce(lx.worth, 0)) as lexical,
           -- Without a vector and without words a chunk is no hit.

@@ -2,6 +2,7 @@
  * Unit vectors in numbered slots, with two quantizations of each: {@link BinaryCodes} to estimate many cosines,
  * {@link ByteCodes} to bound some.
  */
+import { decodeInto } from "../../domain/knowledge/StoredVector.ts"
 import { BinaryCodes, type Estimates } from "./BinaryCodes.ts"
 import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 
@@ -17,6 +18,8 @@ export class Vectors {
   readonly #binary: BinaryCodes
   readonly #bytes: ByteCodes
   #floats = new Float32Array(0)
+  /** Buffer for one vector. */
+  readonly #decoded: Float32Array
   /** By slot: 1 where there is a vector. */
   #has = new Uint8Array(0)
   #count = 0
@@ -24,6 +27,7 @@ export class Vectors {
 
   constructor(dimensions: number) {
     this.dimensions = dimensions
+    this.#decoded = new Float32Array(dimensions)
     this.#binary = new BinaryCodes(dimensions)
     this.#bytes = new ByteCodes(dimensions)
   }
@@ -60,13 +64,12 @@ export class Vectors {
     return this.#has[slot] === 1
   }
 
-  /** Sets the vector of a slot from its floats in the machine's byte order. A vector of another length is ignored. */
+  /** Sets the vector of a slot from its stored bytes. A vector of another length is ignored. */
   set(slot: number, bytes: Uint8Array): void {
     const { dimensions } = this
-    const size = dimensions * Float32Array.BYTES_PER_ELEMENT
-    if (bytes.byteLength !== size || size === 0) return
+    if (dimensions === 0 || !decodeInto(bytes, this.#decoded)) return
     this.#reserve(slot + 1)
-    new Uint8Array(this.#floats.buffer, slot * size, size).set(bytes)
+    this.#floats.set(this.#decoded, slot * dimensions)
     this.#binary.set(slot, this.#floats, slot * dimensions, dimensions)
     this.#bytes.set(slot, this.#floats, slot * dimensions)
     if (this.#has[slot] === 0) this.#count++

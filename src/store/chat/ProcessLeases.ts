@@ -23,8 +23,8 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     /** Extends the process's lease: its runs stay alive for `lease` from now. */
     const renew = (id: string, lease: Duration.DurationInput) =>
       sql`
-        insert into instances (id, lease_until)
-        values (${id}, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
+        insert into instances (id, lease_until, reads_float16)
+        values (${id}, now() + make_interval(secs => ${Duration.toSeconds(lease)}), true)
         on conflict (id) do update set lease_until = excluded.lease_until`.pipe(
         Effect.asVoid,
         Effect.withSpan("ProcessLeases.renew")

@@ -3,9 +3,8 @@
  *
  * Pending files commit together, in one transaction. A file whose first line is `-- spoke: own transaction` commits
  * separately, after those before it. One with `-- spoke: no transaction` has statements that can be repeated, each of
- * them a step. One process migrates at a time, by an advisory lock that ends
- * with its session. The others poll for it, because a session that waits in the database would block a concurrent index
- * build.
+ * them a step, unless its tables are empty. One process migrates at a time, by an advisory lock that ends with its
+ * session. The others poll for it, because a session that waits in the database would block a concurrent index build.
  *
  * A statement that waits for a lock blocks everyone behind it. So it gives up after `lockTimeout`, lets them pass, and
  * tries again. Statements that block neither readers nor writers may wait longer.
@@ -18,8 +17,10 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Holders from "./LockHolders.ts"
 import { sqlStateOf } from "./Failure.ts"
+import { isPooled, onOwnSession } from "../OwnSession.ts"
 import { badState, concurrentIndex, load, MigrationError, type MigrationFile } from "./MigrationFiles.ts"
 import { statementsOf } from "./SqlText.ts"
+import { effectsOf } from "./StatementEffects.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 
 export interface MigrateOptions {
@@ -103,12 +104,6 @@ const look = (files: ReadonlyArray<MigrationFile>, table: string) =>
     return { prepared: rows !== null, pending: files.filter(({ id }) => !applied.has(id)) }
   })
 
-/** The pending files of the next commit: those up to one that has a step of its own, or that one. */
-const stepOf = (pending: ReadonlyArray<MigrationFile>): ReadonlyArray<MigrationFile> => {
-  const end = pending.findIndex(({ alone }) => alone)
-  return end === -1 ? pending : pending.slice(0, Math.max(1, end))
-}
-
 const namesOf = (files: ReadonlyArray<MigrationFile>) => files.map(({ id, name }): Applied => [id, name])
 
 const note = (files: ReadonlyArray<MigrationFile>, table: string) =>
@@ -189,17 +184,47 @@ const prepare = (options: Options) =>
     )
   )
 
+/** True when none of the file's tables has rows, as in a new database. Then locks stop nobody. */
+const hasNoRows = ({ text }: MigrationFile) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const names = statementsOf(text).flatMap((statement) => effectsOf(statement).map(({ table }) => table))
+    const filled = yield* Effect.exists(new Set(names), (name) =>
+      Effect.gen(function* () {
+        const [found] = yield* sql<{ readonly table: string | null }>`
+          select coalesce((select indrelid from pg_index where indexrelid = to_regclass(${name})), to_regclass(${name}))::regclass::text as "table"`
+        const table = found?.table ?? null
+        if (table === null) return false
+        return (yield* sql.unsafe(`select from ${table} limit 1`)).length > 0
+      })
+    )
+    return !filled
+  })
+
+/** The pending files of the next commit: those up to one that has a step of its own, or that one. None if it has no transaction. */
+const stepOf = (pending: ReadonlyArray<MigrationFile>) =>
+  Effect.gen(function* () {
+    const step: Array<MigrationFile> = []
+    for (const file of pending) {
+      const joins = file.transaction ? !file.alone : yield* hasNoRows(file)
+      if (!joins) return step.length === 0 && file.transaction ? [file] : step
+      step.push(file)
+    }
+    return step
+  })
+
 const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   inTransaction(options, (holders) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const { pending } = yield* look(files, options.table)
-      const step = stepOf(pending).filter(({ transaction }) => transaction)
-      for (const { file, text } of step) {
+      const step = yield* stepOf(pending)
+      for (const { file, text, transaction } of step) {
         yield* Effect.logDebug("Running migration").pipe(Effect.annotateLogs("migration", file))
+        const statements = transaction ? text : text.replaceAll(/\bindex concurrently\b/gu, "index")
         // Text without parameters may contain several statements.
         yield* Effect.catchAll(
-          sql.unsafe(text),
+          sql.unsafe(statements),
           asWait(file, holders, "Nothing of the files that wait was applied.")
         )
       }
@@ -211,15 +236,6 @@ const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
 const pooled =
   "runs outside a transaction, which a pooler before PostgreSQL does not allow: " +
   "run spoke migrate once with a DATABASE_URL that names the server itself"
-
-/** A pooler may use another session for each statement, and ignores settings of the connecting client. */
-const isPooled = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [found] = yield* sql<{ readonly pooled: boolean }>`
-    select source <> 'client' and version() not like '%emscripten%' as pooled
-    from pg_settings where name = 'statement_timeout'`
-  return found?.pooled === true
-})
 
 /** Runs one statement without a transaction. An invalid index that a crash has left is built again. */
 const alone = (statement: string) =>
@@ -237,9 +253,9 @@ const alone = (statement: string) =>
 /** Applies one file without a transaction, on its own session. */
 const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   Effect.gen(function* () {
-    const client = yield* SqlClient.SqlClient
+    const [next] = (yield* look(files, options.table)).pending
+    if (next !== undefined && (yield* isPooled)) return yield* badState(`The migration ${next.file} ${pooled}.`)
     const watched = yield* Holders.watch(Duration.times(options.lockTimeout, 0.3))
-    const session = yield* client.reserve
     const steps = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const key = lockKey(sql, options.table)
@@ -250,13 +266,8 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       const { pending } = yield* look(files, options.table)
       const [step] = pending
       if (step === undefined || step.transaction) return []
-      if (yield* isPooled) return yield* badState(`The migration ${step.file} ${pooled}.`)
-      yield* Effect.addFinalizer(() =>
-        Effect.ignore(Effect.zipRight(sql`reset lock_timeout`, sql`reset statement_timeout`))
-      )
-      yield* sql`
-        select set_config('statement_timeout', '0', false),
-          set_config('lock_timeout', ${milliseconds(options.giveUpAfter)}, false)`
+      yield* Effect.addFinalizer(() => Effect.ignore(sql`reset lock_timeout`))
+      yield* sql`select set_config('lock_timeout', ${milliseconds(options.giveUpAfter)}, false)`
       yield* watched.waits(here.pid)
       const left = "Its statements up to there were applied, and the next start goes on with the others."
       yield* Effect.forEach(statementsOf(step.text), alone, { discard: true }).pipe(
@@ -270,7 +281,7 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       yield* note([step], options.table)
       return namesOf([step])
     }).pipe(Effect.scoped)
-    return yield* Effect.provideService(steps, SqlClient.TransactionConnection, [session, 0] as const)
+    return yield* onOwnSession(steps)
   }).pipe(Effect.scoped)
 
 const betweenAsks = Duration.millis(300)
@@ -326,7 +337,7 @@ export const migrate = (
     let found = yield* look(files, options.table)
     if (!found.prepared) yield* patiently(prepare(options), options)
     while (found.pending.length > 0) {
-      const run = found.pending[0]?.transaction === false ? outside : together
+      const run = (yield* stepOf(found.pending)).length > 0 ? together : outside
       const step: Effect.Effect<
         ReadonlyArray<Applied>,
         MigrationError | SqlError | Busy | Waited,

@@ -10,6 +10,7 @@ import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
+import { hasVectorColumn } from "./VectorEncoding.ts"
 
 export interface NewDocument {
   readonly id: DocumentId
@@ -107,7 +108,9 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
      * Copies the vectors of old chunks to new ones with the same text. Both are grouped by text instead of joined,
      * because the planner has no statistics of the new rows yet, assumes one row, and would use a nested loop.
      */
-    const carryVectors = (task: IngestionTask, version: string) => sql`
+    const carryVectors = (task: IngestionTask, version: string, native: boolean) => {
+      const more = native ? sql`, vector, source_id` : sql``
+      return sql`
       with old as (
         select distinct on (c.content_hash, e.profile) c.content_hash, e.profile, e.chunk_id
         from sources s
@@ -129,13 +132,14 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         ) both_generations
         group by content_hash
       )
-      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, embedding)
-      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, e.embedding
+      insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${more})
+      select e.tenant_id, f.id, e.profile, e.agent_id, ${version}::bigint, encoding, embedding ${more}
       from alike
       cross join lateral unnest(alike.fresh) as f (id)
       cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
       join chunk_embeddings e on e.tenant_id = ${task.tenantId} and e.chunk_id = o.chunk_id and e.profile = o.profile
       on conflict do nothing`
+    }
 
     /**
      * Moves documents of the live generation into the new one, with chunks and vectors. All of them must exist;
@@ -182,7 +186,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       const version = yield* raiseVersion(task)
       yield* leaveOut(task)
       // Vectors first: what has changed in words alone may find its old neighbour's among documents that stay.
-      if (task.jobType === "INGEST") yield* carryVectors(task, version)
+      if (task.jobType === "INGEST") yield* carryVectors(task, version, yield* hasVectorColumn(sql))
       yield* carryDocuments(task, kept)
       yield* sql`
         with delta as (

@@ -12,6 +12,10 @@ import { ContentStore } from "../../../src/store/knowledge/Contents.ts"
 import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
 import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore } from "../../../src/store/knowledge/Knowledge.ts"
+import { VectorCopiesStore } from "../../../src/store/knowledge/VectorCopies.ts"
+import { VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
+import { VectorIndexStore } from "../../../src/store/knowledge/VectorIndexes.ts"
+import { VectorStorage } from "../../../src/usecases/knowledge/VectorStorage.ts"
 
 export interface Written {
   readonly title: string
@@ -142,3 +146,15 @@ export const known = (scope: AgentScope, documents: ReadonlyArray<Written>, name
     yield* embed(scope, id)
     return id
   })
+
+/** What workers do in the background: vectors are converted, and agents of more than so many chunks have an index. */
+export const keepVectors = (largerThan: number) =>
+  Effect.flatMap(VectorStorage, ({ convert, tendIndexes }) =>
+    Effect.zipRight(convert, tendIndexes(largerThan))
+  ).pipe(
+    Effect.provide(
+      VectorStorage.Default.pipe(
+        Layer.provide([VectorCopiesStore.Default, VectorEncodingStore.Default, VectorIndexStore.Default])
+      )
+    )
+  )

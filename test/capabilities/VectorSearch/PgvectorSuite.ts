@@ -2,25 +2,26 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Vitest } from "@effect/vitest"
 import { expect } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Tracer from "effect/Tracer"
-import { Embedder } from "../../../src/capabilities/Embedder.ts"
-import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import { Embedder, OtherEmbedders } from "../../../src/capabilities/Embedder.ts"
+import { type SearchResult, VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
 import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRecall.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import type { SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
-import { EmbeddingProfileStore } from "../../../src/store/knowledge/EmbeddingProfiles.ts"
+import { vectorText } from "../../../src/domain/knowledge/StoredVector.ts"
+import { start, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { reset } from "../../TestDatabase.ts"
-import { corpus, embed, ingest, known, page, source, stores, vocabulary } from "./Knowledge.ts"
+import { corpus, embed, ingest, keepVectors, known, page, source, stores, vocabulary } from "./Knowledge.ts"
 
 type Each = (name: string, suite: (it: Vitest.MethodsNonLive<Database, true>) => void) => void
 
@@ -58,7 +59,7 @@ const embedder = (profile = "clustered") => {
   )
 }
 
-/** Chunks written in bulk into a source that is live, each with a vector near one of the centres. */
+/** Chunks written in bulk into a source that is live, as 0.1.0 did, each with a vector near one of the centres. */
 const bulk = (scope: ReadScope, sourceId: SourceId, count: number, prefix: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -73,8 +74,8 @@ const bulk = (scope: ReadScope, sourceId: SourceId, count: number, prefix: strin
         ('''chunk'' ''c' || i % ${centres}::int || '''')::tsvector, 2, 1
       from generate_series(0, ${count - 1}::int) i`
     yield* sql`
-      insert into agent_stats (tenant_id, agent_id, chunk_count, length_sum, version)
-      values (${scope.tenantId}, ${scope.agentId}, ${count}, ${2 * count}, 1)
+      insert into agent_stats (tenant_id, agent_id, chunk_count, length_sum, version, profile)
+      values (${scope.tenantId}, ${scope.agentId}, ${count}, ${2 * count}, 1, 'clustered')
       on conflict (tenant_id, agent_id) do update set chunk_count = agent_stats.chunk_count + excluded.chunk_count,
         length_sum = agent_stats.length_sum + excluded.length_sum`
     const size = 2_000
@@ -137,7 +138,6 @@ export const pgvectorSuite = (
           yield* reset
           const big = yield* Fixtures.agent()
           const bigSource = yield* source(big)
-          yield* Effect.provide(Effect.void, over(exactUpTo))
           yield* bulk(big, bigSource, large, "chk_big")
           const rare = yield* source(big)
           yield* bulk(big, rare, 12, "chk_rare")
@@ -148,6 +148,7 @@ export const pgvectorSuite = (
               return scope
             })
           )
+          yield* keepVectors(exactUpTo)
           const queries = Array.from({ length: 20 }, (_, place) => `centre ${place * 2} member ${place * 31}`)
           const measure = (limit: number) =>
             Effect.provide(
@@ -185,8 +186,9 @@ export const pgvectorSuite = (
             ),
             embedder()
           )
-          yield* Effect.provide(Effect.void, byDefault)
           yield* bulk(scope, id, 100, "chk_counted")
+          yield* sql`update agent_stats set chunk_count = 20001 where agent_id = ${scope.agentId}`
+          yield* keepVectors(20_000)
           const ways = (chunks: number) =>
             Effect.gen(function* () {
               yield* sql`update agent_stats set chunk_count = ${chunks} where agent_id = ${scope.agentId}`
@@ -260,8 +262,8 @@ export const pgvectorSuite = (
         const sql = yield* SqlClient.SqlClient
         const scope = yield* Fixtures.agent()
         const id = yield* source(scope)
-        yield* Effect.provide(Effect.void, over(200))
         yield* bulk(scope, id, 400, "chk_sampled")
+        yield* keepVectors(200)
         const before = yield* Metric.value(recallMetric)
         const recorded = sql<{ readonly sampled: number; readonly mean: number }>`
           select sampled::int as sampled, recall_sum / sampled as mean from retrieval_recall
@@ -283,41 +285,99 @@ export const pgvectorSuite = (
       })
     )
 
-    it.scoped("searches completely while vectors of before are copied, and by pgvector afterwards", () =>
+    it.scoped("finds the same before, while and after vectors are converted, and keeps each once", () =>
       Effect.gen(function* () {
         yield* reset
         const sql = yield* SqlClient.SqlClient
         const scope = yield* Fixtures.agent()
-        // A store that was searched in process until now.
-        const profile = "moved over"
-        const id = yield* source(scope)
-        const pages = Array.from({ length: 600 }, (_, place) =>
-          page(`centre ${place % centres} member ${place}`)
-        )
-        yield* Effect.gen(function* () {
-          yield* ingest(scope, id, pages)
-          yield* embed(scope, id)
-        }).pipe(Effect.provide(Layer.merge(stores, embedder(profile))))
-        yield* Effect.gen(function* () {
-          const during = yield* ids(scope, "centre 3 member 43")
-          expect(during.length).toBe(10)
-          const [row] = yield* sql<{ readonly number: number }>`
-            select number from vector_profiles where profile = ${profile}`
-          const table = sql(`chunk_vectors_${row?.number}`)
-          yield* sql`select filled from vector_profiles where profile = ${profile} and filled`.pipe(
-            Effect.repeat({ until: (rows) => rows.length > 0, schedule: Schedule.spaced("20 millis") }),
-            Effect.timeout("30 seconds")
+        yield* bulk(scope, yield* source(scope), 600, "chk_before")
+        const encodings = sql<{ readonly encoding: number; readonly count: number }>`
+          select encoding, count(*)::int as count from chunk_embeddings group by encoding order by encoding`
+        const encoding = yield* Effect.provide(VectorEncodingStore, VectorEncodingStore.Default)
+        const asked = "centre 3 member 43"
+        const found = ({ chunks }: SearchResult) => chunks.map(({ id, score }) => [id, score.toFixed(3)])
+        const before = yield* Effect.gen(function* () {
+          const first = yield* search(scope, asked)
+          expect(first.chunks.length).toBe(10)
+          expect(first.degraded).toBe(false)
+          expect(yield* encodings).toEqual([{ encoding: 0, count: 600 }])
+          expect((yield* encoding.convert(start, 250)).count).toBe(250)
+          expect(yield* encodings).toEqual([
+            { encoding: 0, count: 350 },
+            { encoding: 2, count: 250 }
+          ])
+          return first
+        }).pipe(Effect.provide(over(exactUpTo)))
+        // Each by processes that have nothing in memory.
+        const during = yield* Effect.provide(statements(search(scope, asked)), over(exactUpTo))
+        expect([during.count, found(during.result)]).toEqual([0, found(before)])
+        yield* keepVectors(exactUpTo)
+        expect(yield* encodings).toEqual([{ encoding: 2, count: 600 }])
+        const after = yield* Effect.provide(statements(search(scope, asked)), over(exactUpTo))
+        expect([after.count, found(after.result)]).toEqual([1, found(before)])
+        const wrong = yield* sql<{ readonly id: string; readonly vector: string }>`
+          select chunk_id as id, vector::text as vector from chunk_embeddings`
+        for (const { id, vector } of wrong) {
+          const place = Number(id.replace("chk_before", ""))
+          expect(Float32Array.from(JSON.parse(vector))).toEqual(
+            Float32Array.from(JSON.parse(vectorText(clustered(place % centres, place))))
           )
-          const [{ copied } = { copied: 0 }] = yield* sql<{ readonly copied: number }>`
-            select count(*)::int as copied from ${table}`
-          expect(copied).toBe(600)
-          expect(yield* ids(scope, "centre 3 member 43")).toEqual(during)
-          // What the rows say to the last bit.
-          const wrong = yield* sql`
-            select 1 from ${table} v join chunk_embeddings e on e.chunk_id = v.chunk_id
-            where v.embedding <> spoke_floats(e.embedding)::vector`
-          expect(wrong).toEqual([])
-        }).pipe(Effect.provide(over(exactUpTo, 0, profile)))
+        }
+      })
+    )
+
+    it.scoped("searches a large agent with the vectors that are converted, and says so", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* bulk(scope, yield* source(scope), 600, "chk_partly")
+        const encoding = yield* Effect.provide(VectorEncodingStore, VectorEncodingStore.Default)
+        yield* encoding.convert(start, 100)
+        yield* Effect.gen(function* () {
+          const during = yield* search(scope, "chunk centre 3")
+          expect([during.chunks.length, during.degraded]).toEqual([10, true])
+          yield* keepVectors(1_000)
+          const after = yield* search(scope, "chunk centre 3")
+          expect([after.chunks.length, after.degraded]).toEqual([10, false])
+        }).pipe(Effect.provide(over(200)))
+      })
+    )
+
+    it.scoped("gives a large agent an index, and takes it back when the agent is not large any more or gone", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const large = yield* Fixtures.agent()
+        const small = yield* Fixtures.agent()
+        yield* bulk(large, yield* source(large), 300, "chk_large")
+        yield* bulk(small, yield* source(small), 100, "chk_small")
+        const indexes = Effect.map(
+          sql<{ readonly definition: string }>`
+            select indexdef as definition from pg_indexes where indexname like 'vectors\_of\_%'`,
+          (rows) => rows.map(({ definition }) => definition)
+        )
+        yield* keepVectors(200)
+        const [definition, ...others] = yield* indexes
+        expect(definition).toContain(`agent_id = '${large.agentId}'`)
+        expect(others).toEqual([])
+        // What a killed process leaves is built again.
+        yield* sql`update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors\_of\_%'`
+        yield* keepVectors(200)
+        const [state] = yield* sql`
+          select count(*)::int as count, bool_and(indisvalid) as valid from pg_index
+          where indexrelid::regclass::text like 'vectors\_of\_%'`
+        expect(state).toEqual({ count: 1, valid: true })
+        yield* sql`update agent_stats set chunk_count = 110 where agent_id = ${large.agentId}`
+        yield* keepVectors(200)
+        expect((yield* indexes).length).toBe(1)
+        yield* sql`update agent_stats set chunk_count = 99 where agent_id = ${large.agentId}`
+        yield* keepVectors(200)
+        expect(yield* indexes).toEqual([])
+        yield* sql`update agent_stats set chunk_count = 300 where agent_id = ${large.agentId}`
+        yield* keepVectors(200)
+        yield* sql`delete from agents where id = ${large.agentId}`
+        yield* keepVectors(200)
+        expect(yield* indexes).toEqual([])
       })
     )
 
@@ -392,79 +452,46 @@ export const pgvectorSuite = (
         yield* Effect.gen(function* () {
           const kept = yield* known(scope, [page("centre 1 member 1")])
           const gone = yield* known(scope, [page("centre 2 member 2")])
-          const [row] = yield* sql<{ readonly number: number }>`
-            select number from vector_profiles where profile = 'clustered'`
-          const name = `chunk_vectors_${row?.number}`
           yield* sql`delete from sources where id = ${gone}`
-          expect(yield* sql`select distinct source_id from ${sql(name)}`).toEqual([{ source_id: kept }])
-          const storage = yield* sql`
-            select distinct attstorage::text as storage from pg_attribute
-            where attname = 'embedding' and attrelid in
-              (select inhrelid from pg_inherits where inhparent = ${name}::regclass)`
-          expect(storage).toEqual([{ storage: "p" }])
+          expect(yield* sql`select encoding, source_id as source from chunk_embeddings`).toEqual([
+            { encoding: 2, source: kept }
+          ])
+          // Outside of their rows they would be compressed or moved when a row exceeds 2,000 bytes.
+          const wide = `[${Array.from({ length: 3_900 }, (_, place) => Math.sin(place * place).toFixed(4)).join(",")}]`
+          yield* sql`update chunk_embeddings set vector = ${wide}::halfvec`
+          expect(yield* sql`select pg_column_size(vector) as bytes from chunk_embeddings`).toEqual([{ bytes: 7_808 }])
+          const [outside] = yield* sql<{ readonly name: string }>`
+            select reltoastrelid::regclass::text as name from pg_class where oid = 'chunk_embeddings'::regclass`
+          expect(yield* sql.unsafe(`select from ${outside?.name ?? ""}`)).toEqual([])
         }).pipe(Effect.provide(over(exactUpTo)))
       })
     )
 
-    it.scoped("removes the copies of the vectors of a model that no longer answers, and no others", () =>
+    it.scoped("searches an agent that still answers with the vectors of another model", () =>
       Effect.gen(function* () {
         yield* reset
-        const sql = yield* SqlClient.SqlClient
         const scope = yield* Fixtures.agent()
-        const other = yield* Fixtures.agent()
-        const former = over(exactUpTo, 0, "former")
-        const both = Effect.gen(function* () {
-          for (const of of [scope, other]) {
-            const id = yield* source(of)
-            yield* ingest(of, id, [page("centre 1 member 1"), page("centre 2 member 2")])
-            yield* embed(of, id)
-          }
-        })
-        yield* Effect.provide(both, former)
-        yield* Effect.provide(both, over(exactUpTo))
-        const copies = Effect.gen(function* () {
-          const profiles = yield* sql<{ readonly number: number; readonly profile: string }>`
-            select number, profile from vector_profiles where profile in ('former', 'clustered') order by profile`
-          return yield* Effect.forEach(profiles, ({ number, profile }) =>
-            Effect.map(
-              sql<{ readonly agent: string }>`
-                select agent_id as agent from ${sql(`chunk_vectors_${number}`)}`,
-              (rows) => [
-                profile,
-                rows.filter(({ agent }) => agent === scope.agentId).length,
-                rows.filter(({ agent }) => agent === other.agentId).length
-              ]
-            )
-          )
-        })
-        expect(yield* copies).toEqual([
-          ["clustered", 2, 2],
-          ["former", 2, 2]
-        ])
-        yield* sql`
-          update agent_stats set profile = 'clustered', profile_since = now() - interval '2 days'
-          where agent_id = ${scope.agentId}`
-        yield* sql`update agent_stats set profile = 'clustered', profile_since = now() where agent_id = ${other.agentId}`
-        const profiles = yield* Effect.provide(EmbeddingProfileStore, EmbeddingProfileStore.Default)
-        expect(yield* profiles.forget("clustered", Duration.days(1), 1)).toBe(1)
-        expect(yield* profiles.forget("clustered", Duration.days(1), 10)).toBe(1)
-        expect(yield* copies).toEqual([
-          ["clustered", 2, 2],
-          ["former", 0, 2]
-        ])
+        const pages = Array.from({ length: 60 }, (_, place) =>
+          page(`centre ${place % centres} member ${place}`)
+        )
+        const asked = "centre 3 member 43"
+        const before = yield* Effect.provide(
+          Effect.zipRight(known(scope, pages), search(scope, asked)),
+          over(exactUpTo, 0, "former")
+        )
+        const others = Layer.effect(
+          OtherEmbedders,
+          Effect.map(Embedder, (former) => ({
+            of: (profile: string) => Effect.succeed(profile === "former" ? Option.some(former) : Option.none())
+          }))
+        ).pipe(Layer.provide(embedder("former")))
+        const during = yield* Effect.provide(search(scope, asked), Layer.provide(over(exactUpTo), others))
+        expect(during).toEqual(before)
+        // Without that model words alone decide.
+        const without = yield* Effect.provide(search(scope, asked), over(exactUpTo))
+        expect([without.chunks.length, without.degraded]).toEqual([10, true])
+        expect(without.chunks.every(({ semantic }) => semantic === 0)).toBe(true)
       })
-    )
-
-    it.scoped(
-      "Vectors are decoded to the very float that was stored, small, large and negative ones too",
-      () =>
-        Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const numbers = Float32Array.from([0, 1, -1, 0.1, -0.3, 1e-40, 3.4e38, 1 / 3, 1e-7, -2.5e-12])
-          const [row] = yield* sql<{ readonly floats: ReadonlyArray<number> }>`
-          select spoke_floats(${Buffer.from(numbers.buffer)}) as floats`
-          expect(row?.floats).toEqual(Array.from(numbers))
-        })
     )
   })
 }

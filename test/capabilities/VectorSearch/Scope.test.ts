@@ -2,7 +2,7 @@ import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess
 import * as Layer from "effect/Layer"
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
 import { layerWithFeedback } from "../../../src/capabilities/VectorSearch/WithFeedback.ts"
-import { onEmbeddedPgvector } from "../../servers/PgvectorServer.ts"
+import { onEmbeddedPgvector, onPgvectorServer } from "../../servers/PgvectorServer.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { scopeSuite } from "./ScopeSuite.ts"
 
@@ -12,4 +12,5 @@ const held = layerPgvector({ maxBytes: 1e8, often: 1 })
 
 scopeSuite("in process", Layer.provide(layerWithFeedback, inProcess), eachEngineLive)
 scopeSuite("by pgvector", Layer.provide(layerWithFeedback, pgvector), onEmbeddedPgvector)
+scopeSuite("by pgvector", Layer.provide(layerWithFeedback, pgvector), onPgvectorServer)
 scopeSuite("by pgvector, held in memory", Layer.provide(layerWithFeedback, held), onEmbeddedPgvector)

@@ -76,11 +76,12 @@ export const inside = <A, E>(
     )
   )
 
-/** A new store that is as the version has left it. */
+/** A new store that is as the version has left it; on a server in the empty database at `address`, or in a new one. */
 export const restore = async (
   version: string,
   engine: "embedded" | "server",
-  dataDir: string
+  dataDir: string,
+  address?: string
 ): Promise<Place> => {
   const { operatorToken, originals, secret } = releaseOf(version)
   for (const [name, bytes] of Object.entries(originals)) {
@@ -97,7 +98,7 @@ export const restore = async (
     )
     return place
   }
-  const url = await freshDatabase()
+  const url = address ?? (await freshDatabase())
   const client = new Pg.Client({ connectionString: url })
   await client.connect()
   try {

@@ -5,8 +5,11 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
+import { VectorEncodingStore } from "../../../store/knowledge/VectorEncoding.ts"
+import { VectorIndexStore } from "../../../store/knowledge/VectorIndexes.ts"
 import { isolation, pendingFiles, refuseReadOnly, vectorVersions } from "../../../store/Database.ts"
 import type { Settings } from "../../config/Config.ts"
 import * as DataDirectory from "../../DataDirectory.ts"
@@ -97,12 +100,25 @@ export const clockOf = (seconds: number): Finding => {
   return off < tolerated.problem ? warning("clock", advice) : problem("clock", advice)
 }
 
+/** What workers have still to do for searches by pgvector; empty when nothing. */
+const vectorWork = Effect.gen(function* () {
+  if ((yield* pendingFiles(path.join(Package.migrations, "pgvector"), "migrations_pgvector")).length > 0) return ""
+  const waiting = yield* Effect.flatMap(VectorEncodingStore, ({ waiting }) => waiting)
+  const unindexed = yield* Effect.flatMap(VectorIndexStore, ({ lacking }) => lacking)
+  const parts = [
+    ...(waiting === 0 ? [] : [`${waiting} vectors are still to be converted`]),
+    ...(unindexed === 0 ? [] : [`${unindexed} large agents have no index yet`])
+  ]
+  return parts.length === 0 ? "" : `; ${parts.join(", and ")}: workers do that`
+}).pipe(Effect.provide(Layer.merge(VectorEncodingStore.Default, VectorIndexStore.Default)))
+
 const vector = (settings: Settings) =>
   Effect.gen(function* () {
     if (settings.database === null) return ok("search", "in-process: the embedded database needs no other")
     if (settings.vector === "in-process") return ok("search", "in-process: SPOKE_VECTOR says so")
     const { installed, obstacle, version } = yield* vectorVersions
-    if (obstacle === null && installed !== null) return ok("search", `pgvector: ${installed} is there`)
+    if (obstacle === null && installed !== null)
+      return ok("search", `pgvector: ${installed} is there${yield* vectorWork}`)
     if (obstacle === null) return ok("search", `pgvector: ${version}, which the next start makes`)
     return settings.vector === "pgvector"
       ? problem("search", obstacle)

@@ -1,0 +1,103 @@
+/**
+ * How vectors are stored: as float16, in pgvector's column where the database has it, else as bytes. Rows of another
+ * encoding (of 0.1.0, of an archive, of before the extension) are converted batch by batch; a search reads them, too.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { decodeVector, encodeVector, vectorText } from "../../domain/knowledge/StoredVector.ts"
+
+/** Vectors converted before yielding to the event loop: about two milliseconds. */
+const vectorsBetweenPauses = 16
+
+/** True when vectors are stored in pgvector's column. */
+export const hasVectorColumn = (sql: SqlClient.SqlClient) =>
+  sql<{ readonly found: boolean }>`
+    select exists (
+      select from pg_attribute
+      where attrelid = 'chunk_embeddings'::regclass and attname = 'vector' and not attisdropped
+    ) as found`.pipe(Effect.map(([row]) => row?.found === true))
+
+interface Waiting {
+  readonly tenantId: string
+  readonly agentId: string
+  readonly chunkId: string
+  readonly profile: string
+  readonly embedding: Uint8Array
+}
+
+/** The agent whose vectors are being converted. */
+export interface Place {
+  readonly tenantId: string
+  readonly agentId: string
+}
+
+export interface Converted {
+  readonly count: number
+  /** Where the next batch begins; null behind the last one. */
+  readonly next: Place | null
+}
+
+export const start: Place = { tenantId: "", agentId: "" }
+
+export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
+  "store/knowledge/VectorEncoding",
+  {
+    effect: Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      /** The rows to convert. Literally the condition of an index, which is empty when nothing waits. */
+      const waits = (native: boolean) => (native ? sql`encoding < 2` : sql`encoding = 0`)
+
+      /** Number of vectors that wait. */
+      const waiting = Effect.gen(function* () {
+        const native = yield* hasVectorColumn(sql)
+        const [row] = yield* sql<{ readonly count: number }>`/* every tenant: sweep */
+          select count(*)::int as count from chunk_embeddings where ${waits(native)}`
+        return row?.count ?? 0
+      }).pipe(Effect.orDie, Effect.withSpan("VectorEncodingStore.waiting"))
+
+      const next = (native: boolean, { agentId, tenantId }: Place, size: number) =>
+        sql<Waiting>`/* every tenant: sweep */
+          select tenant_id as "tenantId", agent_id as "agentId", chunk_id as "chunkId", profile, embedding
+          from chunk_embeddings
+          where ${waits(native)} and (tenant_id, agent_id) >= (${tenantId}, ${agentId})
+          order by tenant_id, agent_id limit ${size}::int for no key update skip locked`
+
+      /** `vectors` are in the order of `rows`. */
+      const store = (native: boolean, rows: ReadonlyArray<Waiting>, vectors: ReadonlyArray<string>) => {
+        const texts = (of: (row: Waiting) => string) => sql`${rows.map(of)}::text[]`
+        const given = sql`
+          from unnest(${texts(({ tenantId }) => tenantId)}, ${texts(({ chunkId }) => chunkId)},
+            ${texts(({ profile }) => profile)}, ${[...vectors]}::text[]) as g (tenant_id, chunk_id, profile, vector)
+          where e.tenant_id = g.tenant_id and e.chunk_id = g.chunk_id and e.profile = g.profile`
+        return native
+          ? sql`/* every tenant: sweep */
+            update chunk_embeddings e set encoding = 2, embedding = null, vector = g.vector::halfvec,
+              source_id = (select c.source_id from chunks c where c.tenant_id = e.tenant_id and c.id = e.chunk_id)
+            ${given}`
+          : sql`/* every tenant: sweep */
+            update chunk_embeddings e set encoding = 1, embedding = decode(g.vector, 'base64') ${given}`
+      }
+
+      /** Converts at most `size` vectors, from `place` on. Other processes convert others at the same time. */
+      const convert = (place: Place, size: number) =>
+        Effect.gen(function* () {
+          const native = yield* hasVectorColumn(sql)
+          const rows = yield* next(native, place, size)
+          const last = rows.at(-1)
+          if (last === undefined) return { count: 0, next: null }
+          const vectors: Array<string> = []
+          for (const [at, { embedding }] of rows.entries()) {
+            const vector = decodeVector(embedding)
+            vectors.push(native ? vectorText(vector) : Buffer.from(encodeVector(vector)).toString("base64"))
+            if (at % vectorsBetweenPauses === 0) yield* yieldToEventLoop
+          }
+          yield* store(native, rows, vectors)
+          return { count: rows.length, next: { tenantId: last.tenantId, agentId: last.agentId } }
+        }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("VectorEncodingStore.convert"))
+
+      return { waiting, convert } as const
+    })
+  }
+) {}
