@@ -1,15 +1,17 @@
-/** Progress of a source's vectors. */
+/** Progress of a source's vectors, and their form. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { SourceStore } from "../../src/store/knowledge/Sources.ts"
-import { ingest, page, source, stores } from "../capabilities/VectorSearch/Knowledge.ts"
+import { start, VectorEncodingStore } from "../../src/store/knowledge/VectorEncoding.ts"
+import { Embedder } from "../../src/capabilities/Embedder.ts"
+import { ingest, known, page, source, stores } from "../capabilities/VectorSearch/Knowledge.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { layerHashing } from "../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-const services = Layer.mergeAll(stores, SourceStore.Default, layerHashing())
+const services = Layer.mergeAll(stores, SourceStore.Default, VectorEncodingStore.Default, layerHashing())
 
 eachEngineLive("A source's embedding", (it) => {
   it.scoped(
@@ -29,5 +31,27 @@ eachEngineLive("A source's embedding", (it) => {
         yield* sql`update agent_stats set profile = 'multilingual/1024' where agent_id = ${scope.agentId}`
         expect(yield* state).toMatchObject({ profile: "multilingual/1024", chunks: 2, embedded: 0 })
       }).pipe(Effect.provide(services))
+  )
+
+  it.scoped("is written as 0.1.0 reads it while one of its processes is running, and is converted afterwards", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const { dimensions } = yield* Embedder
+      const { convert, waiting } = yield* VectorEncodingStore
+      const scope = yield* Fixtures.agent()
+      yield* sql`insert into instances (id, lease_until) values ('ins_former', now() + interval '1 hour')`
+      yield* known(scope, [page("Backups are made every night."), page("They are kept for a week.")])
+      const stored = sql`
+        select encoding, octet_length(embedding) as bytes, count(*)::int as count from chunk_embeddings group by 1, 2`
+      expect(yield* stored).toEqual([{ encoding: 0, bytes: 4 * dimensions, count: 2 }])
+      expect(yield* convert(start, 100)).toEqual({ count: 0, next: null })
+      expect(yield* waiting).toBe(2)
+      // It was killed.
+      yield* sql`update instances set lease_until = now() - interval '1 second'`
+      expect((yield* convert(start, 100)).count).toBe(2)
+      expect(yield* stored).toEqual([{ encoding: 1, bytes: 4 + 2 * dimensions, count: 2 }])
+      expect(yield* waiting).toBe(0)
+    }).pipe(Effect.provide(services))
   )
 })

@@ -53,6 +53,14 @@ export const encodeVector = (vector: Float32Array): Uint8Array => {
   return bytes
 }
 
+/** Little-endian float32, as 0.1.0 stores and reads vectors. */
+export const encodeFloat32 = (vector: Float32Array): Uint8Array => {
+  const bytes = new Uint8Array(Float32Array.BYTES_PER_ELEMENT * vector.length)
+  const view = new DataView(bytes.buffer)
+  for (const [place, value] of vector.entries()) view.setFloat32(Float32Array.BYTES_PER_ELEMENT * place, value, true)
+  return bytes
+}
+
 /** The text of a stored vector, as PostgreSQL reads a `halfvec`. */
 export const vectorText = (vector: Float32Array): string => {
   let text = "["
@@ -70,7 +78,9 @@ const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffse
 const read = (view: DataView, into: Float32Array) => {
   const half = isFloat16(view)
   for (let place = 0; place < into.length; place++) {
-    into[place] = half ? fromHalf(view.getUint16(header + 2 * place)) : view.getFloat32(4 * place, true)
+    into[place] = fromHalf(
+      half ? view.getUint16(header + 2 * place) : toHalf(view.getFloat32(4 * place, true))
+    )
   }
 }
 
@@ -79,7 +89,8 @@ const lengthOf = (view: DataView): number =>
 
 /**
  * Writes the numbers of stored bytes into an array, if it has their number. Also reads little-endian float32, as 0.1.0
- * stored vectors.
+ * stored vectors, and rounds them, so that a search finds the same before and after they are converted. Bytes are
+ * float16 if they begin with their header. A float32 would have to be below 1e-40 to be mistaken for it.
  */
 export const decodeInto = (bytes: Uint8Array, into: Float32Array): boolean => {
   const view = viewOf(bytes)

@@ -221,7 +221,7 @@ const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
       const step = yield* stepOf(pending)
       for (const { file, text, transaction } of step) {
         yield* Effect.logDebug("Running migration").pipe(Effect.annotateLogs("migration", file))
-        const statements = transaction ? text : text.replaceAll(/\bindex concurrently\b/gu, "index")
+        const statements = transaction ? text : text.replaceAll(/\bindex\s+concurrently\b/giu, "index")
         // Text without parameters may contain several statements.
         yield* Effect.catchAll(
           sql.unsafe(statements),

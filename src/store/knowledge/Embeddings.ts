@@ -6,9 +6,8 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
-import { encodeVector, vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { toJsonb } from "../Jsonb.ts"
-import { hasVectorColumn } from "./VectorEncoding.ts"
+import { givenVector, vectorForm } from "./VectorEncoding.ts"
 
 export const UnembeddedChunk = Schema.Struct({
   id: ChunkId,
@@ -72,25 +71,20 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
             profile_since = coalesce(stats.profile_since, now()),
             version = stats.version + case when coalesce(stats.profile, ${profile}) = ${profile} then 1 else 0 end
           returning version`
-        const native = yield* hasVectorColumn(sql)
-        const rows = vectors.map(({ id, vector }) => ({
-          id,
-          vector: native ? vectorText(vector) : Buffer.from(encodeVector(vector)).toString("base64")
-        }))
-        const given = sql`jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, vector text)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId} and not c.excluded`
-        const version = sql`${stats?.version ?? "1"}::bigint`
-        yield* native
-          ? sql`
-            insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, source_id, vector)
-            select c.tenant_id, c.id, ${profile}, c.agent_id, ${version}, 2, c.source_id, v.vector::halfvec from ${given}
-            on conflict (tenant_id, chunk_id, profile) do update set version = excluded.version,
-              encoding = 2, embedding = null, source_id = excluded.source_id, vector = excluded.vector`
-          : sql`
-            insert into chunk_embeddings (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding)
-            select c.tenant_id, c.id, ${profile}, c.agent_id, ${version}, 1, decode(v.vector, 'base64') from ${given}
-            on conflict (tenant_id, chunk_id, profile) do update set version = excluded.version,
-              encoding = 1, embedding = excluded.embedding`
+        const { column, encoding } = yield* vectorForm(sql)
+        const rows = vectors.map(({ id, vector }) => ({ id, vector: givenVector(encoding, vector) }))
+        const bytes = encoding === 2 ? sql`null::bytea` : sql`decode(v.vector, 'base64')`
+        const native = encoding === 2 ? sql`c.source_id, v.vector::halfvec` : sql`null, null`
+        yield* sql`
+          insert into chunk_embeddings
+            (tenant_id, chunk_id, profile, agent_id, version, encoding, embedding ${column ? sql`, source_id, vector` : sql``})
+          select c.tenant_id, c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, ${encoding}::smallint,
+            ${bytes} ${column ? sql`, ${native}` : sql``}
+          from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, vector text)
+          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId} and not c.excluded
+          on conflict (tenant_id, chunk_id, profile) do update set version = excluded.version,
+            encoding = excluded.encoding, embedding = excluded.embedding
+            ${column ? sql`, source_id = excluded.source_id, vector = excluded.vector` : sql``}`
       },
       sql.withTransaction,
       Effect.orDie

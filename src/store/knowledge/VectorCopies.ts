@@ -10,7 +10,8 @@ import { hasVectorColumn } from "./VectorEncoding.ts"
 
 /** Lock time-out, deadlock. The next attempt comes soon. */
 const waits = new Set(["55P03", "40P01"])
-const lockTimeout = "2s"
+/** For so long may others have to wait behind the attempt, which comes again and again while a reader is long. */
+const lockTimeout = "200ms"
 
 interface Copies {
   readonly due: boolean

@@ -1,22 +1,49 @@
 /**
  * How vectors are stored: as float16, in pgvector's column where the database has it, else as bytes. Rows of another
  * encoding (of 0.1.0, of an archive, of before the extension) are converted batch by batch; a search reads them, too.
+ *
+ * A process of 0.1.0 reads float32 bytes alone. As long as one is running, vectors are written in that form, and none is
+ * converted.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
-import { decodeVector, encodeVector, vectorText } from "../../domain/knowledge/StoredVector.ts"
+import { decodeVector, encodeFloat32, encodeVector, vectorText } from "../../domain/knowledge/StoredVector.ts"
 
 /** Vectors converted before yielding to the event loop: about two milliseconds. */
 const vectorsBetweenPauses = 16
 
-/** True when vectors are stored in pgvector's column. */
+/** True when the database has pgvector's column. */
 export const hasVectorColumn = (sql: SqlClient.SqlClient) =>
-  sql<{ readonly found: boolean }>`
+  Effect.map(vectorForm(sql), ({ column }) => column)
+
+/** How a vector is to be stored now. */
+export interface VectorForm {
+  /** True when the database has pgvector's column. */
+  readonly column: boolean
+  /** 0: float32 bytes, 1: float16 bytes, 2: in pgvector's column. */
+  readonly encoding: 0 | 1 | 2
+}
+
+export const vectorForm = (sql: SqlClient.SqlClient) =>
+  sql<{ readonly column: boolean; readonly former: boolean }>`
     select exists (
-      select from pg_attribute
-      where attrelid = 'chunk_embeddings'::regclass and attname = 'vector' and not attisdropped
-    ) as found`.pipe(Effect.map(([row]) => row?.found === true))
+        select from pg_attribute
+        where attrelid = 'chunk_embeddings'::regclass and attname = 'vector' and not attisdropped
+      ) as column,
+      exists (select from instances where not reads_float16 and lease_until > now()) as former`.pipe(
+    Effect.map(([row]): VectorForm => {
+      const column = row?.column === true
+      if (row?.former === true) return { column, encoding: 0 }
+      return { column, encoding: column ? 2 : 1 }
+    })
+  )
+
+/** What a statement turns into a stored vector: the text of a `halfvec`, else bytes in base64. */
+export const givenVector = (encoding: VectorForm["encoding"], vector: Float32Array): string => {
+  if (encoding === 2) return vectorText(vector)
+  return Buffer.from(encoding === 1 ? encodeVector(vector) : encodeFloat32(vector)).toString("base64")
+}
 
 interface Waiting {
   readonly tenantId: string
@@ -80,17 +107,21 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
             update chunk_embeddings e set encoding = 1, embedding = decode(g.vector, 'base64') ${given}`
       }
 
-      /** Converts at most `size` vectors, from `place` on. Other processes convert others at the same time. */
+      /**
+       * Converts at most `size` vectors, from `place` on; none while a process of 0.1.0 is running. Other processes
+       * convert others at the same time.
+       */
       const convert = (place: Place, size: number) =>
         Effect.gen(function* () {
-          const native = yield* hasVectorColumn(sql)
+          const { encoding } = yield* vectorForm(sql)
+          if (encoding === 0) return { count: 0, next: null }
+          const native = encoding === 2
           const rows = yield* next(native, place, size)
           const last = rows.at(-1)
           if (last === undefined) return { count: 0, next: null }
           const vectors: Array<string> = []
           for (const [at, { embedding }] of rows.entries()) {
-            const vector = decodeVector(embedding)
-            vectors.push(native ? vectorText(vector) : Buffer.from(encodeVector(vector)).toString("base64"))
+            vectors.push(givenVector(encoding, decodeVector(embedding)))
             if (at % vectorsBetweenPauses === 0) yield* yieldToEventLoop
           }
           yield* store(native, rows, vectors)

@@ -48,7 +48,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
       from (${existing}) found
       where not valid or name not in (select name from (${large(Math.ceil(largerThan / 2))}) a)`
 
-    /** The largest agent that lacks its index, and whose vectors are all converted. */
+    /** The agents that lack their index, and whose vectors are all converted. The largest comes first. */
     const missing = (largerThan: number) => sql<IndexChange>`/* every tenant: sweep */
       select 'build' as kind, a.name, a.chunks,
         64 + (a.chunks * (2 * dimensions + 1000)::float8 / 1048576)::int as memory,
@@ -67,7 +67,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
         and not exists (
           select from chunk_embeddings e
           where e.tenant_id = a.tenant_id and e.agent_id = a.agent_id and e.encoding < 2)
-      order by a.chunks desc limit 1`
+      order by a.chunks desc`
 
     const isOwner = sql<{ readonly owned: boolean }>`
       select pg_has_role(current_user, relowner, 'usage') as owned from pg_class where oid = 'chunk_embeddings'::regclass`.pipe(
@@ -80,21 +80,32 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
         ([removed, built]) => removed[0] ?? built[0] ?? null
       )
 
-    /** Cancels the statement when it is interrupted, because migrations would wait for its lock. */
-    const run = ({ memory, statement }: IndexChange) =>
+    /**
+     * Makes the next change, if no other process makes one: what it builds would look unfinished. The statement is
+     * cancelled when the effect is interrupted, because migrations would wait for its lock.
+     *
+     * A build has one process of the server. Further ones would take its other cores from searches, and shared memory,
+     * of which a container has 64 MB.
+     */
+    const run = (largerThan: number) =>
       Effect.gen(function* () {
         const others = yield* Effect.context<never>()
         const work = Effect.gen(function* () {
           const [session] = yield* sql<{ readonly pid: number; readonly mine: boolean }>`
             select pg_backend_pid() as pid, pg_try_advisory_lock(hashtextextended('vector indexes', 0)) as mine`
-          if (session?.mine !== true) return false
+          if (session?.mine !== true) return null
           yield* Effect.addFinalizer(() =>
             Effect.ignore(
               sql`select pg_advisory_unlock(hashtextextended('vector indexes', 0))`.pipe(
-                Effect.zipRight(sql`reset maintenance_work_mem`)
+                Effect.zipRight(sql`reset maintenance_work_mem`),
+                Effect.zipRight(sql`reset max_parallel_maintenance_workers`)
               )
             )
           )
+          const change = yield* next(largerThan)
+          if (change === null) return null
+          const { memory, statement } = change
+          yield* sql`select set_config('max_parallel_maintenance_workers', '0', false)`
           yield* sql`
             select set_config('maintenance_work_mem', ${`${Math.min(memory, maxBuildMemory)}MB`}, false)
             where pg_size_bytes(current_setting('maintenance_work_mem')) < ${Math.min(memory, maxBuildMemory)}::bigint * 1048576`
@@ -102,7 +113,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
           yield* Effect.onInterrupt(sql.unsafe(statement), () =>
             Effect.mapInputContext(cancel, (_: Context.Context<never>) => others)
           )
-          return true
+          return change
         }).pipe(Effect.scoped)
         return yield* onOwnSession(work)
       })
@@ -114,8 +125,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
     const tend = (largerThan: number) =>
       Effect.gen(function* () {
         if (!(yield* hasVectorColumn(sql)) || !(yield* isOwner)) return null
-        const change = yield* next(largerThan)
-        if (change === null) return null
+        if ((yield* next(largerThan)) === null) return null
         if (yield* isPooled) {
           yield* Effect.logWarning(
             "A pooler before PostgreSQL does not let indexes of large agents be built: " +
@@ -123,7 +133,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
           )
           return null
         }
-        return (yield* run(change)) ? change : null
+        return yield* run(largerThan)
       }).pipe(
         Effect.provideService(SqlClient.SqlClient, sql),
         forEveryTenant("vectors"),
@@ -131,13 +141,9 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
         Effect.withSpan("VectorIndexStore.tend")
       )
 
-    /** Number of large agents without an index, which are searched exactly. */
+    /** Number of large agents that are still to get an index, and are searched exactly. */
     const lacking = Effect.gen(function* () {
-      if (!(yield* hasVectorColumn(sql))) return 0
-      const [row] = yield* sql<{ readonly count: number }>`/* every tenant: sweep */
-        select count(*)::int as count from (${large(maxComparedVectors + 1)}) a
-        where name not in (select name from (${existing}) found where valid)`
-      return row?.count ?? 0
+      return (yield* hasVectorColumn(sql)) ? (yield* missing(maxComparedVectors)).length : 0
     }).pipe(forEveryTenant("vectors"), Effect.orDie)
 
     return { tend, lacking } as const

@@ -14,9 +14,10 @@ import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess
 import { layerPgvector } from "../../../src/capabilities/VectorSearch/Pgvector.ts"
 import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRecall.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
-import type { SourceId } from "../../../src/domain/Ids.ts"
+import type { ChunkId, SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
 import { vectorText } from "../../../src/domain/knowledge/StoredVector.ts"
+import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
 import { start, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
@@ -323,6 +324,44 @@ export const pgvectorSuite = (
             Float32Array.from(JSON.parse(vectorText(clustered(place % centres, place))))
           )
         }
+      })
+    )
+
+    it.scoped("writes vectors as 0.1.0 reads them while one of its processes is running, and finds them", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        const encodings = sql`
+          select encoding, count(*)::int as count from chunk_embeddings group by encoding order by encoding`
+        const pages = Array.from({ length: 60 }, (_, place) => page(`centre ${place % centres} member ${place}`))
+        const asked = "centre 3 member 43"
+        const during = yield* Effect.gen(function* () {
+          yield* sql`insert into instances (id, lease_until) values ('ins_former', now() + interval '1 hour')`
+          yield* known(scope, pages)
+          yield* keepVectors(exactUpTo)
+          expect(yield* encodings).toEqual([{ encoding: 0, count: 60 }])
+          // Also over one that was converted before that process took up its work again.
+          const first = sql<{ readonly id: ChunkId; readonly encoding: number; readonly embedding: Uint8Array }>`
+            select chunk_id as id, encoding, embedding from chunk_embeddings order by chunk_id limit 1`
+          const [before] = yield* first
+          if (before === undefined) return expect.unreachable()
+          yield* sql`
+            update chunk_embeddings set encoding = 2, embedding = null, source_id = '', vector = '[1]'
+            where chunk_id = ${before.id}`
+          const vector = new Float32Array(Uint8Array.from(before.embedding).buffer)
+          const { addVectors } = yield* EmbeddingStore
+          yield* addVectors(scope, "clustered", [{ id: before.id, vector }])
+          expect(yield* first).toEqual([before])
+          return yield* search(scope, asked)
+        }).pipe(Effect.provide(over(exactUpTo)))
+        expect([during.chunks.length, during.degraded]).toEqual([10, false])
+        yield* sql`delete from instances`
+        yield* keepVectors(exactUpTo)
+        expect(yield* encodings).toEqual([{ encoding: 2, count: 60 }])
+        const after = yield* Effect.provide(search(scope, asked), over(exactUpTo))
+        const found = ({ chunks }: SearchResult) => chunks.map(({ id, score }) => [id, score.toFixed(3)])
+        expect(found(after)).toEqual(found(during))
       })
     )
 

@@ -195,7 +195,7 @@ describe("The vectors of release 0.1.0", () => {
               exists (select from pg_trigger where tgrelid = 'chunk_embeddings'::regclass and not tgisinternal) as triggers`
           )
         )
-      // One of 0.1.0 is still running.
+      // One of 0.1.0 is still running, and reads what is there.
       await inside(
         place,
         Effect.flatMap(
@@ -203,14 +203,18 @@ describe("The vectors of release 0.1.0", () => {
           (sql) => sql`insert into instances (id, lease_until) values ('ins_old', now() + interval '1 hour')`
         )
       )
-      await underKills(place, 2)
-      isConverted(await inside(place, vectors("stored_vector(chunk_embeddings)")), before)
+      const beside = await serve(place)
+      await finds(beside)
+      await beside.stop()
+      expect(await inside(place, vectors("embedding"))).toEqual(before)
       const there = { copies: true, profiles: true, index: true, functions: true, triggers: true }
       expect(await copies()).toEqual([there])
       await inside(
         place,
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`delete from instances where id = 'ins_old'`)
       )
+      await underKills(place, 2)
+      isConverted(await inside(place, vectors("stored_vector(chunk_embeddings)")), before)
       const spoke = await serve(place)
       const gone = { copies: false, profiles: false, index: false, functions: false, triggers: false }
       await until(copies, ([found]) => JSON.stringify(found) === JSON.stringify(gone))

@@ -109,7 +109,7 @@ const vectorWork = Effect.gen(function* () {
     ...(waiting === 0 ? [] : [`${waiting} vectors are still to be converted`]),
     ...(unindexed === 0 ? [] : [`${unindexed} large agents have no index yet`])
   ]
-  return parts.length === 0 ? "" : `; ${parts.join(", and ")}: workers do that`
+  return parts.length === 0 ? "" : `; ${parts.join(", and ")}: workers do that when no process of 0.1.0 is running`
 }).pipe(Effect.provide(Layer.merge(VectorEncodingStore.Default, VectorIndexStore.Default)))
 
 const vector = (settings: Settings) =>
