@@ -146,6 +146,8 @@ export const grow = async (run, { agentId, tenantId }, count, options) => {
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
     [agentId, profile]
   )
-  const { rows } = await run("select chunk_count::int as chunks from agent_stats where agent_id = $1", [agentId])
+  const { rows } = await run("select chunk_count::int as chunks from agent_stats where agent_id = $1", [
+    agentId
+  ])
   return rows[0].chunks > 20_000 ? indexed(run, agentId) : 0
 }

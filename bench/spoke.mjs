@@ -212,7 +212,9 @@ export const serverSpoke = async (
   const spoke = await startSpoke(all, args, folder)
   const agents = await tenantOf(spoke.url, passages.length)
   await withServer(url, async (run) => {
-    const { rows } = await run("select 1 from pg_attribute where attrelid = 'chunk_embeddings'::regclass and attname = 'vector'")
+    const { rows } = await run(
+      "select 1 from pg_attribute where attrelid = 'chunk_embeddings'::regclass and attname = 'vector'"
+    )
     const native = rows.length > 0
     if (native) await run("set session_replication_role = replica")
     for (const [place, count] of passages.entries()) {

@@ -196,7 +196,9 @@ const growServer = async (world, sizes) => {
         size
       })
       const seconds = (performance.now() - begun) / 1_000
-      progress(`${chunks} chunks written in ${Math.round(seconds)} s, ${Math.round(indexSeconds)} of them for the index`)
+      progress(
+        `${chunks} chunks written in ${Math.round(seconds)} s, ${Math.round(indexSeconds)} of them for the index`
+      )
       rate = (indexSlowdown * seconds) / (chunks - known)
       known = chunks
       const measured = await measureSize(

@@ -28,7 +28,8 @@ const { positionals, values } = parseArgs({
 const { kind, quick } = values
 const parts = { recall, storage }
 const [part = "storage"] = positionals
-if (!Object.hasOwn(parts, part)) throw new Error(`No such part: ${part}. There are ${Object.keys(parts).join(", ")}.`)
+if (!Object.hasOwn(parts, part))
+  throw new Error(`No such part: ${part}. There are ${Object.keys(parts).join(", ")}.`)
 
 await buildAll()
 const postgres = await startPostgres(["shared_buffers=2GB"])

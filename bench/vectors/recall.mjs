@@ -32,7 +32,17 @@ const literal = (vector) => `[${Array.from(vector, (value) => value.toFixed(6)).
 const paragraphs = (count) => {
   const files = execFileSync(
     "find",
-    ["docs", "node_modules", "-maxdepth", "4", "-name", "*.md", "-not", "-path", "*/node_modules/*/node_modules/*"],
+    [
+      "docs",
+      "node_modules",
+      "-maxdepth",
+      "4",
+      "-name",
+      "*.md",
+      "-not",
+      "-path",
+      "*/node_modules/*/node_modules/*"
+    ],
     { cwd: root, encoding: "utf8", maxBuffer: 1e8 }
   )
   const found = new Map()
@@ -41,7 +51,8 @@ const paragraphs = (count) => {
     for (const part of text.split(/\n\s*\n/u)) {
       const words = part.replaceAll(/\s+/gu, " ").trim()
       const letters = words.match(/[a-z ]/giu)?.length ?? 0
-      if (words.length < 150 || words.length > 900 || letters < 0.8 * words.length || !/^[A-Z]/u.test(words)) continue
+      if (words.length < 150 || words.length > 900 || letters < 0.8 * words.length || !/^[A-Z]/u.test(words))
+        continue
       found.set(words.slice(0, 80), words.slice(0, 500))
     }
   }
@@ -78,9 +89,10 @@ const realistic = async (run, base, size) => {
     ["differences", differences]
   ]) {
     await run(`create temp table ${name} (place int primary key, vector vector(${size}) not null)`)
-    await run(`insert into ${name} select place - 1, text::vector from unnest($1::text[]) with ordinality as t (text, place)`, [
-      vectors.map(literal)
-    ])
+    await run(
+      `insert into ${name} select place - 1, text::vector from unnest($1::text[]) with ordinality as t (text, place)`,
+      [vectors.map(literal)]
+    )
   }
   const count = base.length
   return `(select l2_normalize(o.vector + d.vector) from base_vectors o, differences d
@@ -95,7 +107,15 @@ const sharesOf = async (run, { agentId, tenantId }, profile, vectors, chunks) =>
   const milliseconds = []
   for (const vector of vectors) {
     const text = vectorText(vector)
-    const values = [tenantId, agentId, profile, vector.length, text, candidates, breadthOf(chunks, candidates)]
+    const values = [
+      tenantId,
+      agentId,
+      profile,
+      vector.length,
+      text,
+      candidates,
+      breadthOf(chunks, candidates)
+    ]
     const begun = performance.now()
     const { rows: near } = await run("select nearest_chunks($1, $2, $3, $4, $5, null, $6, $7) as id", values)
     milliseconds.push(performance.now() - begun)
@@ -137,7 +157,9 @@ const kinds = {
       profile: builtInEmbeddingProfile,
       prepare: (run) => realistic(run, base, 512),
       asked: () =>
-        texts.slice(-questions).map((text, place) => ({ text, vector: Float32Array.from(vectors.at(place - questions)) }))
+        texts
+          .slice(-questions)
+          .map((text, place) => ({ text, vector: Float32Array.from(vectors.at(place - questions)) }))
     }
   }
 }
@@ -150,20 +172,40 @@ export const recall = async ({ chunks, kind, model, postgres, progress, seconds 
   try {
     return await withServer(service.databaseUrl, async (run) => {
       const embedding = await prepare(run)
-      const indexSeconds = await grow(run, many, chunks, { first: 0, profile, size, ...(embedding && { embedding }) })
+      const indexSeconds = await grow(run, many, chunks, {
+        first: 0,
+        profile,
+        size,
+        ...(embedding && { embedding })
+      })
       progress(`${chunks} chunks of kind ${kind}, index in ${Math.round(indexSeconds)} s`)
-      const found = await sharesOf(run, many, profile, queries.map(({ vector }) => vector), chunks)
+      const found = await sharesOf(
+        run,
+        many,
+        profile,
+        queries.map(({ vector }) => vector),
+        chunks
+      )
       progress(JSON.stringify(found))
       const target = {
         url: `${service.url}/v1/retrieve`,
         pid: service.pid,
         headers: keyHeader(many),
-        body: (number) => JSON.stringify({ query: queries[number % questions].text.slice(0, 1_000), topK: wanted })
+        body: (number) =>
+          JSON.stringify({ query: queries[number % questions].text.slice(0, 1_000), topK: wanted })
       }
       // The vectors of the questions are computed once, before.
       await load(target, { clients: 1, each: questions })
       const { errors, p50, p99 } = await load(target, { clients: 1, seconds })
-      return { kind, dimensions: size, chunks, indexSeconds: Math.round(indexSeconds), ...found, searchMs: { p50, p99 }, errors }
+      return {
+        kind,
+        dimensions: size,
+        chunks,
+        indexSeconds: Math.round(indexSeconds),
+        ...found,
+        searchMs: { p50, p99 },
+        errors
+      }
     })
   } finally {
     await service.stop()

@@ -197,7 +197,9 @@ export const storage = async ({ chunks, model, postgres, progress, size }) => {
     const upgraded = await bytesOf(run)
     await run("vacuum full chunk_embeddings")
     const after = await bytesOf(run)
-    await run(`drop index ${(await run("select indexname as name from pg_indexes where starts_with(indexname, 'vectors_of_')")).rows[0].name}`)
+    await run(
+      `drop index ${(await run("select indexname as name from pg_indexes where starts_with(indexname, 'vectors_of_')")).rows[0].name}`
+    )
     const small = await bytesOf(run)
     return {
       dimensions: size,

@@ -76,7 +76,12 @@ const maxRememberedAgents = 10_000
 
 const make = (options: PgvectorOptions) =>
   Effect.gen(function* () {
-    const { exactUpTo = maxComparedVectors, heldUpTo = maxComparedVectors, often = 8, sampleRate = 0.01 } = options
+    const {
+      exactUpTo = maxComparedVectors,
+      heldUpTo = maxComparedVectors,
+      often = 8,
+      sampleRate = 0.01
+    } = options
     const sql = yield* SqlClient.SqlClient
     const embedder = yield* Embedder
     const { profile } = embedder
@@ -190,7 +195,8 @@ const make = (options: PgvectorOptions) =>
         filters: filtersOf(scope, query),
         approximate: indexes.has(agent.index) && agent.chunks > exactUpTo && Option.isSome(vector)
       })
-      const lacking = agent.vectors && (Option.isNone(model) || (comparable !== null && Option.isNone(vector)))
+      const lacking =
+        agent.vectors && (Option.isNone(model) || (comparable !== null && Option.isNone(vector)))
       return { chunks, degraded: agent.waiting || lacking }
     }, Effect.orDie)
 

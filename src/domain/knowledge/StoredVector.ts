@@ -57,7 +57,8 @@ export const encodeVector = (vector: Float32Array): Uint8Array => {
 export const encodeFloat32 = (vector: Float32Array): Uint8Array => {
   const bytes = new Uint8Array(Float32Array.BYTES_PER_ELEMENT * vector.length)
   const view = new DataView(bytes.buffer)
-  for (const [place, value] of vector.entries()) view.setFloat32(Float32Array.BYTES_PER_ELEMENT * place, value, true)
+  for (const [place, value] of vector.entries())
+    view.setFloat32(Float32Array.BYTES_PER_ELEMENT * place, value, true)
   return bytes
 }
 

@@ -36,7 +36,8 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
         let done = 0
         let reported = yield* Clock.currentTimeMillis
         while (place !== null) {
-          const { count, next }: { readonly count: number; readonly next: Place | null } = yield* encoding.convert(place, batch)
+          const { count, next }: { readonly count: number; readonly next: Place | null } =
+            yield* encoding.convert(place, batch)
           done += count
           place = next
           const now = yield* Clock.currentTimeMillis
@@ -60,18 +61,23 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
     }).pipe(Effect.withSpan("VectorStorage.convert"))
 
     /** Builds missing indexes of agents with more than so many chunks, one by one, and removes those of smaller ones. */
-    const tendIndexes = (largerThan: number) => Effect.gen(function* () {
-      const change = yield* indexes.tend(largerThan)
-      if (change === null) return false
-      yield* Effect.logInfo(
-        change.kind === "build" ? "A large agent has an index of its vectors" : "An index of vectors was removed"
-      ).pipe(Effect.annotateLogs({ index: change.name, chunks: change.chunks }))
-      return true
-    }).pipe(Effect.repeat({ while: (more) => more }), Effect.withSpan("VectorStorage.indexes"))
+    const tendIndexes = (largerThan: number) =>
+      Effect.gen(function* () {
+        const change = yield* indexes.tend(largerThan)
+        if (change === null) return false
+        yield* Effect.logInfo(
+          change.kind === "build"
+            ? "A large agent has an index of its vectors"
+            : "An index of vectors was removed"
+        ).pipe(Effect.annotateLogs({ index: change.name, chunks: change.chunks }))
+        return true
+      }).pipe(Effect.repeat({ while: (more) => more }), Effect.withSpan("VectorStorage.indexes"))
 
     /** Runs forever. A failure is logged and retried. */
     const work = Effect.zipRight(convert, tendIndexes(maxComparedVectors)).pipe(
-      Effect.catchAllCause((cause) => Effect.logWarning("Vectors could not be kept as search needs them", cause)),
+      Effect.catchAllCause((cause) =>
+        Effect.logWarning("Vectors could not be kept as search needs them", cause)
+      ),
       Effect.repeat(Schedule.spaced(polling)),
       Effect.asVoid
     )

@@ -327,42 +327,50 @@ export const pgvectorSuite = (
       })
     )
 
-    it.scoped("writes vectors as 0.1.0 reads them while one of its processes is running, and finds them", () =>
-      Effect.gen(function* () {
-        yield* reset
-        const sql = yield* SqlClient.SqlClient
-        const scope = yield* Fixtures.agent()
-        const encodings = sql`
+    it.scoped(
+      "writes vectors as 0.1.0 reads them while one of its processes is running, and finds them",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const encodings = sql`
           select encoding, count(*)::int as count from chunk_embeddings group by encoding order by encoding`
-        const pages = Array.from({ length: 60 }, (_, place) => page(`centre ${place % centres} member ${place}`))
-        const asked = "centre 3 member 43"
-        const during = yield* Effect.gen(function* () {
-          yield* sql`insert into instances (id, lease_until) values ('ins_former', now() + interval '1 hour')`
-          yield* known(scope, pages)
-          yield* keepVectors(exactUpTo)
-          expect(yield* encodings).toEqual([{ encoding: 0, count: 60 }])
-          // Also over one that was converted before that process took up its work again.
-          const first = sql<{ readonly id: ChunkId; readonly encoding: number; readonly embedding: Uint8Array }>`
+          const pages = Array.from({ length: 60 }, (_, place) =>
+            page(`centre ${place % centres} member ${place}`)
+          )
+          const asked = "centre 3 member 43"
+          const during = yield* Effect.gen(function* () {
+            yield* sql`insert into instances (id, lease_until) values ('ins_former', now() + interval '1 hour')`
+            yield* known(scope, pages)
+            yield* keepVectors(exactUpTo)
+            expect(yield* encodings).toEqual([{ encoding: 0, count: 60 }])
+            // Also over one that was converted before that process took up its work again.
+            const first = sql<{
+              readonly id: ChunkId
+              readonly encoding: number
+              readonly embedding: Uint8Array
+            }>`
             select chunk_id as id, encoding, embedding from chunk_embeddings order by chunk_id limit 1`
-          const [before] = yield* first
-          if (before === undefined) return expect.unreachable()
-          yield* sql`
+            const [before] = yield* first
+            if (before === undefined) return expect.unreachable()
+            yield* sql`
             update chunk_embeddings set encoding = 2, embedding = null, source_id = '', vector = '[1]'
             where chunk_id = ${before.id}`
-          const vector = new Float32Array(Uint8Array.from(before.embedding).buffer)
-          const { addVectors } = yield* EmbeddingStore
-          yield* addVectors(scope, "clustered", [{ id: before.id, vector }])
-          expect(yield* first).toEqual([before])
-          return yield* search(scope, asked)
-        }).pipe(Effect.provide(over(exactUpTo)))
-        expect([during.chunks.length, during.degraded]).toEqual([10, false])
-        yield* sql`delete from instances`
-        yield* keepVectors(exactUpTo)
-        expect(yield* encodings).toEqual([{ encoding: 2, count: 60 }])
-        const after = yield* Effect.provide(search(scope, asked), over(exactUpTo))
-        const found = ({ chunks }: SearchResult) => chunks.map(({ id, score }) => [id, score.toFixed(3)])
-        expect(found(after)).toEqual(found(during))
-      })
+            const vector = new Float32Array(Uint8Array.from(before.embedding).buffer)
+            const { addVectors } = yield* EmbeddingStore
+            yield* addVectors(scope, "clustered", [{ id: before.id, vector }])
+            expect(yield* first).toEqual([before])
+            return yield* search(scope, asked)
+          }).pipe(Effect.provide(over(exactUpTo)))
+          expect([during.chunks.length, during.degraded]).toEqual([10, false])
+          yield* sql`delete from instances`
+          yield* keepVectors(exactUpTo)
+          expect(yield* encodings).toEqual([{ encoding: 2, count: 60 }])
+          const after = yield* Effect.provide(search(scope, asked), over(exactUpTo))
+          const found = ({ chunks }: SearchResult) => chunks.map(({ id, score }) => [id, score.toFixed(3)])
+          expect(found(after)).toEqual(found(during))
+        })
     )
 
     it.scoped("searches a large agent with the vectors that are converted, and says so", () =>
@@ -382,42 +390,44 @@ export const pgvectorSuite = (
       })
     )
 
-    it.scoped("gives a large agent an index, and takes it back when the agent is not large any more or gone", () =>
-      Effect.gen(function* () {
-        yield* reset
-        const sql = yield* SqlClient.SqlClient
-        const large = yield* Fixtures.agent()
-        const small = yield* Fixtures.agent()
-        yield* bulk(large, yield* source(large), 300, "chk_large")
-        yield* bulk(small, yield* source(small), 100, "chk_small")
-        const indexes = Effect.map(
-          sql<{ readonly definition: string }>`
+    it.scoped(
+      "gives a large agent an index, and takes it back when the agent is not large any more or gone",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const sql = yield* SqlClient.SqlClient
+          const large = yield* Fixtures.agent()
+          const small = yield* Fixtures.agent()
+          yield* bulk(large, yield* source(large), 300, "chk_large")
+          yield* bulk(small, yield* source(small), 100, "chk_small")
+          const indexes = Effect.map(
+            sql<{ readonly definition: string }>`
             select indexdef as definition from pg_indexes where indexname like 'vectors\_of\_%'`,
-          (rows) => rows.map(({ definition }) => definition)
-        )
-        yield* keepVectors(200)
-        const [definition, ...others] = yield* indexes
-        expect(definition).toContain(`agent_id = '${large.agentId}'`)
-        expect(others).toEqual([])
-        // What a killed process leaves is built again.
-        yield* sql`update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors\_of\_%'`
-        yield* keepVectors(200)
-        const [state] = yield* sql`
+            (rows) => rows.map(({ definition }) => definition)
+          )
+          yield* keepVectors(200)
+          const [definition, ...others] = yield* indexes
+          expect(definition).toContain(`agent_id = '${large.agentId}'`)
+          expect(others).toEqual([])
+          // What a killed process leaves is built again.
+          yield* sql`update pg_index set indisvalid = false where indexrelid::regclass::text like 'vectors\_of\_%'`
+          yield* keepVectors(200)
+          const [state] = yield* sql`
           select count(*)::int as count, bool_and(indisvalid) as valid from pg_index
           where indexrelid::regclass::text like 'vectors\_of\_%'`
-        expect(state).toEqual({ count: 1, valid: true })
-        yield* sql`update agent_stats set chunk_count = 110 where agent_id = ${large.agentId}`
-        yield* keepVectors(200)
-        expect((yield* indexes).length).toBe(1)
-        yield* sql`update agent_stats set chunk_count = 99 where agent_id = ${large.agentId}`
-        yield* keepVectors(200)
-        expect(yield* indexes).toEqual([])
-        yield* sql`update agent_stats set chunk_count = 300 where agent_id = ${large.agentId}`
-        yield* keepVectors(200)
-        yield* sql`delete from agents where id = ${large.agentId}`
-        yield* keepVectors(200)
-        expect(yield* indexes).toEqual([])
-      })
+          expect(state).toEqual({ count: 1, valid: true })
+          yield* sql`update agent_stats set chunk_count = 110 where agent_id = ${large.agentId}`
+          yield* keepVectors(200)
+          expect((yield* indexes).length).toBe(1)
+          yield* sql`update agent_stats set chunk_count = 99 where agent_id = ${large.agentId}`
+          yield* keepVectors(200)
+          expect(yield* indexes).toEqual([])
+          yield* sql`update agent_stats set chunk_count = 300 where agent_id = ${large.agentId}`
+          yield* keepVectors(200)
+          yield* sql`delete from agents where id = ${large.agentId}`
+          yield* keepVectors(200)
+          expect(yield* indexes).toEqual([])
+        })
     )
 
     it.scoped(
@@ -498,7 +508,9 @@ export const pgvectorSuite = (
           // Outside of their rows they would be compressed or moved when a row exceeds 2,000 bytes.
           const wide = `[${Array.from({ length: 3_900 }, (_, place) => Math.sin(place * place).toFixed(4)).join(",")}]`
           yield* sql`update chunk_embeddings set vector = ${wide}::halfvec`
-          expect(yield* sql`select pg_column_size(vector) as bytes from chunk_embeddings`).toEqual([{ bytes: 7_808 }])
+          expect(yield* sql`select pg_column_size(vector) as bytes from chunk_embeddings`).toEqual([
+            { bytes: 7_808 }
+          ])
           const [outside] = yield* sql<{ readonly name: string }>`
             select reltoastrelid::regclass::text as name from pg_class where oid = 'chunk_embeddings'::regclass`
           expect(yield* sql.unsafe(`select from ${outside?.name ?? ""}`)).toEqual([])
@@ -521,7 +533,8 @@ export const pgvectorSuite = (
         const others = Layer.effect(
           OtherEmbedders,
           Effect.map(Embedder, (former) => ({
-            of: (profile: string) => Effect.succeed(profile === "former" ? Option.some(former) : Option.none())
+            of: (profile: string) =>
+              Effect.succeed(profile === "former" ? Option.some(former) : Option.none())
           }))
         ).pipe(Layer.provide(embedder("former")))
         const during = yield* Effect.provide(search(scope, asked), Layer.provide(over(exactUpTo), others))

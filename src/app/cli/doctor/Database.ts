@@ -102,14 +102,17 @@ export const clockOf = (seconds: number): Finding => {
 
 /** What workers have still to do for searches by pgvector; empty when nothing. */
 const vectorWork = Effect.gen(function* () {
-  if ((yield* pendingFiles(path.join(Package.migrations, "pgvector"), "migrations_pgvector")).length > 0) return ""
+  if ((yield* pendingFiles(path.join(Package.migrations, "pgvector"), "migrations_pgvector")).length > 0)
+    return ""
   const waiting = yield* Effect.flatMap(VectorEncodingStore, ({ waiting }) => waiting)
   const unindexed = yield* Effect.flatMap(VectorIndexStore, ({ lacking }) => lacking)
   const parts = [
     ...(waiting === 0 ? [] : [`${waiting} vectors are still to be converted`]),
     ...(unindexed === 0 ? [] : [`${unindexed} large agents have no index yet`])
   ]
-  return parts.length === 0 ? "" : `; ${parts.join(", and ")}: workers do that when no process of 0.1.0 is running`
+  return parts.length === 0
+    ? ""
+    : `; ${parts.join(", and ")}: workers do that when no process of 0.1.0 is running`
 }).pipe(Effect.provide(Layer.merge(VectorEncodingStore.Default, VectorIndexStore.Default)))
 
 const vector = (settings: Settings) =>
