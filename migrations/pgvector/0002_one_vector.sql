@@ -1,10 +1,13 @@
 -- A vector is stored once: as halfvec in chunk_embeddings, in its row. Spoke converts the others in the background, and
 -- removes the copies of 0.1.0 (chunk_vectors_N) when no process of that version is left.
 alter table chunk_embeddings add column vector halfvec;
--- In the row up to 4,000 dimensions: fetched from outside it, a scan takes four times as long.
-alter table chunk_embeddings alter column vector set storage main;
 -- Of the chunk, where `vector` is set: searches within sources read no chunks.
 alter table chunk_embeddings add column source_id text;
+-- In the row up to 4,000 dimensions: fetched from outside it, a scan takes four times as long. The ids, too, which would
+-- be moved out of a row of more than 2,000 bytes first.
+alter table chunk_embeddings alter column vector set storage main, alter column tenant_id set storage main,
+  alter column chunk_id set storage main, alter column profile set storage main,
+  alter column agent_id set storage main, alter column source_id set storage main;
 alter table chunk_embeddings alter column embedding drop not null;
 alter table chunk_embeddings add constraint chunk_embeddings_encoding check (
   case when encoding = 2 then vector is not null and source_id is not null and embedding is null
