@@ -340,7 +340,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
   }
   expect([...used].filter((name) => !everyTenantWork.includes(name))).toEqual([])
   // Fragments, whose statements say so.
-  const fragments = ["store/conversations/EndUsers.ts ofPerson"]
+  const fragments = ["store/conversations/EndUsers.ts ofPerson", "store/knowledge/VectorIndexes.ts large"]
   const unmarked = Object.keys(exceptions).filter((place) => !places.has(place) && !fragments.includes(place))
   expect(unmarked, "Say /* every tenant: … */ first in these statements.").toEqual([])
   const more = [...places].filter((place) => exceptions[place] === undefined)
@@ -354,6 +354,7 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
+<<<<<<< HEAD
       "store/chat/UnusedPassages.ts free",
       "store/chat/UnusedPassages.ts next",
       "store/conversations/AnonymousPeople.ts removeUnreachable",
@@ -364,6 +365,12 @@ it("Statements of every tenant say what for, by the list, and are those that lea
     ]
       .filter((place) => exceptions[place] === undefined)
       .toSorted()
+=======
+      "store/chat/WidgetSessions.ts prune",
+      "store/knowledge/VectorEncoding.ts next",
+      "store/knowledge/VectorEncoding.ts store"
+    ].filter((place) => exceptions[place] === undefined)
+>>>>>>> 71ee2b9f (Name the statements on vectors that serve several tenants, and shorten a decision)
   )
 })
 

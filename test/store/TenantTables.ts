@@ -191,6 +191,7 @@ const everyTenant = {
   "store/knowledge/Reindex.ts outdated": ["documents"],
   "store/knowledge/VectorCopies.ts look": ["chunk_embeddings"],
   "store/knowledge/VectorEncoding.ts waiting": ["chunk_embeddings"],
+  "store/knowledge/VectorIndexes.ts large": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts missing": ["agent_stats"],
   "store/knowledge/VectorIndexes.ts useless": ["agent_stats"]
 }

@@ -254,7 +254,8 @@ const alone = (statement: string) =>
 const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   Effect.gen(function* () {
     const [next] = (yield* look(files, options.table)).pending
-    if (next !== undefined && (yield* isPooled)) return yield* badState(`The migration ${next.file} ${pooled}.`)
+    if (next !== undefined && (yield* isPooled))
+      return yield* badState(`The migration ${next.file} ${pooled}.`)
     const watched = yield* Holders.watch(Duration.times(options.lockTimeout, 0.3))
     const steps = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
