@@ -354,23 +354,18 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
-<<<<<<< HEAD
       "store/chat/UnusedPassages.ts free",
       "store/chat/UnusedPassages.ts next",
       "store/conversations/AnonymousPeople.ts removeUnreachable",
       // A row for each tenant, and the longest limit of all.
       "store/accounts/Retention.ts include",
       "store/accounts/Retention.ts longest",
-      "store/billing/Storage.ts include"
+      "store/billing/Storage.ts include",
+      "store/knowledge/VectorEncoding.ts next",
+      "store/knowledge/VectorEncoding.ts store"
     ]
       .filter((place) => exceptions[place] === undefined)
       .toSorted()
-=======
-      "store/chat/WidgetSessions.ts prune",
-      "store/knowledge/VectorEncoding.ts next",
-      "store/knowledge/VectorEncoding.ts store"
-    ].filter((place) => exceptions[place] === undefined)
->>>>>>> 71ee2b9f (Name the statements on vectors that serve several tenants, and shorten a decision)
   )
 })
 
