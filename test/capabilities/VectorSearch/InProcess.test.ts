@@ -14,6 +14,7 @@ import { InProcessIndex } from "../../../src/capabilities/VectorSearch/InProcess
 import { LruCache } from "../../../src/capabilities/VectorSearch/LruCache.ts"
 import type { Rows } from "../../../src/capabilities/VectorSearch/InProcessRows.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
+import { roundVector } from "../../../src/domain/knowledge/StoredVector.ts"
 import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
 import { indexRow } from "../../../src/search/IndexRow.ts"
 import { queryWords } from "../../../src/search/Query.ts"
@@ -301,7 +302,8 @@ it("Above the size that is scored whole, the best are still exactly the best", {
     return {
       ...row(`chk_${String(place).padStart(5, "0")}`, content.join(" ")),
       sourceId: place % 3 === 0 ? "src_2" : "src_1",
-      vector: vectors[place] ?? hashVector("", size)
+      // As it is stored.
+      vector: roundVector(vectors[place] ?? hashVector("", size))
     }
   })
   for (const { vector, ...chunk } of whole) index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
