@@ -21,7 +21,8 @@ it.skipIf(process.platform !== "linux")(
       const { bounds, engines } = JSON.parse(Fs.readFileSync(out, "utf8"))
       const { errors, kinds, requests, rest } = engines.embedded
       expect([errors, kinds]).toEqual([0, {}])
-      expect(requests).toBeGreaterThan(20)
+      // However slow the machine is, it has been under load.
+      expect(requests).toBeGreaterThan(5)
       const left = ["fds", "resources", "timers"].filter(
         (what) => rest.after[what] > rest.before[what] + bounds.atRest[what]
       )
