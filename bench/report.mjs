@@ -212,6 +212,32 @@ const streamsAtOnce = (chat) =>
         ""
       ]
 
+/** What each does less than Spoke in the same turn. */
+const lacks =
+  "keys, tenants, rate limits, traces, usage, resumable streams, verified citations, exactly-once turns"
+
+const comparison = (frameworks) => {
+  if (frameworks?.turns === undefined) return []
+  const { clients, streams, turns, versions } = frameworks
+  const called = { handwritten: "Hono, AI SDK", langchain: "Hono, LangChain.js", mastra: "Hono, Mastra" }
+  const cells = ({ toHandwritten, ...results }, name) =>
+    `${results[name].cpuMs} | ${toHandwritten[name]} × | ${results[name].perSecond}`
+  return [
+    `Services with frameworks, ${clients} clients, in one run: the same search, model and storage of messages. The others have no`,
+    `${lacks}.`,
+    "",
+    "| Service | Version | Turn: CPU, ms | To hand-written | Turns/s | Stream: CPU, ms | To hand-written | Streams/s |",
+    "|---|---|---|---|---|---|---|---|",
+    ...["handwritten", "langchain", "mastra", "server", "embedded"]
+      .filter((name) => name in turns)
+      .map(
+        (name) =>
+          `| ${called[name] ?? names[name]} | ${versions[name] ?? ""} | ${cells(turns, name)} | ${cells(streams, name)} |`
+      ),
+    ""
+  ]
+}
+
 const machines = (figures) => {
   const lines = Object.values(figures).map(
     ({ cores, memoryGiB, node, postgres, processor, redis }) =>
@@ -247,6 +273,7 @@ export const report = ({ figures }, folder = docs) => {
     "",
     ...shown("chat"),
     ...streamsAtOnce(figures.chat),
+    ...comparison(figures.frameworks),
     ...shown("retrieve"),
     ...recall(figures.retrieve?.growth),
     ...shown("ingestion"),

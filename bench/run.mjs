@@ -9,6 +9,7 @@
  *   npm run bench -- --only hostile          what hostile files cost (bench/hostile.mjs)
  *   npm run bench -- --only retrieval        how well retrieval finds (bench/retrieval.mjs)
  *   npm run bench -- --only features         what row level security and a webhook cost a turn (bench/features.mjs)
+ *   npm run bench -- --peers FOLDER          also services with LangChain.js and Mastra (bench/figures/frameworks.mjs)
  */
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -18,6 +19,7 @@ import { buildAll } from "../scripts/build.mjs"
 import { question } from "./corpus.mjs"
 import { startPostgres, startRedis } from "./databases.mjs"
 import { chat } from "./figures/chat.mjs"
+import { frameworks } from "./figures/frameworks.mjs"
 import { ingestion } from "./figures/ingestion.mjs"
 import { pages } from "./figures/pages.mjs"
 import { retrieve } from "./figures/retrieve.mjs"
@@ -29,13 +31,14 @@ import { report } from "./report.mjs"
 import { embeddedSpoke, searchable, serverSpoke } from "./spoke.mjs"
 
 /** In this order; the last one stops what the others share. */
-const figures = { chat, retrieve, ingestion, webhooks, pages, start }
+const figures = { chat, frameworks, retrieve, ingestion, webhooks, pages, start }
 /** Whole programs with records of their own; they run when they are named. */
 const apart = ["hostile", "retrieval", "features"]
 
 const { values } = parseArgs({
   options: {
     only: { type: "string" },
+    peers: { type: "string" },
     rounds: { type: "string" },
     seconds: { type: "string" },
     largest: { type: "string", default: "1000000" },
@@ -52,7 +55,9 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const names = Object.keys(figures).filter((name) => asked.includes(name))
+const names = Object.keys(figures)
+  .filter((name) => asked.includes(name))
+  .filter((name) => name !== "frameworks" || values.peers !== undefined)
 
 const begun = performance.now()
 const progress = (text) =>
@@ -106,6 +111,7 @@ const world = {
   rounds: Number(values.rounds ?? (quick ? 1 : 3)),
   seconds: Number(values.seconds ?? (quick ? 0.5 : 3)),
   largest: Number(values.largest),
+  peerFolder: values.peers,
   databases,
   model,
   services,
@@ -121,7 +127,7 @@ for (const name of apart.filter((name) => asked.includes(name))) {
 }
 if (names.length === 0) process.exit(0)
 
-const peers = ["bare", "handwritten"]
+const peers = ["bare", "handwritten", "langchain", "mastra"]
 
 /** Requests to Spoke that failed, anywhere in a result. */
 const failed = (value) => {

@@ -16,7 +16,8 @@ const marks = { first: '"text-delta"', end: "[DONE]" }
 /** Spoke's streams of turns that are not stored also end with [DONE]. */
 const stored = { first: '"text-delta"', end: '"data-done"' }
 
-const targetsOf = ({ embedded, peers, server }, passages, stream) => {
+/** What asks Spoke and the services of `peers`, by name, for turns or streams. */
+export const turnTargets = ({ embedded, peers, server }, passages, stream) => {
   const body = (number) => JSON.stringify({ message: question(number, passages) })
   const route = stream ? "/chat/stream" : "/chat"
   const peer = ({ pid, url }) => ({ url: `${url}${route}`, pid, body, ...(stream && marks) })
@@ -28,7 +29,7 @@ const targetsOf = ({ embedded, peers, server }, passages, stream) => {
     ...(stream && stored)
   })
   return {
-    ...(peers && { bare: peer(peers.bare), handwritten: peer(peers.handwritten) }),
+    ...Object.fromEntries(Object.entries(peers).map(([name, service]) => [name, peer(service)])),
     ...(server && { server: spoke(server) }),
     embedded: spoke(embedded)
   }
@@ -57,14 +58,15 @@ const against = ({ ratio, results }) => {
 
 export const chat = async (world) => {
   const { passages, progress, quick, rounds, seconds } = world
-  const { embedded, model, peers, postgres, server } = await world.services(passages)
+  const { embedded, model, peers: found, postgres, server } = await world.services(passages)
+  const peers = found === undefined ? {} : { bare: found.bare, handwritten: found.handwritten }
   const pace = (value) => call(`${model.url}/pace`, { method: "POST", body: value })
   const database = postgres?.pid
   const out = { passages, tokens: paced.tokens, turns: [], streams: [], paced: [], atOnce: [] }
 
   await pace(atOnce)
   for (const stream of [false, true]) {
-    const targets = targetsOf({ embedded, peers, server }, passages, stream)
+    const targets = turnTargets({ embedded, peers, server }, passages, stream)
     progress(`${stream ? "streams" : "turns"}: warming up`)
     for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 50 })
     for (const clients of quick ? [16] : [1, 16, 64, 256]) {
@@ -74,7 +76,7 @@ export const chat = async (world) => {
   }
 
   await pace(paced)
-  const targets = targetsOf({ embedded, peers, server }, passages, true)
+  const targets = turnTargets({ embedded, peers, server }, passages, true)
   for (const clients of quick ? [1] : [1, 64]) {
     progress(`streams at 20 ms a token, ${clients} clients`)
     const spread = paced.first + paced.gap * paced.tokens

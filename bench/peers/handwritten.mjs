@@ -10,45 +10,18 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { serve } from "@hono/node-server"
 import { embed, embedMany, generateText, streamText } from "ai"
 import { Hono } from "hono"
-import pg from "pg"
+import { begin, instructions, nearest, pool, result, say } from "./knowledge.mjs"
 
 const openai = createOpenAI({ baseURL: `${process.env["MODEL"]}/v1`, apiKey: "sk-bench" })
 const model = openai.chat("bench")
 const embedder = openai.embedding("bench")
-const pool = new pg.Pool({ connectionString: process.env["DATABASE_URL"], max: 10 })
 
 const search = async (text, count) => {
   const { embedding } = await embed({ model: embedder, value: text })
-  const { rows } = await pool.query({
-    name: "search",
-    text: `select id, document_id, source_name, url, content, 1 - (embedding <=> $1) as score from chunks
-      order by embedding <=> $1 limit $2`,
-    values: [JSON.stringify(embedding), count]
-  })
-  return rows
+  return nearest(embedding, count)
 }
 
-const say = (id, role, content) =>
-  pool.query({
-    name: "say",
-    text: "insert into messages (conversation_id, role, content) values ($1, $2, $3)",
-    values: [id, role, content]
-  })
-
-const begin = async (message) => {
-  const { rows } = await pool.query({
-    name: "begin",
-    text: "insert into conversations default values returning id"
-  })
-  await say(rows[0].id, "user", message)
-  return rows[0].id
-}
-
-const prompt = (found, message) => ({
-  model,
-  system: `Answer from the context.\n\n${found.map(({ content }, place) => `[${place + 1}] ${content}`).join("\n\n")}`,
-  prompt: message
-})
+const prompt = (found, message) => ({ model, system: instructions(found), prompt: message })
 
 const app = new Hono()
 
@@ -57,8 +30,7 @@ app.post("/chat", async (context) => {
   const [found, id] = await Promise.all([search(message, 5), begin(message)])
   const { text } = await generateText(prompt(found, message))
   await say(id, "assistant", text)
-  const citations = found.map(({ content, ...rest }) => rest)
-  return context.json({ data: { reply: text, conversationId: id, citations } })
+  return context.json(result(text, id, found))
 })
 
 app.post("/chat/stream", async (context) => {
