@@ -238,6 +238,34 @@ const comparison = (frameworks) => {
   ]
 }
 
+/** The record of bench/profile.mjs, which is a run of its own. */
+const profileFile = path.join(import.meta.dirname, "profile.json")
+
+const profiles = () => {
+  if (!fs.existsSync(profileFile)) return []
+  const profile = JSON.parse(fs.readFileSync(profileFile, "utf8"))
+  const works = ["turn", "stream", "search", "document", "webhook"]
+  const columns = ["server", "embedded"].flatMap((engine) =>
+    profile[engine] === undefined ? [] : works.map((work) => ({ engine, work, ...profile[engine][work] }))
+  )
+  const parts = new Map()
+  for (const { shares } of columns) {
+    for (const [part, share] of Object.entries(shares)) parts.set(part, (parts.get(part) ?? 0) + share)
+  }
+  const ordered = [...parts].toSorted(([, one], [, other]) => other - one).map(([part]) => part)
+  const line = (title, read) => `| ${title} | ${columns.map(read).join(" | ")} |`
+  return [
+    `What the main thread of a process spends its CPU time on, by a sampling profiler (\`npm run bench:profile\`, ${profile.clients} clients). The`,
+    "profiler itself makes everything slower: the shares are what counts.",
+    "",
+    line("", ({ engine, work }) => `${work}, ${engine === "server" ? "PostgreSQL" : "embedded"}`),
+    `|---|${"---|".repeat(columns.length)}`,
+    line("CPU, ms", ({ cpuMs }) => cpuMs),
+    ...ordered.map((part) => line(part, ({ shares }) => `${Math.round((shares[part] ?? 0) * 100)} %`)),
+    ""
+  ]
+}
+
 const machines = (figures) => {
   const lines = Object.values(figures).map(
     ({ cores, memoryGiB, node, postgres, processor, redis }) =>
@@ -279,6 +307,7 @@ export const report = ({ figures }, folder = docs) => {
     ...shown("ingestion"),
     ...shown("webhooks"),
     ...shown("start"),
+    ...profiles(),
     end
   ].join("\n")
   const page = fs.readFileSync(path.join(docs, "performance.md"), "utf8")

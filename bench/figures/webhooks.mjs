@@ -13,7 +13,7 @@ const secret = "the app secret of the benchmark"
 const run = randomUUID()
 
 /** A delivery as in the provider's documentation, from one of 5,000 customers. */
-const delivery = (number) => {
+export const delivery = (number) => {
   const from = String(491_700_000_000 + (number % 5_000))
   const message = {
     from,
