@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { ArtifactStore, ArtifactStoreError } from "../../../capabilities/ArtifactStore.ts"
 import type { Settings } from "../../config/Config.ts"
-import { artifactStore } from "../../Live.ts"
+import { artifactStore } from "../../Capabilities.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 

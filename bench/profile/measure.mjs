@@ -8,15 +8,15 @@ import { createHmac } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { parseArgs } from "node:util"
-import { question } from "./corpus.mjs"
-import { startPostgres, startRedis } from "./databases.mjs"
-import { turnTargets } from "./figures/chat.mjs"
-import { delivery } from "./figures/webhooks.mjs"
-import { load } from "./load.mjs"
-import { machine, root, rounded, startScript, temporaryFolder, until } from "./machine.mjs"
-import { timesOf } from "./profile/shares.mjs"
-import { report } from "./report.mjs"
-import { call, embeddedSpoke, keyHeader, searchable, serverSpoke } from "./spoke.mjs"
+import { question } from "../corpus.mjs"
+import { startPostgres, startRedis } from "../databases.mjs"
+import { turnTargets } from "../figures/chat.mjs"
+import { delivery } from "../figures/webhooks.mjs"
+import { load } from "../load.mjs"
+import { machine, root, rounded, startScript, temporaryFolder, until } from "../machine.mjs"
+import { timesOf } from "./shares.mjs"
+import { report } from "../report.mjs"
+import { call, embeddedSpoke, keyHeader, searchable, serverSpoke } from "../spoke.mjs"
 
 const { quick } = parseArgs({ options: { quick: { type: "boolean", default: false } } }).values
 const passages = quick ? 100 : 5_000
@@ -30,7 +30,7 @@ const build = (...args) =>
 const secret = "the app secret of the benchmark"
 const file = path.join(temporaryFolder(), "profile.json")
 const variables = {
-  NODE_OPTIONS: `--import ${path.join(import.meta.dirname, "profile/profiler.mjs")}`,
+  NODE_OPTIONS: `--import ${path.join(import.meta.dirname, "profiler.mjs")}`,
   PROFILE: file,
   CHANNEL_APP_SECRET: secret
 }
@@ -116,8 +116,8 @@ try {
   if (quick) console.log(JSON.stringify(figures))
   else {
     const record = { ...machine(), clients, ...figures }
-    fs.writeFileSync(path.join(import.meta.dirname, "profile.json"), `${JSON.stringify(record, null, 2)}\n`)
-    report(JSON.parse(fs.readFileSync(path.join(import.meta.dirname, "results.json"), "utf8")))
+    fs.writeFileSync(path.join(root, "bench/profile.json"), `${JSON.stringify(record, null, 2)}\n`)
+    report(JSON.parse(fs.readFileSync(path.join(root, "bench/results.json"), "utf8")))
   }
 } finally {
   build()
