@@ -238,7 +238,7 @@ const comparison = (frameworks) => {
   ]
 }
 
-/** The record of bench/profile/measure.mjs, which is a run of its own. */
+/** The record of bench/profiles/measure.mjs, which is a run of its own. */
 const profileFile = path.join(import.meta.dirname, "profile.json")
 
 const profiles = () => {

@@ -1,7 +1,7 @@
 import * as Path from "node:path"
 import { describe, expect, it } from "vitest"
 
-const { timesOf } = await import(Path.resolve(import.meta.dirname, "../../bench/profile/shares.mjs"))
+const { timesOf } = await import(Path.resolve(import.meta.dirname, "../../bench/profiles/shares.mjs"))
 
 const node = (id: number, functionName: string, url: string, children: ReadonlyArray<number> = []) => ({
   id,
