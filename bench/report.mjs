@@ -212,28 +212,29 @@ const streamsAtOnce = (chat) =>
         ""
       ]
 
-/** What each does less than Spoke in the same turn. */
-const lacks =
-  "keys, tenants, rate limits, traces, usage, resumable streams, verified citations, exactly-once turns"
-
-const comparison = (frameworks) => {
-  if (frameworks?.turns === undefined) return []
-  const { clients, streams, turns, versions } = frameworks
-  const called = { handwritten: "Hono, AI SDK", langchain: "Hono, LangChain.js", mastra: "Hono, Mastra" }
+/** Spoke beside services with frameworks. */
+const comparison = ({ clients, services, streams, turns }) => {
+  const called = {
+    ...names,
+    handwritten: "Hono with the AI SDK",
+    langchain: "Hono with LangChain.js",
+    mastra: "Hono with Mastra"
+  }
   const cells = ({ toHandwritten, ...results }, name) =>
     `${results[name].cpuMs} | ${toHandwritten[name]} × | ${results[name].perSecond}`
+  const rows = ["handwritten", "langchain", "mastra", "server", "embedded"]
+    .filter((name) => name in turns)
+    .map((name) => {
+      const { lines = "–", megabytes, packages, version } = services[name] ?? services.spoke
+      return `| ${called[name]} | ${version} | ${lines} | ${packages}, ${megabytes} MB | ${cells(turns, name)} | ${cells(streams, name)} |`
+    })
   return [
-    `Services with frameworks, ${clients} clients, in one run: the same search, model and storage of messages. The others have no`,
-    `${lacks}.`,
+    `Measured with ${clients} clients. The CPU time is that of the service, without its database and the model; the embedded`,
+    "database has a thread of Spoke's process, and is included.",
     "",
-    "| Service | Version | Turn: CPU, ms | To hand-written | Turns/s | Stream: CPU, ms | To hand-written | Streams/s |",
-    "|---|---|---|---|---|---|---|---|",
-    ...["handwritten", "langchain", "mastra", "server", "embedded"]
-      .filter((name) => name in turns)
-      .map(
-        (name) =>
-          `| ${called[name] ?? names[name]} | ${versions[name] ?? ""} | ${cells(turns, name)} | ${cells(streams, name)} |`
-      ),
+    "| Service | Version | Lines of its own | Installed | Turn: CPU, ms | To the first row | Turns/s | Stream: CPU, ms | To the first row | Streams/s |",
+    "|---|---|---|---|---|---|---|---|---|---|",
+    ...rows,
     ""
   ]
 }
@@ -274,6 +275,14 @@ const machines = (figures) => {
   return [...new Set(lines)]
 }
 
+/** Writes a page with `text` between its marks. */
+const write = (name, folder, text) => {
+  const page = fs.readFileSync(path.join(docs, name), "utf8")
+  const [before, after] = [page.indexOf(begin), page.indexOf(end)]
+  if (before < 0 || after < 0) throw new Error(`docs/${name} has no marks for the results.`)
+  fs.writeFileSync(path.join(folder, name), page.slice(0, before) + text + page.slice(after + end.length))
+}
+
 /** Writes the charts and the part of the page between the marks; `folder` instead of docs/ for a trial. */
 export const report = ({ figures }, folder = docs) => {
   const charts = {
@@ -301,7 +310,6 @@ export const report = ({ figures }, folder = docs) => {
     "",
     ...shown("chat"),
     ...streamsAtOnce(figures.chat),
-    ...comparison(figures.frameworks),
     ...shown("retrieve"),
     ...recall(figures.retrieve?.growth),
     ...shown("ingestion"),
@@ -310,13 +318,10 @@ export const report = ({ figures }, folder = docs) => {
     ...profiles(),
     end
   ].join("\n")
-  const page = fs.readFileSync(path.join(docs, "performance.md"), "utf8")
-  const [before, after] = [page.indexOf(begin), page.indexOf(end)]
-  if (before < 0 || after < 0) throw new Error("docs/performance.md has no marks for the results.")
-  fs.writeFileSync(
-    path.join(folder, "performance.md"),
-    page.slice(0, before) + text + page.slice(after + end.length)
-  )
+  write("performance.md", folder, text)
+  if (figures.frameworks?.turns !== undefined) {
+    write("comparison.md", folder, [begin, "", ...comparison(figures.frameworks), end].join("\n"))
+  }
 }
 
 if (path.resolve(process.argv[1] ?? "") === import.meta.filename) {

@@ -27,7 +27,7 @@ it("The page on performance and its charts show the recorded results", async () 
     const shown = (parent: string) =>
       Object.fromEntries(
         Fs.readdirSync(parent)
-          .filter((name) => name.startsWith("performance"))
+          .filter((name) => /^(?:performance|comparison)/u.test(name))
           .toSorted()
           .map((name) => [name, Fs.readFileSync(Path.join(parent, name), "utf8")])
       )
