@@ -1,0 +1,41 @@
+/**
+ * Reads the rows of a statement by a schema. A statement that fails and a row that does not fit are defects, because no
+ * caller can answer to them.
+ */
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+
+type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
+
+/** All rows, in the order of the statement. */
+export const all = <A, I>(Row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(Schema.Array(Row))
+  return (statement: Rows): Effect.Effect<ReadonlyArray<A>> => Effect.orDie(Effect.flatMap(statement, decode))
+}
+
+/** The first row, if there is one. */
+export const first = <A, I>(Row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(Row)
+  return (statement: Rows): Effect.Effect<Option.Option<A>> =>
+    Effect.orDie(
+      Effect.flatMap(statement, (rows) =>
+        rows.length === 0 ? Effect.succeedNone : Effect.map(decode(rows[0]), Option.some)
+      )
+    )
+}
+
+/** The first row. A statement without rows is a defect. */
+export const one = <A, I>(Row: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknown(Row)
+  return (statement: Rows): Effect.Effect<A> =>
+    Effect.orDie(Effect.flatMap(statement, (rows) => decode(rows[0])))
+}
+
+/** True if the statement returned a row. */
+export const any = (statement: Rows): Effect.Effect<boolean> =>
+  Effect.orDie(Effect.map(statement, (rows) => rows.length > 0))
+
+/** Runs the statement. */
+export const none = (statement: Rows): Effect.Effect<void> => Effect.orDie(Effect.asVoid(statement))
