@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { AgentKey } from "../domain/accounts/Access.ts"
 import { toJsonb } from "./Jsonb.ts"
+import * as Rows from "./Rows.ts"
 
 type Owner = Pick<AgentKey, "tenantId" | "agentId" | "keyId">
 
@@ -40,8 +41,7 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
       sql`
         update idempotency_keys set response = ${toJsonb(response)}::jsonb
         where tenant_id = ${tenantId} and agent_id = ${agentId} and key_id = ${keyId} and idempotency_key = ${key}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Deletes answers older than 24 hours. */

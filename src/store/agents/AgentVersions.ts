@@ -2,7 +2,6 @@
  * The versions of an agent. A version is written with the change that makes it (store/agents/Agents) and never changed.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,6 +13,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { AgentRow, AgentSettings, assignments, columnsOf, toAgent } from "./AgentSettings.ts"
 import { published, reported } from "../events/ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 const Listed = Schema.Struct({
   version: Schema.Int,
@@ -40,13 +40,9 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       id: AgentId,
       { before, limit }: { readonly before: number | null; readonly limit: number }
     ) {
-      const found = yield* SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Listed,
-        execute: () => sql`
-          select ${columns} from ${mine(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
-          order by v.version desc limit ${limit + 1}`
-      })(undefined)
+      const found = yield* sql`
+        select ${columns} from ${mine(scope, id)} and ${before === null ? sql`true` : sql`v.version < ${before}`}
+        order by v.version desc limit ${limit + 1}`.pipe(Rows.all(Listed))
       const rows = found.slice(0, limit)
       const next = found.length > limit ? `${rows.at(-1)?.version}` : null
       const page: Page<AgentVersion> = { rows, next }
@@ -55,14 +51,10 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
 
     /** The version and the one before it, if they exist, newest first. */
     const withPrevious = (scope: TenantScope, id: AgentId, version: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Recorded,
-        execute: () => sql`
-          select ${columns}, v.settings from ${mine(scope, id)} and v.version <= ${version}
-          order by v.version desc limit 2`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns}, v.settings from ${mine(scope, id)} and v.version <= ${version}
+        order by v.version desc limit 2`.pipe(
+        Rows.all(Recorded),
         Effect.map((rows) => (rows[0]?.version === version ? rows : [])),
         Effect.withSpan("AgentVersionStore.withPrevious")
       )
@@ -79,39 +71,31 @@ export class AgentVersionStore extends Effect.Service<AgentVersionStore>()("stor
       // A version never changes, so what is read here is still valid when the agent is written.
       const [found] = yield* withPrevious(scope, id, version)
       if (found === undefined) return Option.none()
-      const rows = yield* SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: AgentRow,
-        execute: () => sql`
-          with changed as (
-            update agents set updated_at = now(), published_version = ${version},
-              split_share = case when split_version = ${version} then 0 else split_share end,
-              split_version = nullif(split_version, ${version}),
-              ${assignments(sql, found.settings)}
-            where tenant_id = ${scope.tenantId} and id = ${id}
-            returning *
-          ), ${reported(sql, published(sql))}
-          select ${columnsOf(sql)} from changed`
-      })(undefined)
+      const rows = yield* sql`
+        with changed as (
+          update agents set updated_at = now(), published_version = ${version},
+            split_share = case when split_version = ${version} then 0 else split_share end,
+            split_version = nullif(split_version, ${version}),
+            ${assignments(sql, found.settings)}
+          where tenant_id = ${scope.tenantId} and id = ${id}
+          returning *
+        ), ${reported(sql, published(sql))}
+        select ${columnsOf(sql)} from changed`.pipe(Rows.first(AgentRow))
       return Option.map(rows, toAgent)
     }, Effect.orDie)
 
     /** Null ends the split. None when the tenant's agent has no such version. */
     const split = (scope: TenantScope, id: AgentId, to: Split | null) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: AgentRow,
-        execute: () => sql`
-          update agents set updated_at = now(), split_version = ${to?.version ?? null}, split_share = ${to?.share ?? 0}
-          where tenant_id = ${scope.tenantId} and id = ${id} and ${
-            to === null
-              ? sql`true`
-              : sql`exists (select from agent_versions
-                  where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${to.version})`
-          }
-          returning ${columnsOf(sql)}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        update agents set updated_at = now(), split_version = ${to?.version ?? null}, split_share = ${to?.share ?? 0}
+        where tenant_id = ${scope.tenantId} and id = ${id} and ${
+          to === null
+            ? sql`true`
+            : sql`exists (select from agent_versions
+                where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${to.version})`
+        }
+        returning ${columnsOf(sql)}`.pipe(
+        Rows.first(AgentRow),
         Effect.map(Option.map(toAgent)),
         Effect.withSpan("AgentVersionStore.split")
       )

@@ -1,14 +1,13 @@
 /** The agents of a tenant and their settings. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Actor } from "../../domain/accounts/Audit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Agent } from "../../domain/agents/Agent.ts"
-import { AgentId, TenantId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import type { AgentId } from "../../domain/Ids.ts"
+import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { forgetAnswers, published, reported } from "../events/ReportedEvents.ts"
@@ -21,10 +20,9 @@ import {
   settingsJson,
   toAgent
 } from "./AgentSettings.ts"
+import * as Rows from "../Rows.ts"
 
 export type { AgentSettings }
-
-const one = { tenantId: TenantId, id: AgentId }
 
 /** A change of the settings. It makes a version. */
 export interface AgentChange {
@@ -57,117 +55,81 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         from changed
       )`
 
-    const insertRow = (
+    const insert = (
       { tenantId }: TenantScope,
       agent: AgentSettings & { readonly id: AgentId },
-      author: Actor | null
-    ) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: AgentRow,
-        execute: () => sql`
-          with changed as (
-            insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
-              unsupported, context_tokens, max_searches, reply_length, reply_tone, tools, masking, stream_reasoning)
-            values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
-              ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
-              ${agent.contextTokens}, ${agent.maxSearches}, ${agent.length}, ${agent.tone}, ${[...agent.tools]}::text[],
-              ${maskingColumn(sql, agent)}, ${agent.streamReasoning})
-            returning *
-          ), ${recording(agent, { author, note: null })}
-          select ${columns} from changed`
-      })(undefined)
-
-    const selectRow = SqlSchema.findOne({
-      Request: Schema.Struct(one),
-      Result: AgentRow,
-      execute: ({ tenantId, id }) =>
-        sql`select ${columns} from agents where tenant_id = ${tenantId} and id = ${id}`
-    })
-
-    /** A lock that does not block turns, because they only refer to the agent. */
-    const lockRow = SqlSchema.findOne({
-      Request: Schema.Struct({ ...one, expected: Schema.NullOr(Schema.Int) }),
-      Result: AgentRow,
-      execute: ({ tenantId, id, expected }) => sql`
-        select ${columns} from agents
-        where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
-        for no key update`
-    })
-
-    const selectPage = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, limit: Schema.Int, after: Schema.NullOr(Schema.String) }),
-      Result: AgentRow,
-      execute: ({ tenantId, limit, after }) => sql`
-        select ${columns} from agents
-        where tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`id < ${after}`}
-        order by id desc limit ${limit}`
-    })
-
-    const insert = (
-      scope: TenantScope,
-      agent: AgentSettings & { readonly id: AgentId },
       author: Actor | null = null
-    ) => insertRow(scope, agent, author).pipe(Effect.orDie, Effect.map(toAgent))
+    ) =>
+      sql`
+        with changed as (
+          insert into agents (id, tenant_id, name, instructions, model, greeting, top_k, min_score, grounding_mode,
+            unsupported, context_tokens, max_searches, reply_length, reply_tone, tools, masking, stream_reasoning)
+          values (${agent.id}, ${tenantId}, ${agent.name}, ${agent.instructions}, ${agent.model},
+            ${agent.greeting}, ${agent.topK}, ${agent.minScore}, ${agent.mode}, ${agent.unsupported},
+            ${agent.contextTokens}, ${agent.maxSearches}, ${agent.length}, ${agent.tone}, ${[...agent.tools]}::text[],
+            ${maskingColumn(sql, agent)}, ${agent.streamReasoning})
+          returning *
+        ), ${recording(agent, { author, note: null })}
+        select ${columns} from changed`.pipe(Rows.one(AgentRow), Effect.map(toAgent))
 
     const find = (scope: TenantScope, id: AgentId) =>
-      selectRow({ tenantId: scope.tenantId, id }).pipe(Effect.orDie, Effect.map(Option.map(toAgent)))
+      sql`select ${columns} from agents where tenant_id = ${scope.tenantId} and id = ${id}`.pipe(
+        Rows.first(AgentRow),
+        Effect.map(Option.map(toAgent))
+      )
 
     /** The settings of a version; none when the tenant's agent has no such version. */
     const recorded = (scope: TenantScope, id: AgentId, version: number) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ settings: AgentSettings }),
-        execute: () => sql`
-          select settings from agent_versions
-          where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${version}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select settings from agent_versions
+        where tenant_id = ${scope.tenantId} and agent_id = ${id} and version = ${version}`.pipe(
+        Rows.first(Schema.Struct({ settings: AgentSettings })),
         Effect.map(Option.map(({ settings }) => settings)),
         Effect.withSpan("AgentStore.recorded")
       )
 
     /** Newest first. */
-    const list = Effect.fn("AgentStore.list")(function* (scope: TenantScope, { limit, after }: PageRequest) {
-      const found = yield* selectPage({ tenantId: scope.tenantId, limit: limit + 1, after: after ?? null })
-      const rows = found.slice(0, limit).map(toAgent)
-      const page: Page<Agent> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
-      return page
-    }, Effect.orDie)
-
-    const changeRow = (
-      { tenantId }: TenantScope,
-      id: AgentId,
-      settings: AgentSettings,
-      change: AgentChange
-    ) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: AgentRow,
-        execute: () => sql`
-          with changed as (
-            update agents set updated_at = now(), version = version + 1
-              ${change.publish ? sql`, published_version = version + 1, ${assignments(sql, settings)}` : sql``}
-            where tenant_id = ${tenantId} and id = ${id}
-            returning *
-          ), ${recording(settings, change)}
-          ${change.publish ? sql`, ${reported(sql, published(sql))}` : sql``}
-          select ${columns} from changed`
-      })(undefined)
+    const list = ({ tenantId }: TenantScope, { limit, after }: PageRequest) =>
+      sql`
+        select ${columns} from agents
+        where tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`id < ${after}`}
+        order by id desc limit ${limit + 1}`.pipe(
+        Rows.all(AgentRow),
+        Effect.map((found) => pageOf(found.map(toAgent), limit)),
+        Effect.withSpan("AgentStore.list")
+      )
 
     /**
      * Makes a version. None when the tenant has no such agent, its newest version is not `expected`, or another one is
      * published.
      */
     const update = Effect.fn("AgentStore.update")(
-      function* (scope: TenantScope, id: AgentId, change: AgentChange, expected: number | null = null) {
-        const found = yield* lockRow({ tenantId: scope.tenantId, id, expected })
+      function* (
+        { tenantId }: TenantScope,
+        id: AgentId,
+        change: AgentChange,
+        expected: number | null = null
+      ) {
+        // A lock that does not block turns, because they only refer to the agent.
+        const found = yield* sql`
+          select ${columns} from agents
+          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+          for no key update`.pipe(Rows.first(AgentRow))
         if (Option.isNone(found)) return Option.none<Agent>()
         const { from, publish } = change
         if (publish && from !== null && from.version !== found.value.publishedVersion)
           return Option.none<Agent>()
         const settings = { ...(from?.settings ?? found.value), ...change.changes }
-        return Option.some(toAgent(yield* changeRow(scope, id, settings, change)))
+        const made = yield* sql`
+          with changed as (
+            update agents set updated_at = now(), version = version + 1
+              ${publish ? sql`, published_version = version + 1, ${assignments(sql, settings)}` : sql``}
+            where tenant_id = ${tenantId} and id = ${id}
+            returning *
+          ), ${recording(settings, change)}
+          ${publish ? sql`, ${reported(sql, published(sql))}` : sql``}
+          select ${columns} from changed`.pipe(Rows.one(AgentRow))
+        return Option.some(toAgent(made))
       },
       sql.withTransaction,
       Effect.orDie

@@ -2,13 +2,13 @@
  * Sources and tools with an address of all agents of a tenant, for configuration files, and a fingerprint of all parts.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
+import { AgentId, SourceId } from "../../domain/Ids.ts"
 import { SourceType } from "../../domain/knowledge/Source.ts"
 import { ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
+import * as Rows from "../Rows.ts"
 
 const SourceRow = Schema.Struct({
   id: SourceId,
@@ -41,10 +41,9 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
       // A file cannot contain the original of an upload or the secrets of a connector.
       const describable = sql`type not in ('BULK_UPLOAD', 'CONNECTOR') and config -> 'artifact' is null`
 
-      const selectSize = SqlSchema.single({
-        Request: TenantId,
-        Result: Size,
-        execute: (tenantId) => sql`
+      /** Their number, and the total length of their texts and of the test cases, in characters. */
+      const size = ({ tenantId }: TenantScope) =>
+        sql`
           select (count(*) filter (where named))::int as count, coalesce(sum(bytes), 0)::float8 as bytes from (
             select true as named, length(config::text) as bytes from sources where tenant_id = ${tenantId} and ${describable}
             union all
@@ -54,29 +53,23 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             union all
             select false, length(question) + length(expect_sources::text) + length(expect_facts::text) from test_cases
             where tenant_id = ${tenantId} and run_id is null
-          ) parts`
-      })
+          ) parts`.pipe(Rows.one(Size))
 
-      const selectSources = SqlSchema.findAll({
-        Request: TenantId,
-        Result: SourceRow,
-        execute: (tenantId) => sql`
+      /** Oldest first. */
+      const sources = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<SourcePart>> =>
+        sql`
           select id, agent_id as "agentId", type, name, labels, config from sources
-          where tenant_id = ${tenantId} and ${describable} order by id`
-      })
+          where tenant_id = ${tenantId} and ${describable} order by id`.pipe(Rows.all(SourceRow))
 
-      const selectTools = SqlSchema.findAll({
-        Request: TenantId,
-        Result: ToolRow,
-        execute: (tenantId) => sql`
+      /** Oldest first. */
+      const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
+        sql`
           select id, agent_id as "agentId", name, definition, secret from tools
-          where tenant_id = ${tenantId} order by id`
-      })
+          where tenant_id = ${tenantId} order by id`.pipe(Rows.all(ToolRow))
 
-      const selectFingerprint = SqlSchema.single({
-        Request: TenantId,
-        Result: Schema.Struct({ fingerprint: Schema.String }),
-        execute: (tenantId) => sql`
+      /** A value that differs after any change of a source, a tool, a case, a channel or a widget. */
+      const fingerprint = ({ tenantId }: TenantScope) =>
+        sql`
           select md5(coalesce(string_agg(part, ',' order by part), '')) as fingerprint from (
             select id || md5(name || config::text || labels::text) as part from sources where tenant_id = ${tenantId}
             union all
@@ -89,23 +82,10 @@ export class ConfiguredPartStore extends Effect.Service<ConfiguredPartStore>()(
             select w.public_id || w.version || k.status || md5(k.allowed_origins::text || coalesce(k.source_scope::text, ''))
             from agent_widgets w join api_keys k on k.tenant_id = w.tenant_id and k.id = w.key_id
             where w.tenant_id = ${tenantId}
-          ) parts`
-      })
-
-      /** Their number, and the total length of their texts and of the test cases, in characters. */
-      const size = ({ tenantId }: TenantScope) => Effect.orDie(selectSize(tenantId))
-
-      /** Oldest first. */
-      const sources = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<SourcePart>> =>
-        Effect.orDie(selectSources(tenantId))
-
-      /** Oldest first. */
-      const tools = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<ToolPart>> =>
-        Effect.orDie(selectTools(tenantId))
-
-      /** A value that differs after any change of a source, a tool, a case, a channel or a widget. */
-      const fingerprint = ({ tenantId }: TenantScope) =>
-        Effect.orDie(Effect.map(selectFingerprint(tenantId), (row) => row.fingerprint))
+          ) parts`.pipe(
+          Rows.one(Schema.Struct({ fingerprint: Schema.String })),
+          Effect.map((row) => row.fingerprint)
+        )
 
       return { size, sources, tools, fingerprint } as const
     })

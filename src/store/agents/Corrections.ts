@@ -1,6 +1,5 @@
 /** Drafts of curated answers, and their results. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -14,6 +13,7 @@ import { RunId, SourceId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...Correction.fields,
@@ -76,12 +76,10 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
 
     /** None when the tenant has no such correction. */
     const find = ({ tenantId }: TenantScope, id: CorrectionId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () =>
-          sql`select ${columns} from corrections k where k.tenant_id = ${tenantId} and k.id = ${id}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("CorrectionStore.find"))
+      sql`select ${columns} from corrections k where k.tenant_id = ${tenantId} and k.id = ${id}`.pipe(
+        Rows.first(Row),
+        Effect.withSpan("CorrectionStore.find")
+      )
 
     /** Like {@link find}, but locks it until the caller's transaction ends. */
     const hold = ({ tenantId }: TenantScope, id: CorrectionId) =>
@@ -96,16 +94,12 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       { agentId, tenantId }: AgentScope,
       { after, limit }: PageRequest
     ): Effect.Effect<Page<Correction>> =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from corrections k
-          where k.tenant_id = ${tenantId} and k.agent_id = ${agentId}
-            and ${after === undefined ? sql`true` : sql`k.id < ${after}`}
-          order by k.id desc limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns} from corrections k
+        where k.tenant_id = ${tenantId} and k.agent_id = ${agentId}
+          and ${after === undefined ? sql`true` : sql`k.id < ${after}`}
+        order by k.id desc limit ${limit + 1}`.pipe(
+        Rows.all(Row),
         Effect.map((found) => pageOf(found, limit)),
         Effect.withSpan("CorrectionStore.page")
       )
@@ -119,8 +113,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       sql`
         update corrections set question = ${question}, answer = ${answer}, experiment_id = null, updated_at = now()
         where tenant_id = ${tenantId} and id = ${id} and approved_at is null`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("CorrectionStore.update")
       )
 
@@ -133,8 +126,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       sql`
         update corrections set experiment_id = ${experimentId}
         where tenant_id = ${tenantId} and id = ${id} and question = ${question} and answer = ${answer}`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("CorrectionStore.previewed")
       )
 
@@ -146,8 +138,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       sql`
         update corrections set source_id = ${made.sourceId}, case_id = ${made.caseId}, approved_at = now()
         where tenant_id = ${tenantId} and id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("CorrectionStore.approve")
       )
 
@@ -165,27 +156,25 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
 
     /** The newest `limit` ended turns of customers, and those of `ids` that exist. */
     const asked = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ id: RunId, question: Schema.String }),
-        execute: () => sql`
-          with newest as (
-            select r.tenant_id, r.id from agent_runs r
-            join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
-            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
-            order by r.id desc limit ${limit}
-          )
-          select r.id, left(r.user_message, ${maxQuestionLength}::int) as question from agent_runs r
+      sql`
+        with newest as (
+          select r.tenant_id, r.id from agent_runs r
+          join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
           where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
-            and (r.id = any(${[...ids]}::text[]) or r.id in (select id from newest where tenant_id = ${tenantId}))
-          order by r.id desc`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("CorrectionStore.asked"))
+          order by r.id desc limit ${limit}
+        )
+        select r.id, left(r.user_message, ${maxQuestionLength}::int) as question from agent_runs r
+        where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
+          and (r.id = any(${[...ids]}::text[]) or r.id in (select id from newest where tenant_id = ${tenantId}))
+        order by r.id desc`.pipe(
+        Rows.all(Schema.Struct({ id: RunId, question: Schema.String })),
+        Effect.withSpan("CorrectionStore.asked")
+      )
 
     /** False when the tenant has no such correction. */
     const remove = ({ tenantId }: TenantScope, id: CorrectionId): Effect.Effect<boolean> =>
       sql`delete from corrections where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("CorrectionStore.remove")
       )
 

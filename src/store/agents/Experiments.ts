@@ -1,6 +1,5 @@
 /** Experiments of the tenant's agents, with their questions and results. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -19,6 +18,7 @@ import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { AgentSettings, settingsJson } from "./AgentSettings.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of ended experiments that are kept per agent. The oldest are removed when another is started. */
 const maxKept = 100
@@ -150,40 +150,34 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
 
     /** Questions of these turns, if they have ended. Turns of other agents are ignored. */
     const turns = ({ agentId, tenantId }: AgentScope, ids: ReadonlyArray<RunId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ id: RunId, question: Schema.String }),
-        execute: () => sql`
-          select id, user_message as question from agent_runs
-          where tenant_id = ${tenantId} and agent_id = ${agentId} and id = any(${[...ids]}::text[])
-            and status <> 'running'
-          order by id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.turns"))
+      sql`
+        select id, user_message as question from agent_runs
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and id = any(${[...ids]}::text[])
+          and status <> 'running'
+        order by id`.pipe(
+        Rows.all(Schema.Struct({ id: RunId, question: Schema.String })),
+        Effect.withSpan("ExperimentStore.turns")
+      )
 
     /** None when the tenant has no such experiment. */
     const find = ({ tenantId }: TenantScope, id: ExperimentId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from experiments e ${counted} where e.tenant_id = ${tenantId} and e.id = ${id}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.find"))
+      sql`
+        select ${columns} from experiments e ${counted} where e.tenant_id = ${tenantId} and e.id = ${id}`.pipe(
+        Rows.first(Row),
+        Effect.withSpan("ExperimentStore.find")
+      )
 
     /** Newest first. */
     const page = (
       { agentId, tenantId }: AgentScope,
       { after, limit }: PageRequest
     ): Effect.Effect<Page<Experiment>> =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from experiments e ${counted}
-          where e.tenant_id = ${tenantId} and e.agent_id = ${agentId}
-            and ${after === undefined ? sql`true` : sql`e.id < ${after}`}
-          order by e.id desc limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns} from experiments e ${counted}
+        where e.tenant_id = ${tenantId} and e.agent_id = ${agentId}
+          and ${after === undefined ? sql`true` : sql`e.id < ${after}`}
+        order by e.id desc limit ${limit + 1}`.pipe(
+        Rows.all(Row),
         Effect.map((found) => pageOf(found, limit)),
         Effect.withSpan("ExperimentStore.page")
       )
@@ -194,24 +188,20 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       id: ExperimentId,
       { after, limit }: { readonly after: number; readonly limit: number }
     ): Effect.Effect<Page<ExperimentResult>> =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: ResultRow,
-        execute: () => sql`
-          select q.position, q.case_id as "caseId", q.run_id as "runId", q.asked ->> 'question' as question, q.result,
-            b.result as baseline
-          from experiment_results q
-          join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id
-          left join lateral (
-            select o.result from experiment_results o
-            where o.tenant_id = ${tenantId} and o.experiment_id = e.baseline_id
-              and o.asked ->> 'question' = q.asked ->> 'question'
-            order by o.position = q.position desc, o.position limit 1
-          ) b on true
-          where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position > ${after}
-          order by q.position limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select q.position, q.case_id as "caseId", q.run_id as "runId", q.asked ->> 'question' as question, q.result,
+          b.result as baseline
+        from experiment_results q
+        join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id
+        left join lateral (
+          select o.result from experiment_results o
+          where o.tenant_id = ${tenantId} and o.experiment_id = e.baseline_id
+            and o.asked ->> 'question' = q.asked ->> 'question'
+          order by o.position = q.position desc, o.position limit 1
+        ) b on true
+        where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position > ${after}
+        order by q.position limit ${limit + 1}`.pipe(
+        Rows.all(ResultRow),
         Effect.map((found) => {
           const rows = found.slice(0, limit)
           return { rows, next: found.length > limit ? `${rows.at(-1)?.position}` : null }
@@ -221,54 +211,50 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
 
     /** All results so far, without replies and citations, which figures do not need. */
     const measured = ({ tenantId }: TenantScope, id: ExperimentId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Measured,
-        execute: () => sql`
-          select position, asked ->> 'question' as question,
-            result || '{"reply": null, "before": null, "citations": []}' as result
-          from experiment_results
-          where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.measured"))
+      sql`
+        select position, asked ->> 'question' as question,
+          result || '{"reply": null, "before": null, "citations": []}' as result
+        from experiment_results
+        where tenant_id = ${tenantId} and experiment_id = ${id} and result is not null order by position`.pipe(
+        Rows.all(Measured),
+        Effect.withSpan("ExperimentStore.measured")
+      )
 
     /** The newest experiment with all of these cases and equivalent settings. */
     const latest = (
       { agentId, tenantId }: AgentScope,
       hashes: { readonly settingsHash: string; readonly casesHash: string }
     ) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ id: ExperimentId, baselineId: Schema.NullOr(ExperimentId) }),
-        execute: () => sql`
-          select id, baseline_id as "baselineId" from experiments
-          where tenant_id = ${tenantId} and agent_id = ${agentId} and status = 'complete'
-            and settings_hash = decode(${hashes.settingsHash}, 'hex') and cases_hash = decode(${hashes.casesHash}, 'hex')
-          order by id desc limit 1`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.latest"))
+      sql`
+        select id, baseline_id as "baselineId" from experiments
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and status = 'complete'
+          and settings_hash = decode(${hashes.settingsHash}, 'hex') and cases_hash = decode(${hashes.casesHash}, 'hex')
+        order by id desc limit 1`.pipe(
+        Rows.first(Schema.Struct({ id: ExperimentId, baselineId: Schema.NullOr(ExperimentId) })),
+        Effect.withSpan("ExperimentStore.latest")
+      )
 
     /** Starts or resumes it. None when it has ended or does not exist. */
     const begin = ({ tenantId }: TenantScope, id: ExperimentId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Work,
-        execute: () => sql`
-          update experiments set status = 'running', started_at = coalesce(started_at, now())
-          where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running')
-          returning agent_id as "agentId", version, settings, max_tokens::text as "maxTokens",
-            case when cases_hash is null then 'turns' else 'cases' end as kind, curated`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.begin"))
+      sql`
+        update experiments set status = 'running', started_at = coalesce(started_at, now())
+        where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running')
+        returning agent_id as "agentId", version, settings, max_tokens::text as "maxTokens",
+          case when cases_hash is null then 'turns' else 'cases' end as kind, curated`.pipe(
+        Rows.first(Work),
+        Effect.withSpan("ExperimentStore.begin")
+      )
 
     /** The next questions of a running experiment; none at its end, or if it was cancelled. */
     const waiting = ({ tenantId }: TenantScope, id: ExperimentId, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Waiting,
-        execute: () => sql`
-          select q.position, q.run_id as "runId", q.asked from experiment_results q
-          join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'
-          where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is null
-          order by q.position limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ExperimentStore.waiting"))
+      sql`
+        select q.position, q.run_id as "runId", q.asked from experiment_results q
+        join experiments e on e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'
+        where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.result is null
+        order by q.position limit ${limit}`.pipe(
+        Rows.all(Waiting),
+        Effect.withSpan("ExperimentStore.waiting")
+      )
 
     /** Stores a result once, and only while the experiment runs. */
     const record = (
@@ -282,8 +268,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         from experiments e
         where q.tenant_id = ${tenantId} and q.experiment_id = ${id} and q.position = ${position} and q.result is null
           and e.tenant_id = q.tenant_id and e.id = q.experiment_id and e.status = 'running'`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("ExperimentStore.record")
       )
 
@@ -297,16 +282,14 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       sql`
         update experiments set status = ${status}, reason = ${reason}, ended_at = now()
         where tenant_id = ${tenantId} and id = ${id} and status in ('queued', 'running') returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("ExperimentStore.end")
       )
 
     /** False when the tenant has no such experiment. */
     const remove = ({ tenantId }: TenantScope, id: ExperimentId): Effect.Effect<boolean> =>
       sql`delete from experiments where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("ExperimentStore.remove")
       )
 

@@ -1,11 +1,10 @@
 /** Results that versions of an agent need before they can be published. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { PublishThreshold } from "../../domain/agents/Experiment.ts"
+import * as Rows from "../Rows.ts"
 
 const none: PublishThreshold = { minPass: null, noRegression: false }
 
@@ -17,30 +16,25 @@ export class PublishThresholdStore extends Effect.Service<PublishThresholdStore>
       const columns = sql`min_pass as "minPass", no_regression as "noRegression"`
 
       const find = ({ agentId, tenantId }: AgentScope) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: PublishThreshold,
-          execute: () => sql`
-            select ${columns} from publish_thresholds where tenant_id = ${tenantId} and agent_id = ${agentId}`
-        })(undefined).pipe(
-          Effect.orDie,
+        sql`
+          select ${columns} from publish_thresholds where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
+          Rows.first(PublishThreshold),
           Effect.map(Option.getOrElse(() => none)),
           Effect.withSpan("PublishThresholdStore.find")
         )
 
       /** None when the tenant has no such agent. */
       const set = ({ agentId, tenantId }: AgentScope, { minPass, noRegression }: PublishThreshold) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: PublishThreshold,
-          execute: () => sql`
-            insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
-            select tenant_id, id, ${minPass}::float8, ${noRegression}::boolean from agents
-            where tenant_id = ${tenantId} and id = ${agentId}
-            on conflict (tenant_id, agent_id) do update
-              set min_pass = excluded.min_pass, no_regression = excluded.no_regression
-            returning ${columns}`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("PublishThresholdStore.set"))
+        sql`
+          insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
+          select tenant_id, id, ${minPass}::float8, ${noRegression}::boolean from agents
+          where tenant_id = ${tenantId} and id = ${agentId}
+          on conflict (tenant_id, agent_id) do update
+            set min_pass = excluded.min_pass, no_regression = excluded.no_regression
+          returning ${columns}`.pipe(
+          Rows.first(PublishThreshold),
+          Effect.withSpan("PublishThresholdStore.set")
+        )
 
       return { find, set } as const
     })

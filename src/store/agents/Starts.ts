@@ -1,12 +1,12 @@
 /** Progress of agents through the guided start, and the headings of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { sampleSource } from "../../domain/agents/Start.ts"
-import { AgentId, TenantId } from "../../domain/Ids.ts"
+import { AgentId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   id: AgentId,
@@ -40,10 +40,9 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
       select count(*) = 1 and bool_and(s.type = ${sampleSource.type} and s.name = ${sampleSource.name})
       from sources s where s.tenant_id = a.tenant_id and s.agent_id = a.id), false)`
 
-    const selectRows = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, agentId: Schema.NullOr(AgentId) }),
-      Result: Row,
-      execute: ({ agentId, tenantId }) => sql`
+    /** The named agent, else the newest one that is not the sample; and the sample. */
+    const find = ({ tenantId }: TenantScope, agentId: AgentId | null) =>
+      sql`
         with own as (select a.tenant_id, a.id, a.name, ${isSample} as "isSample" from agents a where a.tenant_id = ${tenantId}),
         chosen as (
           (select * from own where id = ${agentId}::text)
@@ -62,28 +61,19 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
             where c.tenant_id = chosen.tenant_id and c.agent_id = chosen.id and c.channel = 'test') as tried,
           exists (select from agent_widgets w
             where w.tenant_id = chosen.tenant_id and w.agent_id = chosen.id) as widget
-        from chosen`
-    })
-
-    /** The named agent, else the newest one that is not the sample; and the sample. */
-    const find = ({ tenantId }: TenantScope, agentId: AgentId | null) =>
-      selectRows({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("StartStore.find"))
+        from chosen`.pipe(Rows.all(Row), Effect.withSpan("StartStore.find"))
 
     const isDismissed = ({ tenantId }: TenantScope) =>
-      sql`select 1 from tenants where id = ${tenantId} and start_dismissed_at is not null`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length > 0)
-      )
+      sql`select 1 from tenants where id = ${tenantId} and start_dismissed_at is not null`.pipe(Rows.any)
 
     const dismiss = ({ tenantId }: TenantScope, dismissed: boolean) =>
       sql`
         update tenants set start_dismissed_at = ${dismissed ? sql`coalesce(start_dismissed_at, now())` : sql`null`}
-        where id = ${tenantId}`.pipe(Effect.orDie, Effect.asVoid)
+        where id = ${tenantId}`.pipe(Rows.none)
 
-    const selectHeadings = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
-      Result: Heading,
-      execute: ({ agentId, tenantId }) => sql`
+    /** Headings of documents without labels: pages with short addresses first, each from its top. */
+    const headings = ({ agentId, tenantId }: AgentScope) =>
+      sql`
         select d.title, c.heading, c.english, c.beginning
         from (
           select d.id, d.title, d.uri from sources s
@@ -95,12 +85,10 @@ export class StartStore extends Effect.Service<StartStore>()("store/agents/Start
           select heading, english, left(content, 400) as beginning, ordinal from chunks
           where tenant_id = ${tenantId} and document_id = d.id and not excluded order by ordinal limit ${maxChunksOfDocument}
         ) c
-        order by length(d.uri), d.uri, d.id, c.ordinal`
-    })
-
-    /** Headings of documents without labels: pages with short addresses first, each from its top. */
-    const headings = ({ agentId, tenantId }: AgentScope) =>
-      selectHeadings({ tenantId, agentId }).pipe(Effect.orDie, Effect.withSpan("StartStore.headings"))
+        order by length(d.uri), d.uri, d.id, c.ordinal`.pipe(
+        Rows.all(Heading),
+        Effect.withSpan("StartStore.headings")
+      )
 
     return { find, isDismissed, dismiss, headings } as const
   })

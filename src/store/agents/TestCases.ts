@@ -1,6 +1,5 @@
 /** Test cases of agents. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -12,6 +11,7 @@ import type { RunId } from "../../domain/Ids.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...TestCase.fields,
@@ -53,24 +53,20 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       Effect.gen(function* () {
         const rows = cases.map(({ fields, ...row }) => ({ ...row, ...fields }))
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for update`
-        return yield* SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Row,
-          execute: () => sql`
-            insert into test_cases (
-              id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, criterion, note, origin,
-              run_id
-            )
-            select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.criterion, c.note,
-              c.origin, c."runId"
-            from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
-              "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, criterion text, note text, origin text, "runId" text)
-            where a.tenant_id = ${tenantId} and a.id = ${agentId}
-              and (select count(*) from test_cases t
-                where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
-                <= ${maxTestCases}
-            returning ${columns}`
-        })(undefined)
+        return yield* sql`
+          insert into test_cases (
+            id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, criterion, note, origin,
+            run_id
+          )
+          select c.id, a.tenant_id, a.id, c.question, c."expectSources", c."expectFacts", c."expectRefusal", c.criterion, c.note,
+            c.origin, c."runId"
+          from agents a, jsonb_to_recordset(${toJsonb(rows)}::jsonb) as c (id text, question text,
+            "expectSources" jsonb, "expectFacts" jsonb, "expectRefusal" boolean, criterion text, note text, origin text, "runId" text)
+          where a.tenant_id = ${tenantId} and a.id = ${agentId}
+            and (select count(*) from test_cases t
+              where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
+              <= ${maxTestCases}
+          returning ${columns}`.pipe(Rows.all(Row))
       }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("TestCaseStore.insert"))
 
     /** None when the tenant has no such case. */
@@ -79,72 +75,64 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       id: TestCaseId,
       { criterion, expectFacts, expectRefusal, expectSources, note, question }: TestCaseFields
     ): Effect.Effect<Option.Option<TestCase>> =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
-            expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
-            criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
-          where tenant_id = ${tenantId} and id = ${id} returning ${columns}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.update"))
+      sql`
+        update test_cases set question = ${question}, expect_sources = ${toJsonb(expectSources)}::jsonb,
+          expect_facts = ${toJsonb(expectFacts)}::jsonb, expect_refusal = ${expectRefusal ?? null}::boolean,
+          criterion = ${criterion ?? null}, note = ${note ?? null}, updated_at = now()
+        where tenant_id = ${tenantId} and id = ${id} returning ${columns}`.pipe(
+        Rows.first(Row),
+        Effect.withSpan("TestCaseStore.update")
+      )
 
     /** Oldest first. */
     const page = (
       { agentId, tenantId }: AgentScope,
       { after, limit }: PageRequest
     ): Effect.Effect<Page<TestCase>> =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from test_cases
-          where tenant_id = ${tenantId} and agent_id = ${agentId} and id > ${after ?? ""}
-          order by id limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns} from test_cases
+        where tenant_id = ${tenantId} and agent_id = ${agentId} and id > ${after ?? ""}
+        order by id limit ${limit + 1}`.pipe(
+        Rows.all(Row),
         Effect.map((found) => pageOf(found, limit)),
         Effect.withSpan("TestCaseStore.page")
       )
 
     /** Cases of all agents of the tenant, oldest first, without those made from turns. */
     const written = ({ tenantId }: TenantScope) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from test_cases where tenant_id = ${tenantId} and run_id is null order by id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.written"))
+      sql`
+        select ${columns} from test_cases where tenant_id = ${tenantId} and run_id is null order by id`.pipe(
+        Rows.all(Row),
+        Effect.withSpan("TestCaseStore.written")
+      )
 
     /** False when the tenant has no such case. */
     const remove = ({ tenantId }: TenantScope, id: TestCaseId): Effect.Effect<boolean> =>
       sql`delete from test_cases where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("TestCaseStore.remove")
       )
 
     /** The question of an ended run and its outcome; none when the agent has no such run. */
     const asked = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: AskedRow,
-        execute: () => sql`
-          select r.user_message as question, m.citations, r.rating, f.comment, h.content as human
-          from agent_runs r
-          left join messages m
-            on m.tenant_id = r.tenant_id and m.conversation_id = r.conversation_id and m.id = r.message_id and r.status = 'complete'
-          left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
-          left join messages q
-            on q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id
-          left join lateral (
-            select n.content from messages n
-            where n.tenant_id = r.tenant_id and n.conversation_id = r.conversation_id and n.position > q.position and n.author = 'human'
-              and (r.status = 'failed' or r.handed_over or r.unanswered or r.rating = -1)
-            order by n.position limit 1
-          ) h on true
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId} and r.status <> 'running'`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("TestCaseStore.asked"))
+      sql`
+        select r.user_message as question, m.citations, r.rating, f.comment, h.content as human
+        from agent_runs r
+        left join messages m
+          on m.tenant_id = r.tenant_id and m.conversation_id = r.conversation_id and m.id = r.message_id and r.status = 'complete'
+        left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
+        left join messages q
+          on q.tenant_id = r.tenant_id and q.conversation_id = r.conversation_id and q.id = r.user_message_id
+        left join lateral (
+          select n.content from messages n
+          where n.tenant_id = r.tenant_id and n.conversation_id = r.conversation_id and n.position > q.position and n.author = 'human'
+            and (r.status = 'failed' or r.handed_over or r.unanswered or r.rating = -1)
+          order by n.position limit 1
+        ) h on true
+        where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId} and r.status <> 'running'`.pipe(
+        Rows.first(AskedRow),
+        Effect.withSpan("TestCaseStore.asked")
+      )
 
     return { insert, update, page, written, remove, asked } as const
   })

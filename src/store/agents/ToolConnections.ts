@@ -1,6 +1,5 @@
 /** OAuth connections of tools, and the sign-ins that lead to them. The caller seals tokens. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -9,7 +8,8 @@ import { AuthorizationServer } from "../../capabilities/IdentityProvider.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { StoredConnectionState, ToolScopes } from "../../domain/agents/ToolConnection.ts"
 import { ToolId } from "../../domain/agents/Tool.ts"
-import { TenantId } from "../../domain/Ids.ts"
+import { jsonbOf } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   basis: Schema.String,
@@ -31,18 +31,6 @@ const Row = Schema.Struct({
 })
 export type StoredConnection = typeof Row.Type
 
-const Key = Schema.Struct({ tenantId: TenantId, id: ToolId })
-
-const Made = Schema.Struct({
-  ...Key.fields,
-  basis: Schema.String,
-  server: Schema.parseJson(AuthorizationServer),
-  resource: Schema.String,
-  clientId: Schema.String,
-  scopes: Schema.parseJson(ToolScopes),
-  tokens: Schema.String,
-  seconds: Schema.NullOr(Schema.Number)
-})
 export interface MadeConnection {
   readonly basis: string
   readonly server: AuthorizationServer
@@ -56,7 +44,9 @@ export interface MadeConnection {
 }
 
 const SignIn = Schema.Struct({ toolId: ToolId, flow: Schema.String, isOver: Schema.Boolean })
-const Session = Schema.Struct({ tenantId: TenantId, session: Schema.Uint8ArrayFromSelf })
+
+const serverJson = jsonbOf(AuthorizationServer)
+const scopesJson = jsonbOf(ToolScopes)
 
 /** A new token is requested that long before the old one ends. */
 const renewsBefore = "60 seconds"
@@ -71,74 +61,29 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const selectRow = SqlSchema.findOne({
-        Request: Key,
-        Result: Row,
-        execute: ({ id, tenantId }) => sql`
-        select basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
-          coalesce(lease_until > now(), false) as "isLeased",
-          coalesce(expires_at <= now() + ${renewsBefore}::interval, false) as "isEnding",
-          coalesce(expires_at <= now(), false) as "isOver",
-          updated_at <= now() - ${pause}::interval as "isOld"
-        from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`
-      })
-
-      const upsert = SqlSchema.void({
-        Request: Made,
-        execute: ({ basis, clientId, id, resource, scopes, seconds, server, tenantId, tokens }) => sql`
-        insert into tool_connections (tenant_id, tool_id, basis, state, server, resource, client_id, tokens, expires_at, version)
-        select tenant_id, id, ${basis}, 'connected', ${server}::jsonb || jsonb_build_object('scopes', ${scopes}::jsonb), ${resource}, ${clientId}, ${tokens},
-          now() + make_interval(secs => ${seconds}::float8), 1
-        from tools where tenant_id = ${tenantId} and id = ${id}
-        on conflict (tenant_id, tool_id) do update set basis = excluded.basis, state = 'connected', server = excluded.server,
-          resource = excluded.resource, client_id = excluded.client_id, tokens = excluded.tokens,
-          expires_at = excluded.expires_at, version = tool_connections.version + 1, lease_token = null, lease_until = null,
-          connected_at = now(), updated_at = now()`
-      })
-
-      const settleRow = SqlSchema.void({
-        Request: Schema.Struct({ ...Made.fields, lease: Schema.String }),
-        execute: ({ basis, clientId, id, lease, resource, scopes, seconds, server, tenantId, tokens }) => sql`
-        update tool_connections set basis = ${basis}, state = 'connected', resource = ${resource},
-          server = ${server}::jsonb || jsonb_build_object('scopes', ${scopes}::jsonb),
-          client_id = ${clientId}, tokens = ${tokens}, expires_at = now() + make_interval(secs => ${seconds}::float8),
-          version = version + 1, lease_token = null, lease_until = null, updated_at = now()
-        where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${lease}`
-      })
-
-      const insertSignIn = SqlSchema.void({
-        Request: Schema.Struct({
-          ...Session.fields,
-          id: ToolId,
-          state: Schema.Uint8ArrayFromSelf,
-          flow: Schema.String,
-          seconds: Schema.Number
-        }),
-        execute: ({ flow, id, seconds, session, state, tenantId }) => sql`
-        with expired as (delete from tool_sign_ins where tenant_id = ${tenantId} and expires_at <= now())
-        insert into tool_sign_ins (tenant_id, tool_id, session_hash, state_hash, flow, expires_at)
-        select s.tenant_id, t.id, s.token_hash, ${state}::bytea, ${flow}, now() + make_interval(secs => ${seconds})
-        from user_sessions s join tools t on t.tenant_id = s.tenant_id and t.id = ${id}
-        where s.tenant_id = ${tenantId} and s.token_hash = ${session}
-        on conflict (tenant_id, tool_id, session_hash) do update
-          set state_hash = excluded.state_hash, flow = excluded.flow, expires_at = excluded.expires_at`
-      })
-
-      const deleteSignIn = SqlSchema.findOne({
-        Request: Schema.Struct({ ...Session.fields, state: Schema.Uint8ArrayFromSelf }),
-        Result: SignIn,
-        execute: ({ session, state, tenantId }) => sql`
-        delete from tool_sign_ins
-        where tenant_id = ${tenantId} and session_hash = ${session} and state_hash = ${state}
-        returning tool_id as "toolId", flow, expires_at <= now() as "isOver"`
-      })
+      const serverOf = ({ scopes, server }: MadeConnection) =>
+        sql`${serverJson(server)}::jsonb || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)`
 
       const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredConnection>> =>
-        Effect.orDie(selectRow({ tenantId, id }))
+        sql`
+          select basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
+            coalesce(lease_until > now(), false) as "isLeased",
+            coalesce(expires_at <= now() + ${renewsBefore}::interval, false) as "isEnding",
+            coalesce(expires_at <= now(), false) as "isOver",
+            updated_at <= now() - ${pause}::interval as "isOld"
+          from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`.pipe(Rows.first(Row))
 
       /** Replaces the tool's connection. A running renewal of the old one has no effect. */
-      const connect = ({ tenantId }: TenantScope, id: ToolId, { lastsSeconds, ...made }: MadeConnection) =>
-        Effect.orDie(upsert({ ...made, tenantId, id, seconds: lastsSeconds }))
+      const connect = ({ tenantId }: TenantScope, id: ToolId, made: MadeConnection) =>
+        sql`
+          insert into tool_connections (tenant_id, tool_id, basis, state, server, resource, client_id, tokens, expires_at, version)
+          select tenant_id, id, ${made.basis}, 'connected', ${serverOf(made)}, ${made.resource}, ${made.clientId}, ${made.tokens},
+            now() + make_interval(secs => ${made.lastsSeconds}::float8), 1
+          from tools where tenant_id = ${tenantId} and id = ${id}
+          on conflict (tenant_id, tool_id) do update set basis = excluded.basis, state = 'connected', server = excluded.server,
+            resource = excluded.resource, client_id = excluded.client_id, tokens = excluded.tokens,
+            expires_at = excluded.expires_at, version = tool_connections.version + 1, lease_token = null, lease_until = null,
+            connected_at = now(), updated_at = now()`.pipe(Rows.none)
 
       /**
        * Takes the right to request a new token. False when another process has it, or the connection was changed since
@@ -162,18 +107,16 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version}
             and (lease_until is null or lease_until <= now())
           returning tool_id`
-        ).pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
-        )
+        ).pipe(Rows.any)
 
       /** Stores the new tokens, and ends the lease. Without effect when the lease is no longer this one. */
-      const settle = (
-        { tenantId }: TenantScope,
-        id: ToolId,
-        token: string,
-        { lastsSeconds, ...made }: MadeConnection
-      ) => Effect.orDie(settleRow({ ...made, tenantId, id, lease: token, seconds: lastsSeconds }))
+      const settle = ({ tenantId }: TenantScope, id: ToolId, token: string, made: MadeConnection) =>
+        sql`
+          update tool_connections set basis = ${made.basis}, state = 'connected', resource = ${made.resource},
+            server = ${serverOf(made)}, client_id = ${made.clientId}, tokens = ${made.tokens},
+            expires_at = now() + make_interval(secs => ${made.lastsSeconds}::float8),
+            version = version + 1, lease_token = null, lease_until = null, updated_at = now()
+          where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
       /** Ends the lease. `isRefused`: the tokens are of no use any more, and are removed. */
       const release = ({ tenantId }: TenantScope, id: ToolId, token: string, isRefused: boolean) =>
@@ -184,37 +127,27 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
               ? sql`, state = 'refused', tokens = null, expires_at = null, version = version + 1, updated_at = now()`
               : sql``
           }
-        where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(
-          Effect.orDie,
-          Effect.asVoid
-        )
-
-      const updateScopes = SqlSchema.void({
-        Request: Schema.Struct({ ...Key.fields, version: Schema.Int, scopes: Schema.parseJson(ToolScopes) }),
-        execute: ({ id, scopes, tenantId, version }) => sql`
-        update tool_connections set server = server || jsonb_build_object('scopes', ${scopes}::jsonb)
-        where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version} and server is not null`
-      })
+        where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
 
       /** Stores what a demand for scopes has changed, unless there is a newer token than that of `version`. */
       const demand = ({ tenantId }: TenantScope, id: ToolId, version: number, scopes: ToolScopes) =>
-        Effect.orDie(updateScopes({ tenantId, id, version, scopes }))
+        sql`
+          update tool_connections set server = server || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)
+          where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version} and server is not null`.pipe(
+          Rows.none
+        )
 
       /** Refuses the connection if it has not changed since `version`. */
       const refuse = ({ tenantId }: TenantScope, id: ToolId, version: number) =>
         sql`
         update tool_connections set state = 'refused', tokens = null, expires_at = null, version = version + 1,
           updated_at = now()
-        where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version}`.pipe(
-          Effect.orDie,
-          Effect.asVoid
-        )
+        where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version}`.pipe(Rows.none)
 
       /** False when there was none. */
       const remove = ({ tenantId }: TenantScope, id: ToolId) =>
         sql`delete from tool_connections where tenant_id = ${tenantId} and tool_id = ${id} returning tool_id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
+          Rows.any
         )
 
       /** Stores a sign-in of the session for the tool, replacing the session's previous one, and deletes expired ones. */
@@ -227,11 +160,25 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           readonly flow: string
           readonly lasts: Duration.Duration
         }
-      ) => Effect.orDie(insertSignIn({ ...signIn, tenantId, id, seconds: Duration.toSeconds(signIn.lasts) }))
+      ) =>
+        sql`
+          with expired as (delete from tool_sign_ins where tenant_id = ${tenantId} and expires_at <= now())
+          insert into tool_sign_ins (tenant_id, tool_id, session_hash, state_hash, flow, expires_at)
+          select s.tenant_id, t.id, s.token_hash, ${signIn.state}::bytea, ${signIn.flow},
+            now() + make_interval(secs => ${Duration.toSeconds(signIn.lasts)})
+          from user_sessions s join tools t on t.tenant_id = s.tenant_id and t.id = ${id}
+          where s.tenant_id = ${tenantId} and s.token_hash = ${signIn.session}
+          on conflict (tenant_id, tool_id, session_hash) do update
+            set state_hash = excluded.state_hash, flow = excluded.flow, expires_at = excluded.expires_at`.pipe(
+          Rows.none
+        )
 
       /** Deletes and returns the sign-in of that state, if the session began it. */
       const take = ({ tenantId }: TenantScope, session: Uint8Array, state: Uint8Array) =>
-        Effect.orDie(deleteSignIn({ tenantId, session, state }))
+        sql`
+          delete from tool_sign_ins
+          where tenant_id = ${tenantId} and session_hash = ${session} and state_hash = ${state}
+          returning tool_id as "toolId", flow, expires_at <= now() as "isOver"`.pipe(Rows.first(SignIn))
 
       return { find, connect, lease, settle, release, demand, refuse, remove, begin, take } as const
     })

@@ -9,7 +9,7 @@ import { pageOf } from "../../domain/Page.ts"
 import { ToolConnection } from "../../domain/agents/ToolConnection.ts"
 import { maxTools, ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-import * as Rows from "../database/Rows.ts"
+import * as Rows from "../Rows.ts"
 import { jsonbOf } from "../Jsonb.ts"
 
 const Row = Schema.Struct({
