@@ -355,11 +355,11 @@ it("Statements of every tenant say what for, by the list, and are those that lea
       // Rows of several tenants that a sweep has found.
       "store/chat/ProcessLeases.ts end",
       "store/chat/UnusedPassages.ts free",
-      "store/chat/UnusedPassages.ts next",
+      "store/chat/UnusedPassages.ts sweep",
       "store/conversations/AnonymousPeople.ts removeUnreachable",
       // A row for each tenant, and the longest limit of all.
       "store/accounts/Retention.ts include",
-      "store/accounts/Retention.ts longest",
+      "store/accounts/Retention.ts longestRuns",
       "store/billing/Storage.ts include",
       "store/knowledge/VectorEncoding.ts next",
       "store/knowledge/VectorEncoding.ts store"

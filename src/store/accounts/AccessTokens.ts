@@ -1,6 +1,6 @@
 /** Access tokens: their scopes, their owner, and the fingerprint of their secret. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,6 +10,8 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { TenantId, TokenId, UserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "./Tenants.ts"
+import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const { user: _, ...shown } = AccessToken.fields
 
@@ -25,17 +27,15 @@ const Row = Schema.Struct({
 const toToken = ({ email, userId, ...row }: typeof Row.Type) =>
   AccessToken.make({ ...row, user: { id: userId, email } })
 
-const NewToken = Schema.Struct({
-  id: TokenId,
-  tenantId: TenantId,
-  userId: UserId,
-  name: Schema.String,
-  prefix: Schema.String,
-  fingerprint: Schema.Uint8ArrayFromSelf,
-  scopes: Schema.parseJson(Schema.Array(Scope)),
-  expiresAt: Schema.NullOr(Schema.DateTimeUtc)
-})
-type NewToken = Omit<typeof NewToken.Type, "tenantId">
+interface NewToken {
+  readonly id: TokenId
+  readonly userId: UserId
+  readonly name: string
+  readonly prefix: string
+  readonly fingerprint: Uint8Array
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: DateTime.Utc | null
+}
 
 /** A valid token, and the current data of its owner. */
 const LiveToken = Schema.Struct({
@@ -63,37 +63,43 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         or exists (select from user_identities i where i.tenant_id = u.tenant_id and i.user_id = u.id)
         or exists (select from passkeys p where p.tenant_id = u.tenant_id and p.user_id = u.id)))`
 
-    // The lock waits for a concurrent removal of the user or change of the password.
-    const insertRow = SqlSchema.findOne({
-      Request: NewToken,
-      Result: Row,
-      execute: (token) => sql`
+    /** None when the user does not exist or has no password any more. */
+    const insert = ({ tenantId }: TenantScope, token: NewToken) =>
+      // The lock waits for a concurrent removal of the user or change of the password.
+      sql`
         with u as (
           select id, email from users u
-          where u.tenant_id = ${token.tenantId} and u.id = ${token.userId} and ${maySignIn} for share
+          where u.tenant_id = ${tenantId} and u.id = ${token.userId} and ${maySignIn} for share
         ), t as (
           insert into access_tokens (id, tenant_id, user_id, name, prefix, secret_hash, scopes, expires_at)
-          select ${token.id}, ${token.tenantId}, id, ${token.name}, ${token.prefix}, ${token.fingerprint}::bytea,
-            array(select jsonb_array_elements_text(${token.scopes}::jsonb)), ${token.expiresAt}::timestamptz
+          select ${token.id}, ${tenantId}, id, ${token.name}, ${token.prefix}, ${token.fingerprint}::bytea,
+            array(select jsonb_array_elements_text(${toJsonb(token.scopes)}::jsonb)),
+            ${token.expiresAt && DateTime.formatIso(token.expiresAt)}::timestamptz
           from u returning *
         )
-        select ${columns} from t join u on u.id = t.user_id`
-    })
+        select ${columns} from t join u on u.id = t.user_id`.pipe(
+        Rows.first(Row),
+        Effect.map(Option.map(toToken))
+      )
 
-    const selectPage = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, limit: Schema.Int, after: Schema.NullOr(Schema.String) }),
-      Result: Row,
-      execute: ({ tenantId, limit, after }) => sql`
+    /** Newest first. */
+    const list = ({ tenantId }: TenantScope, { limit, after }: PageRequest) =>
+      sql`
         select ${columns} from access_tokens t join users u on u.tenant_id = t.tenant_id and u.id = t.user_id
-        where t.tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`t.id < ${after}`}
-        order by t.id desc limit ${limit}`
-    })
+        where t.tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`t.id < ${after}`}
+        order by t.id desc limit ${limit + 1}`.pipe(
+        Rows.all(Row),
+        Effect.map((found) => pageOf(found.map(toToken), limit)),
+        Effect.withSpan("AccessTokenStore.list")
+      )
 
-    // Updates the time of use at most once a minute. It skips the row if another request is writing it.
-    const selectLive = SqlSchema.findOne({
-      Request: Schema.Uint8ArrayFromSelf,
-      Result: LiveToken,
-      execute: (fingerprint) => sql`/* every tenant: directory */
+    /**
+     * None when no token has this fingerprint, the token is revoked or expired, or its owner may not sign in. Records
+     * the use.
+     */
+    const find = (fingerprint: Uint8Array) =>
+      // Updates the time of use at most once a minute. It skips the row if another request is writing it.
+      sql`/* every tenant: directory */
         with noted as (
           update access_tokens set last_used_at = now() where (tenant_id, id) in (
             select tenant_id, id from access_tokens
@@ -106,36 +112,13 @@ export class AccessTokenStore extends Effect.Service<AccessTokenStore>()("store/
         select t.id as "tokenId", t.scopes, u.id as "userId", u.tenant_id as "tenantId", u.email, u.role
         from access_tokens t join users u on u.id = t.user_id and u.tenant_id = t.tenant_id
         where t.secret_hash = ${fingerprint} and t.revoked_at is null and ${maySignIn}
-          and (t.expires_at is null or t.expires_at > now())`
-    })
-
-    /** None when the user does not exist or has no password any more. */
-    const insert = ({ tenantId }: TenantScope, token: NewToken) =>
-      insertRow({ ...token, tenantId }).pipe(Effect.orDie, Effect.map(Option.map(toToken)))
-
-    /** Newest first. */
-    const list = Effect.fn("AccessTokenStore.list")(function* (
-      { tenantId }: TenantScope,
-      { limit, after }: PageRequest
-    ) {
-      const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
-      return pageOf(found.map(toToken), limit)
-    }, Effect.orDie)
-
-    /**
-     * None when no token has this fingerprint, the token is revoked or expired, or its owner may not sign in. Records
-     * the use.
-     */
-    const find = (fingerprint: Uint8Array) => selectLive(fingerprint).pipe(Effect.orDie)
+          and (t.expires_at is null or t.expires_at > now())`.pipe(Rows.first(LiveToken))
 
     /** Permanent. True when the tenant has the token, even if it was revoked before. */
     const revoke = ({ tenantId }: TenantScope, id: TokenId) =>
       sql`
         update access_tokens set revoked_at = coalesce(revoked_at, now())
-        where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+        where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(Rows.any)
 
     return { insert, list, find, revoke } as const
   })

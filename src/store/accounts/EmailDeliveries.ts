@@ -1,23 +1,18 @@
 /** Delivery results of the mails in `email_logs`. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type Delivery, EmailLog, progress } from "../../domain/accounts/EmailLog.ts"
-import type { Page } from "../../domain/Page.ts"
+import { pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...EmailLog.fields,
   sentAt: Schema.NullOr(Schema.DateTimeUtcFromDate),
   updatedAt: Schema.DateTimeUtcFromDate
-})
-const PageOf = Schema.Struct({
-  tenantId: Schema.String,
-  limit: Schema.Int,
-  after: Schema.NullOr(Schema.String)
 })
 
 export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
@@ -41,28 +36,16 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
         where l.id = known.id and known.place > coalesce(array_position(${progress}::text[], l.status), 0)`
       }, Effect.orDie)
 
-      const selectPage = SqlSchema.findAll({
-        Request: PageOf,
-        Result: Row,
-        execute: ({ after, limit, tenantId }) => sql`
-        select id, recipient as "to", kind, status, sent_at as "sentAt", updated_at as "updatedAt" from email_logs
-        where tenant_id = ${tenantId} and ${after === null ? sql`true` : sql`id < ${after}`}
-        order by id desc limit ${limit}`
-      })
-
       /** Newest first. */
-      const list = Effect.fn("EmailDeliveryStore.list")(function* (
-        { tenantId }: TenantScope,
-        { after, limit }: PageRequest
-      ) {
-        const found = yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null })
-        const rows = found.slice(0, limit)
-        const page: Page<EmailLog> = {
-          rows,
-          next: found.length > limit ? (rows.at(-1)?.id ?? null) : null
-        }
-        return page
-      }, Effect.orDie)
+      const list = ({ tenantId }: TenantScope, { after, limit }: PageRequest) =>
+        sql`
+          select id, recipient as "to", kind, status, sent_at as "sentAt", updated_at as "updatedAt" from email_logs
+          where tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`id < ${after}`}
+          order by id desc limit ${limit + 1}`.pipe(
+          Rows.all(Row),
+          Effect.map((found) => pageOf(found, limit)),
+          Effect.withSpan("EmailDeliveryStore.list")
+        )
 
       return { apply, list } as const
     })

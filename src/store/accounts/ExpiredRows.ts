@@ -1,6 +1,5 @@
 /** Removes what a tenant keeps no longer, in bounded batches of each kind. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -9,6 +8,7 @@ import { EndUserId, TenantId } from "../../domain/Ids.ts"
 import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
 import { forgetAnswers } from "../events/ReportedEvents.ts"
 import { lastChange } from "../conversations/Activity.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of rows of one kind that a batch examines and removes. */
 const batch = 200
@@ -55,24 +55,11 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         and not exists (select from channel_outbox o
           where o.tenant_id = c.tenant_id and o.conversation_id = c.id and o.state in ('pending', 'sending'))`
 
-    const window = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, after: Schema.String, days: Schema.Int }),
-      Result: Ids,
-      execute: ({ tenantId, after, days }) => sql`
-        select id from conversations c
-        where c.tenant_id = ${tenantId} and id > ${after} and created_at < ${before(days)}
-        order by id limit ${batch}`
-    })
-
     const locked = (expiry: Expiry, ids: ReadonlyArray<string>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Over,
-        execute: () => sql`
-          select id, end_user_id as "endUserId" from conversations c
-          where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isOver(expiry)}
-          order by id for update of c skip locked`
-      })(undefined)
+      sql`
+        select id, end_user_id as "endUserId" from conversations c
+        where c.tenant_id = ${expiry.tenantId} and id = any(${ids}::text[]) and ${isOver(expiry)}
+        order by id for update of c skip locked`.pipe(Rows.all(Over))
 
     /** Removes conversations of the tenant in the order of their ids. True when there are more. */
     const conversations = (expiry: Expiry) =>
@@ -80,7 +67,11 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         const { seen, tenantId } = expiry
         const days = shorter(expiry.conversations, expiry.anonymousPeople)
         if (days === null) return false
-        const ids = (yield* window({ tenantId, after: seen, days })).map(({ id }) => id)
+        const found = yield* sql`
+          select id from conversations c
+          where c.tenant_id = ${tenantId} and id > ${seen} and created_at < ${before(days)}
+          order by id limit ${batch}`.pipe(Rows.all(Ids))
+        const ids = found.map(({ id }) => id)
         // No turn can begin in a conversation whose row is locked. The second statement sees the turns that began
         // before.
         const rows = yield* locked(expiry, ids)

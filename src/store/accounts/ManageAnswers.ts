@@ -1,10 +1,10 @@
 /** Answers of the management interface to requests with an Idempotency-Key: 24 hours, per access token. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
+import * as Rows from "../Rows.ts"
 
 const Known = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
 type Known = typeof Known.Type
@@ -34,29 +34,21 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
           where known.created_at < now() - interval '24 hours'
           returning token_id`
         if (claimed.length === 1) return Option.none<Known>()
-        const found = yield* SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Known,
-          execute: () => sql`
-            select request_hash = ${requestHash}::bytea as "isSame", answer from manage_answers where ${keyOf(request)}`
-        })(undefined)
+        const found = yield* sql`
+          select request_hash = ${requestHash}::bytea as "isSame", answer from manage_answers where ${keyOf(request)}`.pipe(
+          Rows.first(Known)
+        )
         // The key was released between the two statements. The next attempt can claim it.
         return Option.orElseSome(found, () => ({ isSame: true, answer: null }))
       }).pipe(Effect.orDie)
 
     /** `answer` is sealed. */
     const keep = (request: RepeatableRequest, answer: string) =>
-      sql`update manage_answers set answer = ${answer} where ${keyOf(request)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+      sql`update manage_answers set answer = ${answer} where ${keyOf(request)}`.pipe(Rows.none)
 
     /** Releases the key of a request that had no effect, so that it can be used again. */
     const release = (request: RepeatableRequest) =>
-      sql`delete from manage_answers where ${keyOf(request)} and answer is null`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+      sql`delete from manage_answers where ${keyOf(request)} and answer is null`.pipe(Rows.none)
 
     /** Deletes answers of all tenants older than 24 hours. True when there may be more. */
     const sweep = sql`/* every tenant: sweep */

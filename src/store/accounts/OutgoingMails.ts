@@ -1,12 +1,12 @@
 /** Outgoing mails, in `email_logs`. A mail is stored before it is sent, so that every sent mail is recorded. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { typeId } from "../../domain/Ids.ts"
 import { QueueName } from "../../domain/knowledge/Job.ts"
+import * as Rows from "../Rows.ts"
 
 /** The kind of a mail about failed jobs of a queue. */
 export const jobsFailed = (queue: string) => `job_failed:${queue}`
@@ -60,25 +60,17 @@ export class OutgoingMailStore extends Effect.Service<OutgoingMailStore>()("stor
         update email_logs set status = 'failed', last_error = ${reason}, updated_at = now() where id = ${id}`
     }, Effect.orDie)
 
-    const selectFailures = SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Failures,
-      execute: () => sql`
-        with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)
-        select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
-        from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
-          join lateral (
-            select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
-          ) told on true
-          join queue_jobs on queue = name and state = 'failed' and finished_at <= until
-            and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)
-        group by name, until`
-    })
-
     /** Jobs that failed permanently since the last mail about their queue, by queue. */
-    const failures = Effect.orDie(selectFailures(undefined)).pipe(
-      Effect.withSpan("OutgoingMailStore.failures")
-    )
+    const failures = sql`
+      with cut as (select date_trunc('milliseconds', clock_timestamp() - ${commitDelay}::interval) as until)
+      select name as queue, count(*)::int as failed, (array_agg(id order by finished_at desc))[1:5] as ids, until
+      from cut cross join unnest(${[...QueueName.literals]}::text[]) as names (name)
+        join lateral (
+          select max(created_at) as at from email_logs where kind = 'job_failed:' || name and status <> 'failed'
+        ) told on true
+        join queue_jobs on queue = name and state = 'failed' and finished_at <= until
+          and finished_at > greatest(told.at, until - ${maxReportedAge}::interval)
+      group by name, until`.pipe(Rows.all(Failures), Effect.withSpan("OutgoingMailStore.failures"))
 
     return { queued, sent, failed, failures } as const
   })

@@ -1,11 +1,11 @@
 /** Passkeys of the people of a tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type TenantScope, User } from "../../domain/accounts/Account.ts"
 import { Passkey, PasskeyId } from "../../domain/accounts/Passkey.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...Passkey.fields,
@@ -40,28 +40,15 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const selectOwn = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: TenantId, userId: UserId }),
-      Result: Row,
-      execute: ({ tenantId, userId }) => sql`
-        select id, name, credential_id as "credentialId", backed_up as "backedUp", created_at as "createdAt",
-          used_at as "usedAt"
-        from passkeys where tenant_id = ${tenantId} and user_id = ${userId} order by id`
-    })
-
-    const selectKnown = SqlSchema.findOne({
-      Request: Schema.String,
-      Result: Known,
-      execute: (credentialId) => sql`/* every tenant: directory */
-        select p.id, p.tenant_id as "tenantId", p.user_id as "userId", u.email, u.role, p.credential_id as "credentialId",
-          p.public_key as "publicKey", p.counter::float8 as counter
-        from passkeys p join users u on u.tenant_id = p.tenant_id and u.id = p.user_id
-        where p.credential_id = ${credentialId}`
-    })
-
     /** Those of a person, the oldest first. */
     const list = ({ tenantId }: TenantScope, userId: UserId) =>
-      selectOwn({ tenantId, userId }).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.list"))
+      sql`
+        select id, name, credential_id as "credentialId", backed_up as "backedUp", created_at as "createdAt",
+          used_at as "usedAt"
+        from passkeys where tenant_id = ${tenantId} and user_id = ${userId} order by id`.pipe(
+        Rows.all(Row),
+        Effect.withSpan("PasskeyStore.list")
+      )
 
     /** False when the authenticator's key is already registered. */
     const insert = ({ tenantId }: TenantScope, passkey: NewPasskey) =>
@@ -69,15 +56,15 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
         insert into passkeys (tenant_id, id, user_id, name, credential_id, public_key, counter, backed_up)
         values (${tenantId}, ${passkey.id}, ${passkey.userId}, ${passkey.name}, ${passkey.credentialId},
           ${passkey.publicKey}::bytea, ${passkey.counter}, ${passkey.backedUp})
-        on conflict do nothing returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
-        Effect.withSpan("PasskeyStore.insert")
-      )
+        on conflict do nothing returning id`.pipe(Rows.any, Effect.withSpan("PasskeyStore.insert"))
 
     /** The only look-up without a tenant, because a sign-in finds its tenant by it. */
     const find = (credentialId: string) =>
-      selectKnown(credentialId).pipe(Effect.orDie, Effect.withSpan("PasskeyStore.find"))
+      sql`/* every tenant: directory */
+        select p.id, p.tenant_id as "tenantId", p.user_id as "userId", u.email, u.role, p.credential_id as "credentialId",
+          p.public_key as "publicKey", p.counter::float8 as counter
+        from passkeys p join users u on u.tenant_id = p.tenant_id and u.id = p.user_id
+        where p.credential_id = ${credentialId}`.pipe(Rows.first(Known), Effect.withSpan("PasskeyStore.find"))
 
     /**
      * False when it does not exist, or was used with this count or a later one. Authenticators without a counter send
@@ -91,18 +78,13 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
       sql`
         update passkeys set counter = ${counter}::bigint, backed_up = ${backedUp}, used_at = now()
         where tenant_id = ${tenantId} and id = ${id} and (counter < ${counter}::bigint or (counter = 0 and ${counter}::bigint = 0))
-        returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
-        Effect.withSpan("PasskeyStore.use")
-      )
+        returning id`.pipe(Rows.any, Effect.withSpan("PasskeyStore.use"))
 
     /** False when the person has no such passkey. */
     const remove = ({ tenantId }: TenantScope, userId: UserId, id: PasskeyId) =>
       sql`
         delete from passkeys where tenant_id = ${tenantId} and user_id = ${userId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("PasskeyStore.remove")
       )
 

@@ -1,6 +1,5 @@
 /** Retention periods of tenants, in `tenant_retention`, and whose turn it is to lose older rows. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -8,6 +7,7 @@ import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { keepsAll, type PatchRetention, Retention } from "../../domain/accounts/Retention.ts"
 import { TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
@@ -27,67 +27,50 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     const columns = sql`conversations, anonymous_people as "anonymousPeople", runs, audit_entries as "auditEntries",
       email_logs as "emailLogs", event_deliveries as "eventDeliveries", ingestion_jobs as "ingestionJobs"`
 
-    const select = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Retention,
-      execute: (tenantId) => sql`select ${columns} from tenant_retention where tenant_id = ${tenantId}`
-    })
-
     /** The limits of a tenant. */
     const find = ({ tenantId }: TenantScope) =>
-      select(tenantId).pipe(
-        Effect.orDie,
+      sql`select ${columns} from tenant_retention where tenant_id = ${tenantId}`.pipe(
+        Rows.first(Retention),
         Effect.map(Option.getOrElse(() => keepsAll)),
         Effect.withSpan("RetentionStore.find")
       )
 
     /** Changes the given limits. The next sweep removes what is then too old. */
-    const patch = Effect.fn("RetentionStore.patch")(function* (
-      { tenantId }: TenantScope,
-      change: PatchRetention
-    ) {
-      const changed = sql.withTransaction(
-        Effect.gen(function* () {
-          yield* sql`insert into tenant_retention (tenant_id) values (${tenantId}) on conflict do nothing`
-          yield* sql`select tenant_id from tenant_retention where tenant_id = ${tenantId} for update`
-          const next = { ...(yield* find({ tenantId })), ...change }
-          yield* sql`
-            update tenant_retention set conversations = ${next.conversations}, runs = ${next.runs},
-              anonymous_people = ${next.anonymousPeople},
-              audit_entries = ${next.auditEntries}, email_logs = ${next.emailLogs},
-              event_deliveries = ${next.eventDeliveries}, ingestion_jobs = ${next.ingestionJobs},
-              conversations_seen = '', updated_at = now(),
-              -- Not before a process that is at it has ended.
-              due_at = least(due_at, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
-            where tenant_id = ${tenantId}`
-          return next
-        })
-      )
-      return yield* changed
-    }, Effect.orDie)
+    const patch = Effect.fn("RetentionStore.patch")(
+      function* ({ tenantId }: TenantScope, change: PatchRetention) {
+        yield* sql`insert into tenant_retention (tenant_id) values (${tenantId}) on conflict do nothing`
+        yield* sql`select tenant_id from tenant_retention where tenant_id = ${tenantId} for update`
+        const next = { ...(yield* find({ tenantId })), ...change }
+        yield* sql`
+          update tenant_retention set conversations = ${next.conversations}, runs = ${next.runs},
+            anonymous_people = ${next.anonymousPeople},
+            audit_entries = ${next.auditEntries}, email_logs = ${next.emailLogs},
+            event_deliveries = ${next.eventDeliveries}, ingestion_jobs = ${next.ingestionJobs},
+            conversations_seen = '', updated_at = now(),
+            -- Not before a process that is at it has ended.
+            due_at = least(due_at, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
+          where tenant_id = ${tenantId}`
+        return next
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
 
     /** Gives every tenant a row, for limits of the installation. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_retention (tenant_id)
       select t.id from tenants t where not exists (select from tenant_retention r where r.tenant_id = t.id)
-      on conflict do nothing returning tenant_id`.pipe(
-      Effect.orDie,
-      Effect.map((added) => added.length > 0),
-      Effect.withSpan("RetentionStore.include")
-    )
-
-    const claimRow = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Claimed,
-      execute: () => sql`/* every tenant: sweep */
-        update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
-        where tenant_id = (
-          select tenant_id from tenant_retention where due_at <= now() order by due_at limit 1 for update skip locked)
-        returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`
-    })
+      on conflict do nothing returning tenant_id`.pipe(Rows.any, Effect.withSpan("RetentionStore.include"))
 
     /** Claims the tenant that has waited longest. */
-    const claim = claimRow(undefined).pipe(Effect.orDie, Effect.withSpan("RetentionStore.claim"))
+    const claim = sql`/* every tenant: sweep */
+      update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      where tenant_id = (
+        select tenant_id from tenant_retention where due_at <= now() order by due_at limit 1 for update skip locked)
+      returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`.pipe(
+      Rows.first(Claimed),
+      Effect.withSpan("RetentionStore.claim")
+    )
 
     /** Releases a claimed tenant: to the end of the line when there is more to remove, else for an hour. */
     const release = Effect.fn("RetentionStore.release")(function* ({ tenantId }: Claimed, more: boolean) {
@@ -95,20 +78,13 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`
     }, Effect.orDie)
 
-    // Stops at the first tenant without a limit.
-    const longest = SqlSchema.single({
-      Request: Schema.Void,
-      Result: Longest,
-      execute: () => sql`/* every tenant: sweep */
-        select case when not exists (
-            select from tenants t where not exists (
-              select from tenant_retention r where r.tenant_id = t.id and r.runs is not null)
-          ) then coalesce((select max(runs) from tenant_retention), 0) end as days`
-    })
-
     /** The longest time that a tenant's own limit keeps runs: null for ever, 0 without tenants. */
-    const longestRuns = longest(undefined).pipe(
-      Effect.orDie,
+    const longestRuns = sql`/* every tenant: sweep */
+      select case when not exists ( -- Stops at the first tenant without a limit.
+          select from tenants t where not exists (
+            select from tenant_retention r where r.tenant_id = t.id and r.runs is not null)
+        ) then coalesce((select max(runs) from tenant_retention), 0) end as days`.pipe(
+      Rows.one(Longest),
       Effect.map(({ days }) => days),
       Effect.withSpan("RetentionStore.longestRuns")
     )

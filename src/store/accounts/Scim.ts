@@ -1,6 +1,5 @@
 /** The people of a tenant and its groups, as its provider provisions them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -9,6 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { maxMembers } from "../../domain/accounts/Scim.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const Person = Schema.Struct({
   id: UserId,
@@ -81,23 +81,17 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
       filter: PersonFilter,
       { count, startIndex }: PageAsked
     ) {
-      const rows = yield* SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Person,
-        execute: () => sql`
-          select u.id, u.email as "userName", u.external_id as "externalId", u.active, u.role, u.created_at as "createdAt",
-            coalesce((select jsonb_agg(jsonb_build_object('id', g.id, 'name', g.name) order by g.id)
-              from scim_group_members m join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
-              where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
-          from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}
-          order by u.id offset ${startIndex - 1} limit ${count}`
-      })(undefined)
-      const { total } = yield* SqlSchema.single({
-        Request: Schema.Void,
-        Result: Total,
-        execute: () =>
-          sql`select count(*)::int as total from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}`
-      })(undefined)
+      const rows = yield* sql`
+        select u.id, u.email as "userName", u.external_id as "externalId", u.active, u.role, u.created_at as "createdAt",
+          coalesce((select jsonb_agg(jsonb_build_object('id', g.id, 'name', g.name) order by g.id)
+            from scim_group_members m join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
+            where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
+        from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}
+        order by u.id offset ${startIndex - 1} limit ${count}`.pipe(Rows.all(Person))
+      const { total } = yield* sql`
+          select count(*)::int as total from users u where u.tenant_id = ${tenantId} and ${isPerson(filter)}`.pipe(
+        Rows.one(Total)
+      )
       return { rows, total }
     }, Effect.orDie)
 
@@ -117,27 +111,21 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
             where m.tenant_id = g.tenant_id and m.group_id = g.id), '[]')`
         : sql`'[]'::jsonb`
       const fits = withMembers ? sql`(running <= ${maxMembers} or place = 1)` : sql`true`
-      const rows = yield* SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Group,
-        execute: () => sql`
-          with page as (
-            select g.*, (select count(*) from scim_group_members m
-              where m.tenant_id = g.tenant_id and m.group_id = g.id) as size
-            from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}
-            order by g.id offset ${startIndex - 1} limit ${count}
-          ), g as (
-            select *, sum(size) over (order by id) as running, row_number() over (order by id) as place from page
-          )
-          select g.id, g.name, g.external_id as "externalId", g.created_at as "createdAt", ${members} as members
-          from g where ${fits} order by g.id`
-      })(undefined)
-      const { total } = yield* SqlSchema.single({
-        Request: Schema.Void,
-        Result: Total,
-        execute: () =>
-          sql`select count(*)::int as total from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}`
-      })(undefined)
+      const rows = yield* sql`
+        with page as (
+          select g.*, (select count(*) from scim_group_members m
+            where m.tenant_id = g.tenant_id and m.group_id = g.id) as size
+          from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}
+          order by g.id offset ${startIndex - 1} limit ${count}
+        ), g as (
+          select *, sum(size) over (order by id) as running, row_number() over (order by id) as place from page
+        )
+        select g.id, g.name, g.external_id as "externalId", g.created_at as "createdAt", ${members} as members
+        from g where ${fits} order by g.id`.pipe(Rows.all(Group))
+      const { total } = yield* sql`
+          select count(*)::int as total from scim_groups g where g.tenant_id = ${tenantId} and ${isGroup(filter)}`.pipe(
+        Rows.one(Total)
+      )
       return { rows, total }
     }, Effect.orDie)
 
@@ -155,11 +143,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         update users set external_id = ${externalId}, active = ${active}
         where tenant_id = ${tenantId} and id = ${id} and not exists (
           select from users o where o.tenant_id = ${tenantId} and o.external_id = ${externalId} and o.id <> ${id})
-        returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
-        Effect.withSpan("ScimStore.setPerson")
-      )
+        returning id`.pipe(Rows.any, Effect.withSpan("ScimStore.setPerson"))
 
     const idsIn = (ids: ReadonlyArray<string>) =>
       sql`(select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
@@ -175,10 +159,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
     ) =>
       sql`
         insert into scim_groups (tenant_id, id, name, external_id) values (${tenantId}, ${id}, ${name}, ${externalId})
-        on conflict do nothing returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+        on conflict do nothing returning id`.pipe(Rows.any)
 
     /** False when another group has the name. */
     const setGroup = ({ tenantId }: TenantScope, id: string, name: string, externalId: string | null) =>
@@ -186,16 +167,10 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
         update scim_groups set name = ${name}, external_id = ${externalId}
         where tenant_id = ${tenantId} and id = ${id} and not exists (
           select from scim_groups o where o.tenant_id = ${tenantId} and lower(o.name) = lower(${name}) and o.id <> ${id})
-        returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+        returning id`.pipe(Rows.any)
 
     const removeGroup = ({ tenantId }: TenantScope, id: string) =>
-      sql`delete from scim_groups where tenant_id = ${tenantId} and id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+      sql`delete from scim_groups where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
     /** Ids that do not belong to the tenant are ignored. */
     const changeMembers = Effect.fn("ScimStore.changeMembers")(function* (
@@ -214,20 +189,18 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
 
     /** The current state of these people, with the names of their groups. */
     const standing = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ id: UserId, role: Role, groups: Schema.Array(Schema.String) }),
-        execute: () => sql`
-          select u.id, u.role, coalesce((select jsonb_agg(g.name) from scim_group_members m
-            join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
-            where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
-          from users u where u.tenant_id = ${tenantId} and u.id in ${idsIn(ids)} order by u.id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ScimStore.standing"))
+      sql`
+        select u.id, u.role, coalesce((select jsonb_agg(g.name) from scim_group_members m
+          join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
+          where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]') as groups
+        from users u where u.tenant_id = ${tenantId} and u.id in ${idsIn(ids)} order by u.id`.pipe(
+        Rows.all(Schema.Struct({ id: UserId, role: Role, groups: Schema.Array(Schema.String) })),
+        Effect.withSpan("ScimStore.standing")
+      )
 
     const setRoles = ({ tenantId }: TenantScope, ids: ReadonlyArray<string>, role: Role) =>
       sql`update users set role = ${role} where tenant_id = ${tenantId} and id in ${idsIn(ids)}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     return {

@@ -2,14 +2,14 @@
  * Sessions of the dashboard, and failed sign-ins for throttling. Times are the database's, one clock for all processes.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
-import { Session, SessionOrigin, type SignInId, SignInMethod } from "../../domain/accounts/Session.ts"
+import { Session, type SessionOrigin, type SignInId, SignInMethod } from "../../domain/accounts/Session.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** A sign-in attempt: the account and the client's address. */
 export interface Attempt {
@@ -17,24 +17,15 @@ export interface Attempt {
   readonly address: string
 }
 
-const NewSession = Schema.Struct({
-  fingerprint: Schema.Uint8ArrayFromSelf,
-  tenantId: TenantId,
-  userId: UserId,
-  method: SignInMethod,
+interface NewSession extends Schema.Schema.Type<typeof SessionOrigin> {
+  readonly fingerprint: Uint8Array
+  readonly tenantId: TenantId
+  readonly userId: UserId
+  readonly method: SignInMethod
   /** The hash it was checked against; null without a password. */
-  passwordHash: Schema.NullOr(Schema.String),
-  ...SessionOrigin.fields,
-  seconds: Schema.Number
-})
-type NewSession = Omit<typeof NewSession.Type, "seconds"> & { readonly lasts: Duration.Duration }
-
-const Throttled = Schema.Struct({
-  email: Email,
-  address: Schema.String,
-  seconds: Schema.Number,
-  limit: Schema.Int
-})
+  readonly passwordHash: string | null
+  readonly lasts: Duration.Duration
+}
 
 const Row = Schema.Struct({
   ...Session.fields,
@@ -51,33 +42,26 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
-    const insertRow = SqlSchema.findOne({
-      Request: NewSession,
-      Result: Schema.Struct({ userId: UserId }),
-      execute: ({
-        address,
-        device,
-        fingerprint,
-        method,
-        passwordHash,
-        seconds,
-        tenantId,
-        userId
-      }) => sql`/* every tenant: sweep */
+    /**
+     * Opens a session of the user, and deletes expired sessions of all users. False when `passwordHash` is no longer
+     * the user's.
+     */
+    const insert = (session: NewSession) =>
+      // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
+      sql`/* every tenant: sweep */
         with expired as (delete from user_sessions where expires_at <= now())
         insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
-        select u.tenant_id, ${fingerprint}::bytea, id, now() + make_interval(secs => ${seconds}),
-          ${method}, ${address}::text, ${device}::text
-        from users u where u.tenant_id = ${tenantId} and u.id = ${userId} and u.active and ${passwordHash === null ? sql`true` : sql`password_hash = ${passwordHash}`}
-        for share returning user_id as "userId"`
-    })
+        select u.tenant_id, ${session.fingerprint}::bytea, id,
+          now() + make_interval(secs => ${Duration.toSeconds(session.lasts)}),
+          ${session.method}, ${session.address}::text, ${session.device}::text
+        from users u where u.tenant_id = ${session.tenantId} and u.id = ${session.userId} and u.active
+          and ${session.passwordHash === null ? sql`true` : sql`password_hash = ${session.passwordHash}`}
+        for share returning user_id as "userId"`.pipe(Rows.any)
 
-    // Updates the time of use at most once a minute. It skips the row if another request is writing it.
-    const selectUser = SqlSchema.findOne({
-      Request: Schema.Uint8ArrayFromSelf,
-      Result: User,
-      execute: (fingerprint) => sql`/* every tenant: directory */
+    /** The user of a session that has not expired, with current data. */
+    const findUser = (fingerprint: Uint8Array) =>
+      // Updates the time of use at most once a minute. It skips the row if another request is writing it.
+      sql`/* every tenant: directory */
         with noted as (
           update user_sessions set used_at = now() where token_hash in (
             select token_hash from user_sessions
@@ -87,71 +71,38 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         select u.id, u.tenant_id as "tenantId", u.email, u.role
         from user_sessions s join users u on u.tenant_id = s.tenant_id and u.id = s.user_id
         where s.token_hash = ${fingerprint} and s.expires_at > now() and u.active and (s.method <> 'password' or not exists (
-          select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords))`
-    })
-
-    const selectWait = SqlSchema.findOne({
-      Request: Throttled,
-      Result: Wait,
-      execute: ({ email, address, seconds, limit }) => sql`
-        select extract(epoch from at + make_interval(secs => ${seconds}) - now())::float8 as wait
-        from login_failures
-        where email = ${email} and address = ${address} and at > now() - make_interval(secs => ${seconds})
-        order by at desc, id desc offset ${limit - 1} limit 1`
-    })
-
-    /**
-     * Opens a session of the user, and deletes expired sessions of all users. False when `passwordHash` is no longer
-     * the user's.
-     */
-    const insert = ({ lasts, ...session }: NewSession) =>
-      insertRow({ ...session, seconds: Duration.toSeconds(lasts) }).pipe(
-        Effect.orDie,
-        Effect.map(Option.isSome)
+          select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords))`.pipe(
+        Rows.first(User)
       )
-
-    /** The user of a session that has not expired, with current data. */
-    const findUser = (fingerprint: Uint8Array) => selectUser(fingerprint).pipe(Effect.orDie)
-
-    const selectPage = SqlSchema.findAll({
-      Request: Schema.Struct({
-        tenantId: Schema.String,
-        userId: UserId,
-        own: Schema.NullOr(Schema.Uint8ArrayFromSelf)
-      }),
-      Result: Row,
-      execute: ({ own, tenantId, userId }) => sql`
-        select s.id, s.method, s.address, s.device, s.token_hash is not distinct from ${own}::bytea as current,
-          s.used_at as "usedAt", s.created_at as "createdAt", s.expires_at as "expiresAt"
-        from user_sessions s
-        where s.tenant_id = ${tenantId} and s.user_id = ${userId} and s.expires_at > now()
-        order by s.used_at desc, s.id limit ${maxListed}`
-    })
 
     /**
      * Sessions of a user, the last used first; at most {@link maxListed}. `own` is the fingerprint of the caller's
      * session.
      */
     const list = ({ tenantId }: TenantScope, userId: UserId, own: Uint8Array | null) =>
-      selectPage({ tenantId, userId, own }).pipe(Effect.orDie, Effect.withSpan("SessionStore.list"))
+      sql`
+        select s.id, s.method, s.address, s.device, s.token_hash is not distinct from ${own}::bytea as current,
+          s.used_at as "usedAt", s.created_at as "createdAt", s.expires_at as "expiresAt"
+        from user_sessions s
+        where s.tenant_id = ${tenantId} and s.user_id = ${userId} and s.expires_at > now()
+        order by s.used_at desc, s.id limit ${maxListed}`.pipe(
+        Rows.all(Row),
+        Effect.withSpan("SessionStore.list")
+      )
 
     /** Whether the session of `fingerprint` is the user's and has not ended. */
     const isOpen = ({ tenantId }: TenantScope, userId: UserId, fingerprint: Uint8Array) =>
       sql`
         select id from user_sessions
         where tenant_id = ${tenantId} and user_id = ${userId} and token_hash = ${fingerprint}::bytea
-          and expires_at > now()`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+          and expires_at > now()`.pipe(Rows.any)
 
     /** False when the user has no such session. */
     const end = ({ tenantId }: TenantScope, userId: UserId, id: SignInId) =>
       sql`
         delete from user_sessions
         where tenant_id = ${tenantId} and user_id = ${userId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
+        Rows.any,
         Effect.withSpan("SessionStore.end")
       )
 
@@ -168,16 +119,20 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
 
     const remove = (fingerprint: Uint8Array) =>
       sql`/* every tenant: directory */ delete from user_sessions where token_hash = ${fingerprint}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Time until fewer than `limit` failures are within `window`; none if that is already so. */
-    const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) =>
-      selectWait({ email, address, seconds: Duration.toSeconds(window), limit }).pipe(
-        Effect.orDie,
+    const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) => {
+      const period = sql`make_interval(secs => ${Duration.toSeconds(window)})`
+      return sql`
+        select extract(epoch from at + ${period} - now())::float8 as wait from login_failures
+        where email = ${email} and address = ${address} and at > now() - ${period}
+        order by at desc, id desc offset ${limit - 1} limit 1`.pipe(
+        Rows.first(Wait),
         Effect.map(Option.map(({ wait }) => Duration.seconds(wait)))
       )
+    }
 
     /**
      * Records a failure. If there are already `limit` failures within `window`, it returns the time to wait before the

@@ -1,6 +1,5 @@
 /** The identity provider of a tenant, its domains, and the identities of its users. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -9,6 +8,7 @@ import { Connection, type Domain } from "../../domain/accounts/SingleSignOn.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 import { Member } from "../../domain/accounts/Team.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...Connection.fields,
@@ -23,17 +23,22 @@ type NewConnection = Omit<Connection, "createdAt" | "updatedAt" | "version" | "d
   readonly domains: ReadonlyArray<Domain>
 }
 
-const Identity = Schema.Struct({ issuer: Schema.String, subject: Schema.String })
-type Identity = typeof Identity.Type
+const Person = Schema.Struct({
+  ...Schema.Struct(Member.fields).omit("invited", "createdAt").fields,
+  groups: Schema.Array(Schema.String)
+})
+
+interface Identity {
+  readonly issuer: string
+  readonly subject: string
+}
 
 export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("store/accounts/SingleSignOn", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const select = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Row,
-      execute: (tenantId) => sql`
+    const find = ({ tenantId }: TenantScope) =>
+      sql`
         select c.issuer, c.client_id as "clientId", c.client_secret as "clientSecret",
           c.trusts_email as "trustsEmail", c.groups_claim as "groupsClaim", c.group_roles as "groupRoles",
           c.default_role as "defaultRole", c.creates_people as "createsPeople",
@@ -41,16 +46,10 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
           c.updated_at as "updatedAt",
           coalesce((select jsonb_agg(jsonb_build_object('domain', d.domain, 'confirmed', d.confirmed_at is not null)
             order by d.domain) from sso_domains d where d.tenant_id = c.tenant_id), '[]') as domains
-        from sso_connections c where c.tenant_id = ${tenantId}`
-    })
-
-    const selectByDomain = SqlSchema.findOne({
-      Request: Schema.String,
-      Result: Schema.Struct({ tenantId: TenantId }),
-      execute: (domain) => sql`/* every tenant: directory */
-        select d.tenant_id as "tenantId" from sso_domains d join sso_connections c on c.tenant_id = d.tenant_id
-        where d.domain = ${domain} and d.confirmed_at is not null`
-    })
+        from sso_connections c where c.tenant_id = ${tenantId}`.pipe(
+        Rows.first(Row),
+        Effect.withSpan("SingleSignOnStore.find")
+      )
 
     /** The provisioned groups of a person `u`. */
     const groupNames = sql`
@@ -58,25 +57,14 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         join scim_groups g on g.tenant_id = m.tenant_id and g.id = m.group_id
         where m.tenant_id = u.tenant_id and m.user_id = u.id), '[]')`
 
-    const selectIdentity = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: TenantId, ...Identity.fields }),
-      Result: Schema.Struct({
-        ...Schema.Struct(Member.fields).omit("invited", "createdAt").fields,
-        groups: Schema.Array(Schema.String)
-      }),
-      execute: ({ tenantId, issuer, subject }) => sql`
-        update user_identities i set used_at = now() from users u
-        where i.tenant_id = ${tenantId} and i.issuer = ${issuer} and i.subject = ${subject}
-          and u.id = i.user_id and u.tenant_id = i.tenant_id
-        returning u.id, u.tenant_id as "tenantId", u.email, u.role, u.active, ${groupNames} as groups`
-    })
-
-    const find = ({ tenantId }: TenantScope) =>
-      select(tenantId).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.find"))
-
     /** The tenant of a confirmed domain, while it has a connection. */
     const tenantOf = (domain: string) =>
-      selectByDomain(domain).pipe(Effect.orDie, Effect.withSpan("SingleSignOnStore.tenantOf"))
+      sql`/* every tenant: directory */
+        select d.tenant_id as "tenantId" from sso_domains d join sso_connections c on c.tenant_id = d.tenant_id
+        where d.domain = ${domain} and d.confirmed_at is not null`.pipe(
+        Rows.first(Schema.Struct({ tenantId: TenantId })),
+        Effect.withSpan("SingleSignOnStore.tenantOf")
+      )
 
     /** Ends the sessions opened by `method`. */
     const endSessions = ({ tenantId }: TenantScope, method: "sso" | "password") => sql`
@@ -94,7 +82,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         select 1 from user_identities i join users u on u.id = i.user_id and u.tenant_id = i.tenant_id
         where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' limit 1`
         if (!next.allowsPasswords && owners.length === 0) return false
-        const before = yield* select(tenantId)
+        const before = yield* find(scope)
         const groupRoles = toJsonb(next.groupRoles)
         yield* sql`
         insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, groups_claim, group_roles,
@@ -129,8 +117,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       sql`
         update sso_connections set allows_passwords = true, version = version + 1, updated_at = now()
         where tenant_id = ${tenantId} and not allows_passwords`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("SingleSignOnStore.allowPasswords")
       )
 
@@ -170,9 +157,13 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
     }, Effect.orDie)
 
     /** The person of an identity; records the use. */
-    const person = ({ tenantId }: TenantScope, identity: Identity) =>
-      selectIdentity({ tenantId, ...identity }).pipe(
-        Effect.orDie,
+    const person = ({ tenantId }: TenantScope, { issuer, subject }: Identity) =>
+      sql`
+        update user_identities i set used_at = now() from users u
+        where i.tenant_id = ${tenantId} and i.issuer = ${issuer} and i.subject = ${subject}
+          and u.id = i.user_id and u.tenant_id = i.tenant_id
+        returning u.id, u.tenant_id as "tenantId", u.email, u.role, u.active, ${groupNames} as groups`.pipe(
+        Rows.first(Person),
         Effect.withSpan("SingleSignOnStore.person")
       )
 

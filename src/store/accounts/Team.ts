@@ -1,6 +1,5 @@
 /** The users of one tenant, and the invitations to choose a password. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,9 +11,9 @@ import { Member } from "../../domain/accounts/Team.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({ ...Member.fields, createdAt: Schema.DateTimeUtcFromDate })
-const Ids = Schema.Struct({ tenantId: Schema.String, id: Schema.String })
 const Expiry = Schema.Struct({ expiresAt: Schema.DateTimeUtcFromDate })
 
 /** JSON of the roles that a member of role `by` manages. */
@@ -46,103 +45,35 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       u.active and not exists (select from sso_connections c where c.tenant_id = u.tenant_id and not c.allows_passwords)`
     const isGood = sql`i.expires_at > now() and i.role = u.role and ${byManages} and ${allowsPasswords}`
 
-    const selectPage = SqlSchema.findAll({
-      Request: Schema.Struct({
-        tenantId: Schema.String,
-        limit: Schema.Int,
-        after: Schema.NullOr(Schema.String)
-      }),
-      Result: Row,
-      execute: ({ tenantId, limit, after }) => sql`
-        select ${columns} from users u
-        where u.tenant_id = ${tenantId} ${after === null ? sql`` : sql`and u.id > ${after}`}
-        order by u.id limit ${limit}`
-    })
-
-    const selectOne = SqlSchema.findOne({
-      Request: Ids,
-      Result: Row,
-      execute: ({ tenantId, id }) => sql`
-        select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`
-    })
-
-    const selectPasswords = SqlSchema.single({
-      Request: Schema.String,
-      Result: Schema.Struct({ allowed: Schema.Boolean }),
-      execute: (tenantId) => sql`
-        select not exists (
-          select from sso_connections where tenant_id = ${tenantId} and not allows_passwords) as allowed`
-    })
-
-    const selectOwners = SqlSchema.single({
-      Request: Schema.String,
-      Result: Schema.Struct({ owners: Schema.Int }),
-      execute: (tenantId) => sql`
-        select count(*)::int as owners from users where tenant_id = ${tenantId} and role = 'owner' and active`
-    })
-
-    const insertInvitation = SqlSchema.single({
-      Request: Schema.Struct({
-        fingerprint: Schema.Uint8ArrayFromSelf,
-        tenantId: Schema.String,
-        by: UserId,
-        userId: UserId,
-        role: Role,
-        seconds: Schema.Number
-      }),
-      Result: Expiry,
-      execute: ({ fingerprint, tenantId, by, userId, role, seconds }) => sql`
-        insert into user_invitations as i (tenant_id, token_hash, user_id, invited_by, role, expires_at)
-        values (${tenantId}, ${fingerprint}, ${userId}, ${by}, ${role}, now() + make_interval(secs => ${seconds}))
-        on conflict (tenant_id, user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
-          role = excluded.role, expires_at = excluded.expires_at, created_at = now()
-        returning i.expires_at as "expiresAt"`
-    })
-
-    const selectInvited = SqlSchema.findOne({
-      Request: Schema.Uint8ArrayFromSelf,
-      Result: Row,
-      execute: (fingerprint) => sql`/* every tenant: directory */
-        select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`
-    })
-
-    const deleteInvitation = SqlSchema.findOne({
-      Request: Schema.Uint8ArrayFromSelf,
-      Result: Schema.Struct({ tenantId: TenantId, userId: UserId }),
-      execute: (fingerprint) => sql`/* every tenant: directory */
-        delete from user_invitations where (tenant_id, user_id) in (
-          select i.tenant_id, i.user_id from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
-        ) returning tenant_id as "tenantId", user_id as "userId"`
-    })
-
-    const UpdatedRole = Schema.Struct({ tenantId: Schema.String, id: Schema.String, role: Role })
-    const updateRole = SqlSchema.void({
-      Request: UpdatedRole,
-      execute: ({ tenantId, id, role }) => sql`
-        update users set role = ${role} where tenant_id = ${tenantId} and id = ${id}`
-    })
-
     /** Oldest first. */
-    const list = Effect.fn("TeamStore.list")(function* (
-      { tenantId }: TenantScope,
-      { limit, after }: PageRequest
-    ) {
-      return pageOf(yield* selectPage({ tenantId, limit: limit + 1, after: after ?? null }), limit)
-    }, Effect.orDie)
+    const list = ({ tenantId }: TenantScope, { limit, after }: PageRequest) =>
+      sql`
+        select ${columns} from users u
+        where u.tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and u.id > ${after}`}
+        order by u.id limit ${limit + 1}`.pipe(
+        Rows.all(Row),
+        Effect.map((found) => pageOf(found, limit)),
+        Effect.withSpan("TeamStore.list")
+      )
 
-    const find = ({ tenantId }: TenantScope, id: UserId) => selectOne({ tenantId, id }).pipe(Effect.orDie)
+    const find = ({ tenantId }: TenantScope, id: UserId) =>
+      sql`select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`.pipe(
+        Rows.first(Row)
+      )
 
     /** The active owners of the tenant. Locks the team until the transaction ends. */
     const lockOwners = Effect.fn("TeamStore.lockOwners")(function* ({ tenantId }: TenantScope) {
       yield* sql`select id from tenants where id = ${tenantId} for no key update`
-      return (yield* selectOwners(tenantId)).owners
+      const owners = yield* sql`
+        select id from users where tenant_id = ${tenantId} and role = 'owner' and active`
+      return owners.length
     }, Effect.orDie)
 
     /** False if the tenant allows sign-in at its provider only. */
     const passwordsAllowed = ({ tenantId }: TenantScope) =>
-      selectPasswords(tenantId).pipe(
-        Effect.orDie,
-        Effect.map(({ allowed }) => allowed)
+      Effect.map(
+        Rows.any(sql`select 1 from sso_connections where tenant_id = ${tenantId} and not allows_passwords`),
+        (forbidden) => !forbidden
       )
 
     /** A separate statement, so that it sees the sessions committed before the lock was obtained. */
@@ -184,15 +115,14 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>
-      updateRole({ tenantId, id, role }).pipe(Effect.orDie)
+      sql`update users set role = ${role} where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
     /** Removes the user with the sessions, the invitation and the invitations that they made. */
     const remove = ({ tenantId }: TenantScope, id: UserId) =>
-      sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+      sql`delete from users where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
     /** Ends every session of these users. */
-    const signOut = (scope: TenantScope, ...ids: ReadonlyArray<UserId>) =>
-      endSessions(scope, ids).pipe(Effect.orDie, Effect.asVoid)
+    const signOut = (scope: TenantScope, ...ids: ReadonlyArray<UserId>) => Rows.none(endSessions(scope, ids))
 
     /** Ends the user's access: sessions, access tokens, the invitation. */
     const lockOut = Effect.fn("TeamStore.lockOut")(function* (scope: TenantScope, id: UserId) {
@@ -204,13 +134,17 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
 
     /** Reverses a deactivation by the provider. */
     const activate = ({ tenantId }: TenantScope, id: UserId) =>
-      sql`update users set active = true where tenant_id = ${tenantId} and id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+      sql`update users set active = true where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.none)
 
     /** Replaces the user's invitation, if there is one. */
-    const invite = (invitation: {
+    const invite = ({
+      by,
+      fingerprint,
+      lasts,
+      role,
+      tenantId,
+      userId
+    }: {
       readonly fingerprint: Uint8Array
       readonly tenantId: TenantId
       readonly by: UserId
@@ -219,20 +153,35 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       readonly role: Role
       readonly lasts: Duration.Duration
     }) =>
-      insertInvitation({ ...invitation, seconds: Duration.toSeconds(invitation.lasts) }).pipe(
-        Effect.orDie,
+      sql`
+        insert into user_invitations as i (tenant_id, token_hash, user_id, invited_by, role, expires_at)
+        values (${tenantId}, ${fingerprint}, ${userId}, ${by}, ${role},
+          now() + make_interval(secs => ${Duration.toSeconds(lasts)}))
+        on conflict (tenant_id, user_id) do update set token_hash = excluded.token_hash, invited_by = excluded.invited_by,
+          role = excluded.role, expires_at = excluded.expires_at, created_at = now()
+        returning i.expires_at as "expiresAt"`.pipe(
+        Rows.one(Expiry),
         Effect.map(({ expiresAt }) => expiresAt)
       )
 
     /** The invited member; none when the invitation is used, expired or void. */
-    const invited = (fingerprint: Uint8Array) => selectInvited(fingerprint).pipe(Effect.orDie)
+    const invited = (fingerprint: Uint8Array) =>
+      sql`/* every tenant: directory */
+        select ${columns} from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}`.pipe(
+        Rows.first(Row)
+      )
 
     /**
      * Uses the invitation, and ends the user's sessions, tokens and passkeys. False when it is used, expired or void.
      * Needs the team's lock.
      */
     const redeem = Effect.fn("TeamStore.redeem")(function* (fingerprint: Uint8Array, passwordHash: string) {
-      const used = yield* deleteInvitation(fingerprint)
+      const used = yield* sql`/* every tenant: directory */
+        delete from user_invitations where (tenant_id, user_id) in (
+          select i.tenant_id, i.user_id from ${openInvitations} where i.token_hash = ${fingerprint} and ${isGood}
+        ) returning tenant_id as "tenantId", user_id as "userId"`.pipe(
+        Rows.first(Schema.Struct({ tenantId: TenantId, userId: UserId }))
+      )
       if (Option.isNone(used)) return false
       const { tenantId, userId } = used.value
       yield* sql`update users set password_hash = ${passwordHash}, password_by = null

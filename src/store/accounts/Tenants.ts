@@ -1,11 +1,11 @@
 /** Tenants, which the operator creates and lists. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Tenant } from "../../domain/agents/Agent.ts"
-import { TenantId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import { pageOf } from "../../domain/Page.ts"
+import * as Rows from "../Rows.ts"
 
 export interface PageRequest {
   readonly limit: number
@@ -14,41 +14,33 @@ export interface PageRequest {
 }
 
 const Row = Schema.Struct({ ...Tenant.fields, createdAt: Schema.DateTimeUtcFromDate })
-const PageOf = Schema.Struct({ limit: Schema.Int, after: Schema.NullOr(Schema.String) })
 
 export class TenantStore extends Effect.Service<TenantStore>()("store/accounts/Tenants", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const insertRow = SqlSchema.single({
-      Request: Schema.Struct({ id: TenantId, name: Schema.String }),
-      Result: Row,
-      execute: ({ id, name }) => sql`
-        insert into tenants (id, name) values (${id}, ${name}) returning id, name, created_at as "createdAt"`
-    })
-
-    const selectPage = SqlSchema.findAll({
-      Request: PageOf,
-      Result: Row,
-      execute: ({ limit, after }) => sql`
-        select id, name, created_at as "createdAt" from tenants
-        where ${after === null ? sql`true` : sql`id < ${after}`}
-        order by id desc limit ${limit}`
-    })
-
-    const insert = (tenant: { readonly id: TenantId; readonly name: string }) =>
-      insertRow(tenant).pipe(
-        Effect.orDie,
+    const insert = ({ id, name }: { readonly id: TenantId; readonly name: string }) =>
+      sql`
+        insert into tenants (id, name) values (${id}, ${name}) returning id, name, created_at as "createdAt"`.pipe(
+        Rows.one(Row),
         Effect.map((row) => Tenant.make(row))
       )
 
     /** Newest first. */
-    const list = Effect.fn("TenantStore.list")(function* ({ limit, after }: PageRequest) {
-      const found = yield* selectPage({ limit: limit + 1, after: after ?? null })
-      const rows = found.slice(0, limit).map((row) => Tenant.make(row))
-      const page: Page<Tenant> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
-      return page
-    }, Effect.orDie)
+    const list = ({ limit, after }: PageRequest) =>
+      sql`
+        select id, name, created_at as "createdAt" from tenants
+        where ${after === undefined ? sql`true` : sql`id < ${after}`}
+        order by id desc limit ${limit + 1}`.pipe(
+        Rows.all(Row),
+        Effect.map((found) =>
+          pageOf(
+            found.map((row) => Tenant.make(row)),
+            limit
+          )
+        ),
+        Effect.withSpan("TenantStore.list")
+      )
 
     return { insert, list } as const
   })

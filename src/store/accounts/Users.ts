@@ -1,11 +1,10 @@
 /** Dashboard users and their password hashes. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Role } from "../../domain/accounts/Access.ts"
-import { Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
-import { TenantId, UserId } from "../../domain/Ids.ts"
+import { type Email, type TenantScope, User } from "../../domain/accounts/Account.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** A user with the password hash, which is null until a password is set. */
 export const Account = Schema.Struct({
@@ -16,38 +15,14 @@ export const Account = Schema.Struct({
 })
 export type Account = typeof Account.Type
 
-const NewUser = Schema.Struct({
-  id: UserId,
-  tenantId: TenantId,
-  email: Email,
-  role: Role,
-  passwordHash: Schema.NullOr(Schema.String),
+type NewUser = Omit<Account, "tenantId" | "allowsPasswords"> & {
   /** The member who chose the password for the user; null when the user, or the operator, did. */
-  passwordBy: Schema.NullOr(UserId)
-})
+  readonly passwordBy: UserId | null
+}
 
 export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-
-    const insertRow = SqlSchema.findOne({
-      Request: NewUser,
-      Result: User,
-      execute: (user) => sql`
-        insert into users (id, tenant_id, email, password_hash, password_by, role)
-        values (${user.id}, ${user.tenantId}, ${user.email}, ${user.passwordHash}, ${user.passwordBy}, ${user.role})
-        on conflict (email) do nothing
-        returning id, tenant_id as "tenantId", email, role`
-    })
-
-    const selectByEmail = SqlSchema.findOne({
-      Request: Email,
-      Result: Account,
-      execute: (email) => sql`/* every tenant: directory */
-        select u.id, u.tenant_id as "tenantId", u.email, u.role, u.password_hash as "passwordHash",
-          u.active and coalesce(c.allows_passwords, true) as "allowsPasswords"
-        from users u left join sso_connections c on c.tenant_id = u.tenant_id where u.email = ${email}`
-    })
 
     /** True while there is no user of any tenant. */
     const none = sql<{
@@ -61,11 +36,21 @@ export class UserStore extends Effect.Service<UserStore>()("store/accounts/Users
     const lock = Effect.orDie(sql`lock table users in share row exclusive mode`)
 
     /** None when the e-mail address is taken in any tenant. */
-    const insert = (scope: TenantScope, user: Omit<typeof NewUser.Type, "tenantId">) =>
-      insertRow({ ...user, tenantId: scope.tenantId }).pipe(Effect.orDie)
+    const insert = ({ tenantId }: TenantScope, user: NewUser) =>
+      sql`
+        insert into users (id, tenant_id, email, password_hash, password_by, role)
+        values (${user.id}, ${tenantId}, ${user.email}, ${user.passwordHash}, ${user.passwordBy}, ${user.role})
+        on conflict (email) do nothing
+        returning id, tenant_id as "tenantId", email, role`.pipe(Rows.first(User))
 
     /** The only look-up without a tenant, because a sign-in finds its tenant by it. */
-    const findByEmail = (email: Email) => selectByEmail(email).pipe(Effect.orDie)
+    const findByEmail = (email: Email) =>
+      sql`/* every tenant: directory */
+        select u.id, u.tenant_id as "tenantId", u.email, u.role, u.password_hash as "passwordHash",
+          u.active and coalesce(c.allows_passwords, true) as "allowsPasswords"
+        from users u left join sso_connections c on c.tenant_id = u.tenant_id where u.email = ${email}`.pipe(
+        Rows.first(Account)
+      )
 
     return { none, lock, insert, findByEmail } as const
   })
