@@ -3,7 +3,6 @@
  * transaction.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -23,6 +22,7 @@ import {
 import { reported, sentByHuman, started } from "../events/ReportedEvents.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { isActive, lastChange } from "../conversations/Activity.ts"
+import * as Rows from "../Rows.ts"
 
 /** The configuration that a message belongs to. */
 const Route = Schema.Struct({ channelId: ChannelId, tenantId: TenantId, agentId: AgentId })
@@ -66,32 +66,24 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
        * more. If the account belongs to another tenant now, that tenant's messages are not routed to this one.
        */
       const routeOfContact = ({ accountId, aliases, channel }: Correspondence) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Route,
-          execute: () => sql`/* every tenant: directory */
-            select ch.id as "channelId", ch.tenant_id as "tenantId", ch.agent_id as "agentId"
-            from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
-              as given (kind, value)
-            join end_user_aliases a on a.channel = ${channel} and a.kind = given.kind and a.value = given.value
-            join conversations c
-              on c.tenant_id = a.tenant_id and c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
-            join channels ch on ch.tenant_id = c.tenant_id and ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
-            where not exists (
-              select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
-                and o.tenant_id <> ch.tenant_id
-            )
-            order by ch.active desc, ${lastChange(sql)} desc limit 1`
-        })(undefined)
+        sql`/* every tenant: directory */
+          select ch.id as "channelId", ch.tenant_id as "tenantId", ch.agent_id as "agentId"
+          from unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
+            as given (kind, value)
+          join end_user_aliases a on a.channel = ${channel} and a.kind = given.kind and a.value = given.value
+          join conversations c
+            on c.tenant_id = a.tenant_id and c.end_user_id = a.end_user_id and c.state <> 'CLOSED'
+          join channels ch on ch.tenant_id = c.tenant_id and ch.id = c.channel_id and ch.channel = ${channel} and ch.external_id = ${accountId}
+          where not exists (
+            select from channels o where o.channel = ch.channel and o.external_id = ch.external_id and o.active
+              and o.tenant_id <> ch.tenant_id
+          )
+          order by ch.active desc, ${lastChange(sql)} desc limit 1`.pipe(Rows.first(Route))
 
       const activeRoutes = ({ accountId, channel }: Correspondence) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Route,
-          execute: () => sql`/* every tenant: directory */
-            select id as "channelId", tenant_id as "tenantId", agent_id as "agentId" from channels
-            where channel = ${channel} and external_id = ${accountId} and active limit 2`
-        })(undefined)
+        sql`/* every tenant: directory */
+          select id as "channelId", tenant_id as "tenantId", agent_id as "agentId" from channels
+          where channel = ${channel} and external_id = ${accountId} and active limit 2`.pipe(Rows.all(Route))
 
       /** None unless the contact has an open conversation, or exactly one active configuration has the account. */
       const route = Effect.fn("ChannelConversationStore.route")(function* (from: Correspondence) {
@@ -103,14 +95,10 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
 
       /** The contact's open conversation, locked; null when there is none. */
       const held = ({ channelId, tenantId }: Route, endUserId: EndUserId) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Open,
-          execute: () => sql`
-            select id, state from conversations
-            where tenant_id = ${tenantId} and channel_id = ${channelId} and end_user_id = ${endUserId}
-              and state <> 'CLOSED' for update`
-        })(undefined).pipe(Effect.map(Option.getOrNull), Effect.orDie)
+        sql`
+          select id, state from conversations
+          where tenant_id = ${tenantId} and channel_id = ${channelId} and end_user_id = ${endUserId}
+            and state <> 'CLOSED' for update`.pipe(Rows.first(Open), Effect.map(Option.getOrNull))
 
       /** The contact's open conversation, locked; `fresh` where there is none. */
       const open = Effect.fn("ChannelConversationStore.open")(function* (
@@ -136,16 +124,12 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
 
       /** The conversation with the contact in which a message of the provider is already stored. */
       const stored = ({ channelId, tenantId }: Route, endUserId: EndUserId, channelMessageId: string) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Place,
-          execute: () => sql`
-            select m.conversation_id as "conversationId" from conversations c
-            join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
-            where c.tenant_id = ${tenantId} and c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`
-        })(undefined).pipe(
-          Effect.map(Option.match({ onNone: () => null, onSome: (row) => row.conversationId })),
-          Effect.orDie
+        sql`
+          select m.conversation_id as "conversationId" from conversations c
+          join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = ${channelMessageId}
+          where c.tenant_id = ${tenantId} and c.end_user_id = ${endUserId} and c.channel_id = ${channelId} limit 1`.pipe(
+          Rows.first(Place),
+          Effect.map(Option.match({ onNone: () => null, onSome: (row) => row.conversationId }))
         )
 
       /** Appends to a conversation whose lock the caller holds. */
@@ -165,17 +149,14 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
             ${message.content}, ${message.author === "contact" ? null : message.author}, ${message.channelMessageId},
             ${message.answeredBy}, ${message.context === null ? null : toJsonb(message.context)}::jsonb,
             ${DateTime.formatIso(message.writtenAt)}::timestamptz
-          from conversation`.pipe(Effect.orDie, Effect.asVoid)
+          from conversation`.pipe(Rows.none)
 
       /** True for a message without files so far. */
       const bare = ({ tenantId }: TenantScope, conversationId: ConversationId, channelMessageId: string) =>
         sql`
           select from messages
           where tenant_id = ${tenantId} and conversation_id = ${conversationId}
-            and channel_message_id = ${channelMessageId} and attachments = '[]'`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length > 0)
-        )
+            and channel_message_id = ${channelMessageId} and attachments = '[]'`.pipe(Rows.any)
 
       /** Attaches files to a message. False when it already has some, or does not exist. */
       const attach = (
@@ -188,10 +169,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           update messages set attachments = ${encodeFiles(files)}::jsonb
           where tenant_id = ${tenantId} and conversation_id = ${conversationId}
             and channel_message_id = ${channelMessageId} and attachments = '[]'
-          returning id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length > 0)
-        )
+          returning id`.pipe(Rows.any)
 
       /** Marks files as used by the conversation, from the commit on, so that they are not removed. */
       const keepFiles = (
@@ -203,7 +181,7 @@ export class ChannelConversationStore extends Effect.Service<ChannelConversation
           insert into conversation_artifacts (tenant_id, conversation_id, ref)
           select distinct ${tenantId}, ${conversationId}, a.artifact
           from jsonb_to_recordset(${encodeFiles(files)}::jsonb) as a (artifact text)
-          on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid)
+          on conflict do nothing`.pipe(Rows.none)
 
       return { route, held, open, stored, append, bare, attach, keepFiles } as const
     })

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ChannelId } from "../../domain/Ids.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 /** Number of consecutive failed calls after which the account is reported as failing. */
 const reportedFailures = 5
@@ -29,7 +30,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${reportedFailures}::int as is_news
       ),
       ${reported(sql, told("channel.failing"))}
-      select id from changed`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("ChannelHealth.failed"))
+      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.failed"))
 
   /** Records a successful call of the account's provider. */
   const worked = ({ tenantId }: TenantScope, id: ChannelId) =>
@@ -44,7 +45,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
           before.failing_since is not null as is_news
       ),
       ${reported(sql, told("channel.recovered"))}
-      select id from changed`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("ChannelHealth.worked"))
+      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.worked"))
 
   return { failed, worked } as const
 })

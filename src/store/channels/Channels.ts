@@ -1,6 +1,5 @@
 /** Accounts at messaging providers, and their agents. The caller seals tokens. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -12,6 +11,7 @@ import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { violates } from "../database/Failure.ts"
+import * as Rows from "../Rows.ts"
 
 /** Details of an account from the provider. */
 export const ChannelProfile = Schema.Record({ key: Schema.String, value: Schema.String })
@@ -34,26 +34,9 @@ const Row = Schema.Struct({
 })
 export type StoredChannel = typeof Row.Type
 
-const NewChannel = Schema.Struct({
-  id: ChannelId,
-  tenantId: TenantId,
-  agentId: AgentId,
-  channel: MessagingChannel,
-  externalId: Schema.String,
-  accessToken: Schema.String,
-  secrets: Schema.NullOr(Schema.String),
-  profile: ChannelProfile,
-  active: Schema.Boolean
-})
-
-const Changes = Schema.Struct({
-  externalId: Schema.String,
-  accessToken: Schema.String,
-  secrets: Schema.NullOr(Schema.String),
-  profile: ChannelProfile,
-  active: Schema.Boolean
-})
-export type ChannelChanges = Partial<typeof Changes.Type>
+/** Fields of a channel that can be changed. */
+type Changeable = Pick<StoredChannel, "externalId" | "accessToken" | "secrets" | "profile" | "active">
+export type ChannelChanges = Partial<Changeable>
 
 /** Another active configuration has the account: the index decides between concurrent requests. */
 const isTaken = violates("channels_account")
@@ -66,98 +49,18 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       access_token as "accessToken", secrets, profile, active,
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
-    const insertRow = SqlSchema.findOne({
-      Request: NewChannel,
-      Result: Row,
-      execute: (row) => sql`
-        insert into channels (
-          id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, active
-        )
-        values (${row.id}, ${row.tenantId}, ${row.agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
-          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${row.active})
-        on conflict (channel, external_id) where active do nothing returning ${columns}`
-    })
-
-    const updateRow = SqlSchema.findOne({
-      Request: Schema.Struct({
-        tenantId: TenantId,
-        id: ChannelId,
-        changes: Schema.partial(Changes),
-        expected: Schema.NullOr(Schema.Int)
-      }),
-      Result: Row,
-      execute: ({ tenantId, id, changes, expected }) => {
-        const assignments = [
-          sql`updated_at = now()`,
-          sql`version = version + 1`,
-          ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
-          ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
-          ...(changes.secrets === undefined ? [] : [sql`secrets = ${changes.secrets}`]),
-          ...(changes.profile === undefined ? [] : [sql`profile = ${toJsonb(changes.profile)}::jsonb`]),
-          ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
-        ]
-        return sql`
-          update channels set ${sql.csv(assignments)}
-          where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
-          returning ${columns}`
-      }
-    })
-
-    const selectOwn = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId }),
-      Result: Row,
-      execute: ({ tenantId, id }) =>
-        sql`select ${columns} from channels where tenant_id = ${tenantId} and id = ${id}`
-    })
-
-    const selectOne = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: TenantId, id: ChannelId }),
-      Result: Row,
-      execute: ({ tenantId, id }) => sql`
-        select ${columns} from (
-          select o.* from channels own
-          join channels o
-            on o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
-          where own.tenant_id = ${tenantId} and own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
-        ) channels`
-    })
-
-    const selectPage = SqlSchema.findAll({
-      Request: Schema.Struct({
-        tenantId: TenantId,
-        agentId: AgentId,
-        limit: Schema.Int,
-        after: Schema.NullOr(Schema.String)
-      }),
-      Result: Row,
-      execute: ({ tenantId, agentId, limit, after }) => sql`
-        select ${columns} from channels
-        where tenant_id = ${tenantId} and agent_id = ${agentId}
-          and ${after === null ? sql`true` : sql`id > ${after}`}
-        order by id limit ${limit}`
-    })
-
-    const selectTenant = SqlSchema.findAll({
-      Request: TenantId,
-      Result: Row,
-      execute: (tenantId) => sql`select ${columns} from channels where tenant_id = ${tenantId} order by id`
-    })
-
-    const selectAccount = SqlSchema.findAll({
-      Request: Schema.Struct({ channel: MessagingChannel, externalId: Schema.String }),
-      Result: Row,
-      execute: ({ channel, externalId }) => sql`/* every tenant: directory */
-        select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`
-    })
-
     /** None when the account already has an active configuration and this would be another. */
     const insert = (
       { tenantId, agentId }: AgentScope,
-      row: Pick<
-        StoredChannel,
-        "id" | "channel" | "externalId" | "accessToken" | "secrets" | "profile" | "active"
-      >
-    ): Effect.Effect<Option.Option<StoredChannel>> => Effect.orDie(insertRow({ ...row, tenantId, agentId }))
+      row: Changeable & Pick<StoredChannel, "id" | "channel">
+    ): Effect.Effect<Option.Option<StoredChannel>> =>
+      sql`
+        insert into channels (
+          id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, active
+        )
+        values (${row.id}, ${tenantId}, ${agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
+          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${row.active})
+        on conflict (channel, external_id) where active do nothing returning ${columns}`.pipe(Rows.first(Row))
 
     /**
      * Sets the fields in `changes`. None when it would be the account's second active configuration, does not exist, or
@@ -168,58 +71,81 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       id: ChannelId,
       changes: ChannelChanges,
       expected: number | null = null
-    ): Effect.Effect<Option.Option<StoredChannel>> =>
-      updateRow({ tenantId, id, changes, expected }).pipe(
-        Effect.catchIf(isTaken, () => Effect.succeedNone),
-        Effect.orDie
+    ): Effect.Effect<Option.Option<StoredChannel>> => {
+      const assignments = [
+        sql`updated_at = now()`,
+        sql`version = version + 1`,
+        ...(changes.externalId === undefined ? [] : [sql`external_id = ${changes.externalId}`]),
+        ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
+        ...(changes.secrets === undefined ? [] : [sql`secrets = ${changes.secrets}`]),
+        ...(changes.profile === undefined ? [] : [sql`profile = ${toJsonb(changes.profile)}::jsonb`]),
+        ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
+      ]
+      return sql`
+        update channels set ${sql.csv(assignments)}
+        where tenant_id = ${tenantId} and id = ${id} and version = coalesce(${expected}::int, version)
+        returning ${columns}`.pipe(
+        Effect.catchIf(isTaken, () => Effect.succeed([])),
+        Rows.first(Row)
       )
+    }
 
     /** False when it is not active any more, or has changed since it was read. */
     const deactivate = ({ id, tenantId, version }: Pick<StoredChannel, "id" | "tenantId" | "version">) =>
       sql`
         update channels set active = false, version = version + 1, updated_at = now()
         where tenant_id = ${tenantId} and id = ${id} and version = ${version} and active returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
+        Rows.any
       )
 
     /** The configuration, if it is the tenant's. */
     const own = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
-      Effect.orDie(selectOwn({ tenantId, id }))
+      sql`select ${columns} from channels where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.first(Row))
 
     /**
      * For the workers: the tenant's active configuration of the account of `id`, else `id` itself. Its token is sealed
      * for `channel-token`.
      */
     const find = ({ tenantId }: TenantScope, id: ChannelId): Effect.Effect<Option.Option<StoredChannel>> =>
-      Effect.orDie(selectOne({ tenantId, id }))
+      sql`
+        select ${columns} from (
+          select o.* from channels own
+          join channels o
+            on o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
+          where own.tenant_id = ${tenantId} and own.id = ${id} order by o.active desc, o.id = own.id desc limit 1
+        ) channels`.pipe(Rows.first(Row))
 
     /** Every active configuration of a provider's account, of all tenants. Routing needs exactly one. */
     const byAccount = (
       channel: MessagingChannel,
       externalId: string
-    ): Effect.Effect<ReadonlyArray<StoredChannel>> => Effect.orDie(selectAccount({ channel, externalId }))
+    ): Effect.Effect<ReadonlyArray<StoredChannel>> =>
+      sql`/* every tenant: directory */
+        select ${columns} from channels where channel = ${channel} and external_id = ${externalId} and active order by id`.pipe(
+        Rows.all(Row)
+      )
 
     /** Oldest first. */
     const page = (
       { tenantId, agentId }: AgentScope,
       { limit, after }: PageRequest
     ): Effect.Effect<Page<StoredChannel>> =>
-      selectPage({ tenantId, agentId, limit: limit + 1, after: after ?? null }).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns} from channels
+        where tenant_id = ${tenantId} and agent_id = ${agentId}
+          and ${after === undefined ? sql`true` : sql`id > ${after}`}
+        order by id limit ${limit + 1}`.pipe(
+        Rows.all(Row),
         Effect.map((found) => pageOf(found, limit))
       )
 
     /** Accounts of all agents, oldest first. */
     const ofTenant = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>
-      Effect.orDie(selectTenant(tenantId))
+      sql`select ${columns} from channels where tenant_id = ${tenantId} order by id`.pipe(Rows.all(Row))
 
     /** False when the tenant has no such configuration. Its conversations stay, but can no longer be answered. */
     const remove = ({ tenantId }: TenantScope, id: ChannelId) =>
-      sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+      sql`delete from channels where tenant_id = ${tenantId} and id = ${id} returning id`.pipe(Rows.any)
 
     return { insert, update, deactivate, own, find, byAccount, ofTenant, page, remove } as const
   })

@@ -3,13 +3,13 @@
  * Everything here joins the caller's transaction.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ContactAlias, MessagingChannel } from "../../domain/channels/Channel.ts"
 import { EndUserId, type TenantId } from "../../domain/Ids.ts"
 import { lastChange } from "../conversations/Activity.ts"
+import * as Rows from "../Rows.ts"
 
 /** Oldest first. */
 const Person = Schema.Struct({
@@ -79,17 +79,13 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
     }
 
     const people = (known: Known) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Person,
-        execute: () => sql`
-          select e.id, e.external_id as "externalId", min(given.place)::int as place
-          from ${given(known)}
-          join end_user_aliases a on a.tenant_id = ${known.tenantId} and a.channel = ${known.channel}
-            and a.kind = given.kind and a.value = given.value
-          join end_users e on e.tenant_id = a.tenant_id and e.id = a.end_user_id
-          group by e.tenant_id, e.id order by e.created_at, e.id`
-      })(undefined)
+      sql`
+        select e.id, e.external_id as "externalId", min(given.place)::int as place
+        from ${given(known)}
+        join end_user_aliases a on a.tenant_id = ${known.tenantId} and a.channel = ${known.channel}
+          and a.kind = given.kind and a.value = given.value
+        join end_users e on e.tenant_id = a.tenant_id and e.id = a.end_user_id
+        group by e.tenant_id, e.id order by e.created_at, e.id`.pipe(Rows.all(Person))
 
     /** False when one of them was removed meanwhile. */
     const hold = ({ tenantId }: Known, found: ReadonlyArray<Person>) =>
@@ -116,14 +112,9 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
       yield* sql`update conversations set end_user_id = ${survivor.id} where ${isTheirs}`
       yield* sql`update widget_sessions set end_user_id = ${survivor.id} where ${isTheirs}`
       yield* sql`update end_user_aliases set end_user_id = ${survivor.id} where ${isTheirs}`
-      const removed = yield* SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Removed,
-        execute: () =>
-          sql`
-            delete from end_users where tenant_id = ${tenantId} and id = any(${losers}::text[])
-            returning external_id as "externalId"`
-      })(undefined)
+      const removed = yield* sql`
+        delete from end_users where tenant_id = ${tenantId} and id = any(${losers}::text[])
+        returning external_id as "externalId"`.pipe(Rows.all(Removed))
       const externalId = removed.find((row) => row.externalId !== null)?.externalId ?? null
       if (externalId !== null) {
         yield* sql`update end_users set external_id = ${externalId} where tenant_id = ${tenantId} and id = ${survivor.id}`

@@ -4,7 +4,6 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
@@ -17,6 +16,7 @@ import { type Arrival, InboundEvent } from "../../domain/channels/Channel.ts"
 import { InboundEventId, typeId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** The queue whose jobs process the events. */
 const queueName = "channel-inbound"
@@ -144,23 +144,19 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
       Effect.catchIf(isRefused, (cause) => new InboundEventRefused({ cause }))
     )
 
-    const find = SqlSchema.findOne({
-      Request: InboundEventId,
-      Result: Stored,
-      execute: (id) =>
-        sql`select event, received_at as "receivedAt", state from channel_inbox where id = ${id}`
-    })
-
     /** Null when it does not exist. */
     const event = Effect.fn("InboundEvents.event")(function* (id: InboundEventId) {
-      return Option.getOrNull(yield* Effect.orDie(find(id)))
+      const found =
+        yield* sql`select event, received_at as "receivedAt", state from channel_inbox where id = ${id}`.pipe(
+          Rows.first(Stored)
+        )
+      return Option.getOrNull(found)
     })
 
     const settle = (id: InboundEventId, state: "processed" | "failed", outcome: string | null) =>
       sql`
         update channel_inbox set state = ${state}, outcome = ${outcome}, processed_at = now() where id = ${id}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** `outcome` is why it was not answered; null when it was. Joins the caller's transaction. */
@@ -178,7 +174,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         update channel_inbox set event = jsonb_set(event, '{media}', (
           select coalesce(jsonb_agg(file - 'data' order by place), '[]')
           from jsonb_array_elements(event -> 'media') with ordinality as files (file, place)
-        )) where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+        )) where id = ${id}`.pipe(Rows.none)
 
     /** True when another message of the event's contact waits to be processed. */
     const moreWaiting = (event: InboundEvent) =>

@@ -3,7 +3,6 @@
  * answer is stored. A row found `sending` later has lost its answer.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -18,6 +17,7 @@ import {
 import { ChannelId, ConversationId, type MessageId, OutboxId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { ChannelProfile } from "./Channels.ts"
+import * as Rows from "../Rows.ts"
 
 /** Failure reason of a message that may or may not have been accepted. */
 export const unknownOutcome = "outcome unknown"
@@ -77,10 +77,12 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const correspondents = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: TenantId, id: ConversationId }),
-      Result: Correspondent,
-      execute: ({ id, tenantId }) => sql`
+    /**
+     * The recipient and the sending account; none for a conversation without a channel. An account that the tenant has
+     * moved to another agent continues its existing conversations, with its new token.
+     */
+    const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
+      sql`
         select h.tenant_id as "tenantId", h.id as "channelId", h.channel, h.external_id as "externalId",
           h.access_token as "accessToken", h.secrets, h.profile, h.active, h.failures,
           coalesce((
@@ -99,15 +101,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           where o.channel = own.channel and o.external_id = own.external_id and o.tenant_id = own.tenant_id
           order by o.active desc, o.id = own.id desc limit 1
         ) h
-        where c.tenant_id = ${tenantId} and c.id = ${id}`
-    })
-
-    /**
-     * The recipient and the sending account; none for a conversation without a channel. An account that the tenant has
-     * moved to another agent continues its existing conversations, with its new token.
-     */
-    const correspondent = ({ tenantId }: TenantScope, id: ConversationId) =>
-      Effect.orDie(correspondents({ tenantId, id }))
+        where c.tenant_id = ${tenantId} and c.id = ${id}`.pipe(Rows.first(Correspondent))
 
     /**
      * Inserts the parts of a message, unless they exist already; true when they did not. Joins the caller's
@@ -120,22 +114,17 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         select p.id, c.tenant_id, c.id, c.channel_id, ${messageId}, p.part, ${author}, ${epoch}::bigint, p.body, p.media
         from conversations c, jsonb_to_recordset(${given}::jsonb) as p (id text, part int, body text, media jsonb)
         where c.tenant_id = ${tenantId} and c.id = ${conversationId} and c.channel_id is not null
-        on conflict (tenant_id, message_id, part) do nothing returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length > 0)
-      )
+        on conflict (tenant_id, message_id, part) do nothing returning id`.pipe(Rows.any)
     }
 
     /** The parts of one message, in order. */
     const parts = ({ tenantId }: TenantScope, messageId: MessageId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Part,
-        execute: () => sql`
-          select id, conversation_id as "conversationId", channel_id as "channelId", body, media, author, state,
-            last_error as "lastError"
-          from channel_outbox where tenant_id = ${tenantId} and message_id = ${messageId} order by part`
-      })(undefined).pipe(Effect.orDie)
+      sql`
+        select id, conversation_id as "conversationId", channel_id as "channelId", body, media, author, state,
+          last_error as "lastError"
+        from channel_outbox where tenant_id = ${tenantId} and message_id = ${messageId} order by part`.pipe(
+        Rows.all(Part)
+      )
 
     /**
      * Prepares an operator's retry: parts that were certainly not accepted may be sent again, also if a human was
@@ -147,32 +136,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           epoch = case when c.state = 'HUMAN_REQUESTED' then c.epoch else o.epoch end
         from conversations c
         where o.tenant_id = ${tenantId} and o.message_id = ${messageId} and o.state = 'failed' and o.last_error is distinct from ${unknownOutcome}
-          and c.tenant_id = o.tenant_id and c.id = o.conversation_id`.pipe(Effect.orDie, Effect.asVoid)
-
-    const claims = ({ tenantId }: TenantScope, id: OutboxId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Claim,
-        execute: () => sql`
-          with held as (
-            select id, epoch from conversations
-            where tenant_id = ${tenantId}
-              and id = (select conversation_id from channel_outbox where tenant_id = ${tenantId} and id = ${id}) for share
-          ), decided as (
-            select o.id, o.state as was, case
-              when o.state = 'sending' and (o.resent or o.created_at < now() - interval '7 days') then 'failed'
-              when o.author <> 'agent' or o.epoch = held.epoch then 'sending'
-              when o.state = 'sending' or o.resent then 'failed'
-              else 'cancelled' end as becomes
-            from channel_outbox o join held on held.id = o.conversation_id
-            where o.tenant_id = ${tenantId} and o.id = ${id} and o.state in ('pending', 'sending')
-          )
-          update channel_outbox o set state = becomes, resent = o.resent or was = 'sending' and becomes = 'sending',
-            attempts = o.attempts + (becomes = 'sending')::int,
-            last_error = case when becomes = 'failed' then ${unknownOutcome} else o.last_error end
-          from decided where o.tenant_id = ${tenantId} and o.id = decided.id and o.state = decided.was
-          returning o.state, o.resent`
-      })(undefined)
+          and c.tenant_id = o.tenant_id and c.id = o.conversation_id`.pipe(Rows.none)
 
     /**
      * Claims a part for sending and makes it `sending`. It becomes `cancelled` if the agent wrote it and no longer
@@ -180,7 +144,26 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
      * answer was lost is claimed once more with `resent`; a second time, or after 7 days, it becomes `failed`. None
      * when another worker has settled it.
      */
-    const claim = (scope: TenantScope, id: OutboxId) => Effect.orDie(claims(scope, id))
+    const claim = ({ tenantId }: TenantScope, id: OutboxId) =>
+      sql`
+        with held as (
+          select id, epoch from conversations
+          where tenant_id = ${tenantId}
+            and id = (select conversation_id from channel_outbox where tenant_id = ${tenantId} and id = ${id}) for share
+        ), decided as (
+          select o.id, o.state as was, case
+            when o.state = 'sending' and (o.resent or o.created_at < now() - interval '7 days') then 'failed'
+            when o.author <> 'agent' or o.epoch = held.epoch then 'sending'
+            when o.state = 'sending' or o.resent then 'failed'
+            else 'cancelled' end as becomes
+          from channel_outbox o join held on held.id = o.conversation_id
+          where o.tenant_id = ${tenantId} and o.id = ${id} and o.state in ('pending', 'sending')
+        )
+        update channel_outbox o set state = becomes, resent = o.resent or was = 'sending' and becomes = 'sending',
+          attempts = o.attempts + (becomes = 'sending')::int,
+          last_error = case when becomes = 'failed' then ${unknownOutcome} else o.last_error end
+        from decided where o.tenant_id = ${tenantId} and o.id = decided.id and o.state = decided.was
+        returning o.state, o.resent`.pipe(Rows.first(Claim))
 
     const sent = ({ tenantId }: TenantScope, id: OutboxId, providerMessageId: string) =>
       sql`
@@ -188,15 +171,14 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
           provider_message_id = coalesce(provider_message_id, ${providerMessageId}),
           delivery = coalesce(delivery, 'sent')
         where tenant_id = ${tenantId} and id = ${id} and state <> 'cancelled' and delivery is distinct from 'failed'`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** The provider has certainly not accepted it. It may be sent again as a first attempt. */
     const refused = ({ tenantId }: TenantScope, id: OutboxId, reason: string) =>
       sql`
         update channel_outbox set state = 'pending', last_error = ${reason}
-        where tenant_id = ${tenantId} and id = ${id} and state = 'sending'`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and id = ${id} and state = 'sending'`.pipe(Rows.none)
 
     /** Gives up the remaining parts of a message. Parts whose answers were lost keep that as their reason. */
     const fail = ({ tenantId }: TenantScope, messageId: MessageId, reason: string) =>
@@ -204,8 +186,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         update channel_outbox set state = 'failed',
           last_error = case when state = 'sending' then ${unknownOutcome} else ${reason} end
         where tenant_id = ${tenantId} and message_id = ${messageId} and state in ('pending', 'sending')`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     const forward = (delivery: string, error: string | null) => sql`
@@ -245,7 +226,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
                 and a.kind = 'page_scoped_id' and a.value = ${watermark.pageScopedId} and a.end_user_id = c.end_user_id
                 and o.state = 'sent' and o.sent_at <= to_timestamp(${watermark.until.epochMillis}::float8 / 1000)
                 and ${further(delivery)} returning o.conversation_id as "conversationId"`
-      return Effect.orDie(Effect.asVoid(statement))
+      return Rows.none(statement)
     }
 
     /** Whether an echo repeats one of our messages: by the metadata that we sent with it, or by the provider's id. */
@@ -254,8 +235,7 @@ export class OutboxStore extends Effect.Service<OutboxStore>()("store/channels/O
         select o.id from channel_outbox o join channels h on h.tenant_id = o.tenant_id and h.id = o.channel_id
         where h.channel = ${channel} and h.external_id = ${accountId}
           and (o.id = ${origin?.outboxId ?? null} or o.provider_message_id = ${messageId}) limit 1`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length > 0)
+        Rows.any
       )
 
     return { correspondent, insert, parts, reopen, claim, sent, refused, fail, delivered, ours } as const

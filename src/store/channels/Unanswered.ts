@@ -1,6 +1,5 @@
 /** Unanswered messages of channels, read under the conversation's lock, so that only one turn answers them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -9,6 +8,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of messages that one reply answers. */
 const maxMessagesPerReply = 50
@@ -54,35 +54,27 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
     const sql = yield* SqlClient.SqlClient
 
     const around = ({ tenantId }: AgentScope, id: ConversationId, repliesSince: DateTime.Utc) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Around,
-        execute: () => sql`
-          select
-            exists (
-              select from agent_runs r join instances i on i.id = r.instance_id
-              where r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.status = 'running' and i.lease_until > now()
-            ) as busy,
-            (
-              select count(*)::int from messages m
-              where m.tenant_id = ${tenantId} and m.conversation_id = ${id} and m.author = 'agent'
-                and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
-            ) as replies`
-      })(undefined)
+      sql`
+        select
+          exists (
+            select from agent_runs r join instances i on i.id = r.instance_id
+            where r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.status = 'running' and i.lease_until > now()
+          ) as busy,
+          (
+            select count(*)::int from messages m
+            where m.tenant_id = ${tenantId} and m.conversation_id = ${id} and m.author = 'agent'
+              and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
+          ) as replies`.pipe(Rows.one(Around))
 
     const messages = ({ tenantId }: AgentScope, id: ConversationId, freshSince: DateTime.Utc) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Message,
-        execute: () => sql`
-          select m.id, m.content, m.attachments, m.fresh from (
-            select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
-            from messages
-            where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user'
-              and channel_message_id is not null and answered_by is null
-            order by position desc limit ${maxMessagesPerReply}
-          ) m order by m.position`
-      })(undefined)
+      sql`
+        select m.id, m.content, m.attachments, m.fresh from (
+          select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+          from messages
+          where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user'
+            and channel_message_id is not null and answered_by is null
+          order by position desc limit ${maxMessagesPerReply}
+        ) m order by m.position`.pipe(Rows.all(Message))
 
     /**
      * Locks the conversation and reads its unanswered messages; null when it does not exist. Needs a transaction, in
@@ -93,13 +85,11 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       id: ConversationId,
       since: { readonly fresh: DateTime.Utc; readonly replies: DateTime.Utc }
     ) {
-      const held = yield* SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Held,
-        execute: () => sql`
-          select state from conversations
-          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`
-      })(undefined)
+      const held = yield* sql`
+        select state from conversations
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`.pipe(
+        Rows.first(Held)
+      )
       if (Option.isNone(held)) return null
       const found: Unanswered = {
         ...held.value,
@@ -114,22 +104,21 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
      * should answer has died. `fresh` says whether it may still be answered.
      */
     const forgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Forgotten,
-        execute: () => sql`/* every tenant: sweep */
-          select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
-            max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
-          from messages m join conversations c
-            on c.tenant_id = m.tenant_id and c.id = m.conversation_id and c.state = 'AI_ACTIVE'
-          where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
-            and not exists (
-              select from agent_runs r join instances i on i.id = r.instance_id
-              where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
-            )
-          group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
-          order by c.id limit ${sweepBatchSize}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("UnansweredStore.forgotten"))
+      sql`/* every tenant: sweep */
+        select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
+          max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+        from messages m join conversations c
+          on c.tenant_id = m.tenant_id and c.id = m.conversation_id and c.state = 'AI_ACTIVE'
+        where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
+          and not exists (
+            select from agent_runs r join instances i on i.id = r.instance_id
+            where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
+          )
+        group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
+        order by c.id limit ${sweepBatchSize}`.pipe(
+        Rows.all(Forgotten),
+        Effect.withSpan("UnansweredStore.forgotten")
+      )
 
     return { hold, forgotten } as const
   })

@@ -1,9 +1,9 @@
 /** People without an id of the tenant's: what stays of them when their conversations and sessions are gone is removed. */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { EndUserId, TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 const Person = Schema.Struct({ tenantId: TenantId, id: EndUserId })
 export type Person = typeof Person.Type
@@ -22,13 +22,11 @@ export const removeUnreachable = Effect.fn("removeUnreachable")(function* (
 ) {
   if (people.length === 0) return
   // While their rows are locked, no conversation of theirs begins. The second statement sees those that began before.
-  const locked = yield* SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Person,
-    execute: () => sql`/* every tenant: sweep */
-      select e.tenant_id as "tenantId", e.id from end_users e
-      where ${among(sql, people)} and e.external_id is null order by e.tenant_id, e.id for update skip locked`
-  })(undefined)
+  const locked = yield* sql`/* every tenant: sweep */
+    select e.tenant_id as "tenantId", e.id from end_users e
+    where ${among(sql, people)} and e.external_id is null order by e.tenant_id, e.id for update skip locked`.pipe(
+    Rows.all(Person)
+  )
   if (locked.length === 0) return
   yield* sql`/* every tenant: sweep */
     delete from end_users e

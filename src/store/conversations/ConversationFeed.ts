@@ -1,6 +1,5 @@
 /** Changes of a conversation since a given point, as its end user may see them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -9,6 +8,7 @@ import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { GrantingCredential } from "../../domain/accounts/Access.ts"
 import { ConversationState, Message } from "../../domain/conversations/Conversation.ts"
 import type { ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of messages of one statement. */
 export const pageSize = 50
@@ -62,27 +62,25 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
         seen: MessageId | null,
         by: GrantingCredential | null
       ) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Head,
-          execute: () => sql`
+        sql`
           select c.state, c.message_count::int as position,
             (select m.position::int from messages m
               where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.id = ${seen}) as seen
-          from conversations c where c.tenant_id = ${tenantId} and c.id = ${conversationId} and ${stands(by)}`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.head"))
+          from conversations c where c.tenant_id = ${tenantId} and c.id = ${conversationId} and ${stands(by)}`.pipe(
+          Rows.first(Head),
+          Effect.withSpan("ConversationFeedStore.head")
+        )
 
       /** At most {@link pageSize} messages after `position`, oldest first. */
       const messagesAfter = ({ tenantId }: TenantScope, conversationId: ConversationId, position: number) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Row,
-          execute: () => sql`
+        sql`
           select id, role, content, created_at as "createdAt", position::int, citations
           from messages
           where tenant_id = ${tenantId} and conversation_id = ${conversationId} and position > ${position}
-          order by position limit ${pageSize}`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.messagesAfter"))
+          order by position limit ${pageSize}`.pipe(
+          Rows.all(Row),
+          Effect.withSpan("ConversationFeedStore.messagesAfter")
+        )
 
       /** The stored events of a run of this conversation after `sequence`; payloads are not read. */
       const eventsAfter = (
@@ -91,16 +89,15 @@ export class ConversationFeedStore extends Effect.Service<ConversationFeedStore>
         runId: RunId,
         sequence: number
       ) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: EventRow,
-          execute: () => sql`
+        sql`
           select e.run_id || ':' || e.sequence as id, e.run_id as "runId", e.sequence, e.type, e.status, e.label,
             e.at as timestamp
           from agent_run_events e join agent_runs r on r.tenant_id = e.tenant_id and r.id = e.run_id
           where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.id = ${runId} and e.sequence > ${sequence}
-          order by e.sequence limit ${eventLimit}`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationFeedStore.eventsAfter"))
+          order by e.sequence limit ${eventLimit}`.pipe(
+          Rows.all(EventRow),
+          Effect.withSpan("ConversationFeedStore.eventsAfter")
+        )
 
       return { head, messagesAfter, eventsAfter } as const
     })

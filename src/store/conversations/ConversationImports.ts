@@ -1,12 +1,12 @@
 /** Imported conversations. Their messages are stored without keys; the backfill adds those later. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import { MessageRole } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const NewConversation = Schema.Struct({
   id: ConversationId,
@@ -43,10 +43,7 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
 
       /** Stores new `conversations` in one statement, each of them whole. Returns a result for each. */
       const insert = (conversations: ReadonlyArray<NewConversation>) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Outcome,
-          execute: () => sql`/* every tenant: directory */
+        sql`/* every tenant: directory */
           with given as materialized (
             select g.*, a.tenant_id from jsonb_to_recordset(${encode(conversations)}::jsonb) as g (
               id text, "agentId" text, "importKey" text, "endUserId" text, "externalEndUserId" text,
@@ -92,8 +89,10 @@ export class ConversationImports extends Effect.Service<ConversationImports>()(
             )
           )
           select g.id, g.tenant_id is not null as known, made.id is not null as fresh
-          from given g left join made on made.id = g.id`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationImports.insert"))
+          from given g left join made on made.id = g.id`.pipe(
+          Rows.all(Outcome),
+          Effect.withSpan("ConversationImports.insert")
+        )
 
       return { insert } as const
     })

@@ -3,7 +3,6 @@
  * only under the epoch that its turn began with (store/chat/TurnSettlement), so the agent never answers after a human.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -18,6 +17,7 @@ import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from
 import { reported, sentByHuman } from "../events/ReportedEvents.ts"
 import { jsonbOf } from "../Jsonb.ts"
 import { isActive } from "./Activity.ts"
+import * as Rows from "../Rows.ts"
 
 const Changed = Schema.Struct({
   agentId: AgentId,
@@ -77,10 +77,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
         id: ConversationId,
         { by, from, reason, to, unanswered }: Change
       ) {
-        const changed = yield* SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Changed,
-          execute: () => sql`
+        const changed = yield* sql`
           with changed as (
           update conversations c set state = ${to}, state_by = ${by ?? null}, epoch = c.epoch + 1, updated_at = now(),
             handoff_reason = ${reason === undefined ? sql`handoff_reason` : reason}
@@ -94,8 +91,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
             select m.content from messages m
             where m.tenant_id = changed.tenant_id and m.conversation_id = changed.id and m.role = 'user'
             order by m.position desc nulls last limit 1
-          ), '') as "lastQuestion" from changed`
-        })(undefined)
+          ), '') as "lastQuestion" from changed`.pipe(Rows.first(Changed))
         if (Option.isSome(changed)) yield* handled({ tenantId }, id, unanswered)
         // A running turn locks its run before the conversation. Its settlement reports the result.
         if (Option.isSome(changed) && to === "HUMAN_REQUESTED")
@@ -146,14 +142,13 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
        * change, because a settling turn locks its run before the conversation.
        */
       const stopTurns = ({ tenantId }: TenantScope, id: ConversationId) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Running,
-          execute: () => sql`
+        sql`
           update agent_runs set stop_requested = true
           where tenant_id = ${tenantId} and conversation_id = ${id} and status = 'running'
-          returning id, agent_id as "agentId"`
-        })(undefined).pipe(Effect.orDie, Effect.withSpan("ConversationStates.stopTurns"))
+          returning id, agent_id as "agentId"`.pipe(
+          Rows.all(Running),
+          Effect.withSpan("ConversationStates.stopTurns")
+        )
 
       return { change, say, stopTurns } as const
     })

@@ -1,6 +1,5 @@
 /** Conversations and their messages, in pages. An agent's key reads its own, the dashboard all of the tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -19,6 +18,7 @@ import { type ConversationId, MessageId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { lastChange } from "./Activity.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...Conversation.fields,
@@ -88,16 +88,14 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
       ]
 
       const rows = ({ tenantId }: ConversationScope, conditions: ReadonlyArray<Fragment>, limit: number) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Row,
-          execute: () => sql`
+        sql`
           select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
             (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
             ${lastChange(sql)} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason"
           from conversations c
-          where c.tenant_id = ${tenantId} and ${sql.and(conditions)} order by c.id desc limit ${limit}`
-        })(undefined).pipe(Effect.orDie)
+          where c.tenant_id = ${tenantId} and ${sql.and(conditions)} order by c.id desc limit ${limit}`.pipe(
+          Rows.all(Row)
+        )
 
       /** None when the scope has no such conversation. */
       const find = (scope: ConversationScope, id: ConversationId) =>
@@ -139,10 +137,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
         id: ConversationId,
         { after, limit }: { readonly after: number | undefined; readonly limit: number }
       ) =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: MessageRow,
-          execute: () => sql`
+        sql`
           select k.pending, k.last::int, m.position::int, m.id, m.role, m.content, m.author, m.created_at as "createdAt"
           from conversations c
           cross join lateral (
@@ -157,9 +152,8 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
               and ${after === undefined ? sql`n.position is not null` : sql`n.position > ${after}`}
             order by n.position limit ${limit}
           ) m on true
-          where c.tenant_id = ${scope.tenantId} and ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`
-        })(undefined).pipe(
-          Effect.orDie,
+          where c.tenant_id = ${scope.tenantId} and ${sql.and([...inScope(scope), sql`c.id = ${id}`])} order by m.position`.pipe(
+          Rows.all(MessageRow),
           Effect.map((found) => {
             const [first] = found
             if (first === undefined) return Option.none<MessagePage>()

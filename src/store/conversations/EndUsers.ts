@@ -1,6 +1,5 @@
 /** End users: listed, exported and erased with all data stored about them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -9,11 +8,12 @@ import type { JobQueueError } from "../../capabilities/JobQueue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
-import type { Page } from "../../domain/Page.ts"
+import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { forgetAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
 
@@ -32,7 +32,6 @@ export interface EndUserFilter {
 }
 
 /** Result of an erasure. */
-type Erasure = "erased" | "missing" | "busy"
 
 export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversations/EndUsers", {
   effect: Effect.gen(function* () {
@@ -53,40 +52,33 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     )`
 
     const select = ({ tenantId }: TenantScope, condition: Fragment, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from end_users e
-          where e.tenant_id = ${tenantId} and ${condition} order by e.id desc limit ${limit}`
-      })(undefined)
+      sql`
+        select ${columns} from end_users e
+        where e.tenant_id = ${tenantId} and ${condition} order by e.id desc limit ${limit}`.pipe(
+        Rows.all(Row)
+      )
 
     /** Newest first. */
-    const list = Effect.fn("EndUserStore.list")(function* (
-      { tenantId }: TenantScope,
-      { limit, after, externalId }: EndUserFilter
-    ) {
+    const list = ({ tenantId }: TenantScope, { limit, after, externalId }: EndUserFilter) => {
       const conditions = [
         sql`not ${isTester}`,
         ...(after === undefined ? [] : [sql`e.id < ${after}`]),
         ...(externalId === undefined ? [] : [sql`e.external_id = ${externalId}`])
       ]
-      const found = yield* select({ tenantId }, sql`${sql.and(conditions)}`, limit + 1)
-      const rows = found.slice(0, limit)
-      const page: Page<EndUser> = { rows, next: found.length > limit ? (rows.at(-1)?.id ?? null) : null }
-      return page
-    }, Effect.orDie)
+      return select({ tenantId }, sql`${sql.and(conditions)}`, limit + 1).pipe(
+        Effect.map((found) => pageOf(found, limit)),
+        Effect.withSpan("EndUserStore.list")
+      )
+    }
 
-    const find = Effect.fn("EndUserStore.find")(function* ({ tenantId }: TenantScope, id: EndUserId) {
-      return Option.fromNullable((yield* select({ tenantId }, sql`e.id = ${id}`, 1))[0])
-    }, Effect.orDie)
+    const find = ({ tenantId }: TenantScope, id: EndUserId) =>
+      select({ tenantId }, sql`e.id = ${id}`, 1).pipe(
+        Effect.map((found) => Option.fromNullable(found[0])),
+        Effect.withSpan("EndUserStore.find")
+      )
 
     const lines = (execute: () => Fragment) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Line,
-        execute: () => sql`select id, line from (${execute()}) rows order by id`
-      })(undefined).pipe(Effect.orDie)
+      Rows.all(Line)(sql`select id, line from (${execute()}) rows order by id`)
 
     const iso = (moment: Fragment) =>
       sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
@@ -193,26 +185,24 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ ref: ArtifactRef }),
-        execute: () => sql`
-          select distinct a.ref from conversation_artifacts a
-          join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
-          where c.tenant_id = ${tenantId} and c.end_user_id = ${id}`
-      })(undefined)
+      sql`
+        select distinct a.ref from conversation_artifacts a
+        join conversations c on c.tenant_id = a.tenant_id and c.id = a.conversation_id
+        where c.tenant_id = ${tenantId} and c.end_user_id = ${id}`.pipe(
+        Rows.all(Schema.Struct({ ref: ArtifactRef }))
+      )
 
     /**
      * Erases everything about the person, in one transaction. Rows that refer to the person are deleted by cascade.
      * `busy` while a turn of the person runs on a live process, which would write again. `release` joins the
      * transaction, with the files of the person's conversations.
      */
-    const erase = Effect.fn("EndUserStore.erase")(function* (
-      { tenantId }: TenantScope,
-      id: EndUserId,
-      release: (files: ReadonlyArray<ArtifactRef>) => Effect.Effect<void, JobQueueError>
-    ) {
-      const work = Effect.gen(function* () {
+    const erase = Effect.fn("EndUserStore.erase")(
+      function* (
+        { tenantId }: TenantScope,
+        id: EndUserId,
+        release: (files: ReadonlyArray<ArtifactRef>) => Effect.Effect<void, JobQueueError>
+      ) {
         const rows = yield* sql`
           select id from end_users where tenant_id = ${tenantId} and id = ${id} for update`
         if (rows.length === 0) return "missing" as const
@@ -235,12 +225,10 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
         if (files.length > 0) yield* release(files.map(({ ref }) => ref))
         return "erased" as const
-      })
-      const outcome: Erasure = yield* sql
-        .withTransaction(work)
-        .pipe(Effect.catchTags({ SqlError: Effect.die, ParseError: Effect.die }))
-      return outcome
-    })
+      },
+      sql.withTransaction,
+      Effect.catchTag("SqlError", Effect.die)
+    )
 
     return { list, find, aliases, deliveries, conversations, messages, notes, runs, erase } as const
   })

@@ -1,11 +1,11 @@
 /** Labels, saved views and canned replies of a tenant. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { maxInboxItems } from "../../domain/conversations/Inbox.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** Kind of an item. */
 export const ItemKind = Schema.Literal("label", "view", "reply")
@@ -25,12 +25,11 @@ export class InboxItemStore extends Effect.Service<InboxItemStore>()("store/conv
 
     /** Sorted by name. */
     const list = ({ tenantId }: TenantScope) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select id, kind, name, content from inbox_items where tenant_id = ${tenantId} order by lower(name), id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxItemStore.list"))
+      sql`
+        select id, kind, name, content from inbox_items where tenant_id = ${tenantId} order by lower(name), id`.pipe(
+        Rows.all(Row),
+        Effect.withSpan("InboxItemStore.list")
+      )
 
     /** `taken`: another item of the kind has the name. `full`: the tenant has `maxInboxItems` of the kind. */
     const insert = Effect.fn("InboxItemStore.insert")(function* (

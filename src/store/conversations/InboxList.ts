@@ -1,6 +1,5 @@
 /** The inbox of one member: conversations by last activity, unread state, and search. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,6 +16,7 @@ import { ConversationId, type MessageId, type UserId } from "../../domain/Ids.ts
 import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { lastChange, pageBegins } from "./Activity.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of conversations that a search finds in each searched place. */
 const searchLimit = 500
@@ -122,18 +122,14 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
             ])
       ])
       const from = sql`conversations c ${filter.unread === undefined ? sql`` : reading(reader)}`
-      const selected = SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
-            (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
-            ${changed} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
-            to_char(${changed} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
-          from ${from}
-          where ${conditions} and c.updated_at >= ${pageBegins(sql, from, sql`${conditions}`, limit + 1)}
-          order by ${changed} desc, c.id desc limit ${limit + 1}`
-      })(undefined).pipe(Effect.orDie)
+      const selected = sql`
+        select c.id, c.agent_id as "agentId", c.end_user_id as "endUserId",
+          (c.message_count + c.legacy_count)::int as "messageCount", c.created_at as "createdAt",
+          ${changed} as "updatedAt", c.state, c.channel, c.handoff_reason as "handoffReason",
+          to_char(${changed} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as moment
+        from ${from}
+        where ${conditions} and c.updated_at >= ${pageBegins(sql, from, sql`${conditions}`, limit + 1)}
+        order by ${changed} desc, c.id desc limit ${limit + 1}`.pipe(Rows.all(Row))
       const rows = yield* filter.q === undefined ? selected : forEveryTenant("words")(selected)
       const shown = rows.slice(0, limit)
       const last = shown.at(-1)
@@ -146,45 +142,40 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
 
     /** The state of each of `ids` for the member. */
     const standings = (reader: Reader, ids: ReadonlyArray<ConversationId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: StandingRow,
-        execute: () => sql`
-          select c.id as "conversationId", left(q.content, 160) as question, ${isUnread} as unread,
-            case when c.assignee_id is not null then jsonb_build_object('id', c.assignee_id, 'email', (
-              select u.email from users u where u.tenant_id = c.tenant_id and u.id = c.assignee_id
-            )) end as assignee,
-            coalesce((
-              select jsonb_agg(l.label_id order by l.label_id) from conversation_labels l
-              where l.tenant_id = c.tenant_id and l.conversation_id = c.id
-            ), '[]') as "labelIds"
-          from conversations c ${reading(reader)}
-          left join lateral (
-            select m.content from messages m
-            where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
-            order by m.position desc limit 1
-          ) q on true
-          where c.tenant_id = ${reader.tenantId}
-            and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxListStore.standings"))
+      sql`
+        select c.id as "conversationId", left(q.content, 160) as question, ${isUnread} as unread,
+          case when c.assignee_id is not null then jsonb_build_object('id', c.assignee_id, 'email', (
+            select u.email from users u where u.tenant_id = c.tenant_id and u.id = c.assignee_id
+          )) end as assignee,
+          coalesce((
+            select jsonb_agg(l.label_id order by l.label_id) from conversation_labels l
+            where l.tenant_id = c.tenant_id and l.conversation_id = c.id
+          ), '[]') as "labelIds"
+        from conversations c ${reading(reader)}
+        left join lateral (
+          select m.content from messages m
+          where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
+          order by m.position desc limit 1
+        ) q on true
+        where c.tenant_id = ${reader.tenantId}
+          and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
+        Rows.all(StandingRow),
+        Effect.withSpan("InboxListStore.standings")
+      )
 
     /**
      * Number of unread conversations that humans answer and that are not assigned to another member, at most
      * `maxUnread`.
      */
     const unread = (reader: Reader) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ count: Schema.Int }),
-        execute: () => sql`
-          select count(*)::int as count from (
-            select from conversations c ${reading(reader)}
-            where c.tenant_id = ${reader.tenantId} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
-              and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
-            limit ${maxUnread}
-          ) waiting`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select count(*)::int as count from (
+          select from conversations c ${reading(reader)}
+          where c.tenant_id = ${reader.tenantId} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
+            and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
+          limit ${maxUnread}
+        ) waiting`.pipe(
+        Rows.first(Schema.Struct({ count: Schema.Int })),
         Effect.map(Option.match({ onNone: () => 0, onSome: ({ count }) => count })),
         Effect.withSpan("InboxListStore.unread")
       )

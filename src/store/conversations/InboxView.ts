@@ -1,6 +1,5 @@
 /** Data of the dashboard's inbox beyond the conversations' rows: customers, last messages, files and runs. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -15,6 +14,7 @@ import {
 } from "../../domain/conversations/InboxView.ts"
 import { AgentId, ConversationId, MessageId, type RunId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 const ConversationPreviewRow = Schema.Struct({
   conversationId: ConversationId,
@@ -61,28 +61,27 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
 
     /** The end user, and the beginning of the last message, for each of `ids`. */
     const glances = ({ tenantId }: TenantScope, ids: ReadonlyArray<ConversationId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: ConversationPreviewRow,
-        execute: () => sql`
-          select c.id as "conversationId",
-            coalesce(p.external_id, (
-              select a.value from end_user_aliases a where a.tenant_id = p.tenant_id and a.end_user_id = p.id
-              order by array_position(array['phone', 'user_id', 'page_scoped_id', 'parent_user_id'], a.kind) limit 1
-            )) as customer,
-            left(m.content, 160) as preview, ${failureOf(sql`u`)} as failure,
-            (
-              select jsonb_build_object('helpful', count(*) filter (where f.rating = 1),
-                'unhelpful', count(*) filter (where f.rating = -1))
-              from message_feedback f where f.tenant_id = c.tenant_id and f.conversation_id = c.id
-            ) as ratings
-          from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id
-          left join lateral (
-            select l.tenant_id, l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
-            where l.tenant_id = c.tenant_id and l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
-          ) m on true ${unansweredBy}
-          where c.tenant_id = ${tenantId} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.glances"))
+      sql`
+        select c.id as "conversationId",
+          coalesce(p.external_id, (
+            select a.value from end_user_aliases a where a.tenant_id = p.tenant_id and a.end_user_id = p.id
+            order by array_position(array['phone', 'user_id', 'page_scoped_id', 'parent_user_id'], a.kind) limit 1
+          )) as customer,
+          left(m.content, 160) as preview, ${failureOf(sql`u`)} as failure,
+          (
+            select jsonb_build_object('helpful', count(*) filter (where f.rating = 1),
+              'unhelpful', count(*) filter (where f.rating = -1))
+            from message_feedback f where f.tenant_id = c.tenant_id and f.conversation_id = c.id
+          ) as ratings
+        from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id
+        left join lateral (
+          select l.tenant_id, l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
+          where l.tenant_id = c.tenant_id and l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
+        ) m on true ${unansweredBy}
+        where c.tenant_id = ${tenantId} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
+        Rows.all(ConversationPreviewRow),
+        Effect.withSpan("InboxViewStore.glances")
+      )
 
     const stages = sql.literal("array['sent', 'delivered', 'read']")
 
@@ -115,59 +114,50 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
       before: MessageId | undefined,
       limit: number
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: MessageRow,
-        execute: () => sql`
-          select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
-            m.position::int as position, case when m.author_user_id is not null then jsonb_build_object(
-              'id', m.author_user_id, 'email', (
-                select w.email from users w where w.tenant_id = ${tenantId} and w.id = m.author_user_id
-              )) end as by,
-            coalesce(r.id, u.id) as "runId", ${failureOf(sql`u`)} as failure, ${delivery} as delivery,
-            ${feedback} as feedback
-          from (
-            select * from messages n where n.tenant_id = ${tenantId} and n.conversation_id = ${id} and ${
-              before === undefined
-                ? sql`n.position is not null`
-                : sql`n.position < (select b.position from messages b
-                    where b.tenant_id = ${tenantId} and b.conversation_id = ${id} and b.id = ${before})`
-            }
-            order by n.position desc limit ${limit}
-          ) m
-          left join agent_runs r
-            on r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
-          ${unansweredBy}
-          order by m.position desc`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.before"))
+      sql`
+        select m.id, m.role, m.content, m.created_at as "createdAt", m.author, m.citations, m.attachments,
+          m.position::int as position, case when m.author_user_id is not null then jsonb_build_object(
+            'id', m.author_user_id, 'email', (
+              select w.email from users w where w.tenant_id = ${tenantId} and w.id = m.author_user_id
+            )) end as by,
+          coalesce(r.id, u.id) as "runId", ${failureOf(sql`u`)} as failure, ${delivery} as delivery,
+          ${feedback} as feedback
+        from (
+          select * from messages n where n.tenant_id = ${tenantId} and n.conversation_id = ${id} and ${
+            before === undefined
+              ? sql`n.position is not null`
+              : sql`n.position < (select b.position from messages b
+                  where b.tenant_id = ${tenantId} and b.conversation_id = ${id} and b.id = ${before})`
+          }
+          order by n.position desc limit ${limit}
+        ) m
+        left join agent_runs r
+          on r.tenant_id = ${tenantId} and r.conversation_id = ${id} and r.message_id = m.id and m.role = 'assistant'
+        ${unansweredBy}
+        order by m.position desc`.pipe(Rows.all(MessageRow), Effect.withSpan("InboxViewStore.before"))
 
     /** Delivery states of those of `ids` that were sent through a channel, and the customers' ratings. */
     const added = ({ tenantId }: TenantScope, ids: ReadonlyArray<MessageId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: AddedRow,
-        execute: () => sql`
-          select m.id, m.delivery, m.feedback from (
-            select m.id, ${delivery} as delivery, ${feedback} as feedback
-            from (
-              select ${tenantId}::text as tenant_id, id from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as given (id)
-            ) m
-          ) m where m.delivery is not null or m.feedback is not null`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxViewStore.added"))
+      sql`
+        select m.id, m.delivery, m.feedback from (
+          select m.id, ${delivery} as delivery, ${feedback} as feedback
+          from (
+            select ${tenantId}::text as tenant_id, id from jsonb_array_elements_text(${toJsonb(ids)}::jsonb) as given (id)
+          ) m
+        ) m where m.delivery is not null or m.feedback is not null`.pipe(
+        Rows.all(AddedRow),
+        Effect.withSpan("InboxViewStore.added")
+      )
 
     /** The agent's turn that ended last, null before the first. None when the tenant has no such agent. */
     const lastRun = ({ tenantId, agentId }: AgentScope) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: LastRunRow,
-        execute: () => sql`
-          select r.id as "runId", r.status, coalesce(r.completed_at, r.started_at) as at, ${failureOf(sql`r`)} as failure
-          from agents a left join lateral (
-            select * from agent_runs l where l.tenant_id = a.tenant_id and l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
-          ) r on true
-          where a.tenant_id = ${tenantId} and a.id = ${agentId}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select r.id as "runId", r.status, coalesce(r.completed_at, r.started_at) as at, ${failureOf(sql`r`)} as failure
+        from agents a left join lateral (
+          select * from agent_runs l where l.tenant_id = a.tenant_id and l.agent_id = a.id and l.status <> 'running' order by l.id desc limit 1
+        ) r on true
+        where a.tenant_id = ${tenantId} and a.id = ${agentId}`.pipe(
+        Rows.first(LastRunRow),
         Effect.map(
           Option.map(({ at, runId, status, ...run }): LastRun | null =>
             runId === null || status === null || at === null ? null : { ...run, runId, status, at }
@@ -178,13 +168,9 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
 
     /** The agent of a run. None when the tenant has no such run. */
     const agentOf = ({ tenantId }: TenantScope, runId: RunId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Owner,
-        execute: () => sql`
-          select r.agent_id as "agentId" from agent_runs r where r.tenant_id = ${tenantId} and r.id = ${runId}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select r.agent_id as "agentId" from agent_runs r where r.tenant_id = ${tenantId} and r.id = ${runId}`.pipe(
+        Rows.first(Owner),
         Effect.map(Option.map(({ agentId }) => agentId)),
         Effect.withSpan("InboxViewStore.agentOf")
       )

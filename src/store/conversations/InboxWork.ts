@@ -1,6 +1,5 @@
 /** Assignee, labels, notes, history and end user of a conversation. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -20,6 +19,7 @@ import { type ConversationId, UserId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { Reader } from "./InboxList.ts"
 import { lastChange } from "./Activity.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of entries of one page of a thread. The newest are kept. */
 const entryLimit = 500
@@ -55,17 +55,16 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       id: ConversationId,
       { first, last }: { readonly first: number; readonly last: number | null }
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: EntryRow,
-        execute: () => sql`
-          select * from (
-            select ${columns} from conversation_entries e
-            where e.tenant_id = ${tenantId} and e.conversation_id = ${id} and e.position >= ${first}
-              ${last === null ? sql`` : sql`and e.position <= ${last}`}
-            order by e.position desc, e.created_at desc limit ${entryLimit}
-          ) newest order by position, "createdAt", id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.entries"))
+      sql`
+        select * from (
+          select ${columns} from conversation_entries e
+          where e.tenant_id = ${tenantId} and e.conversation_id = ${id} and e.position >= ${first}
+            ${last === null ? sql`` : sql`and e.position <= ${last}`}
+          order by e.position desc, e.created_at desc limit ${entryLimit}
+        ) newest order by position, "createdAt", id`.pipe(
+        Rows.all(EntryRow),
+        Effect.withSpan("InboxWorkStore.entries")
+      )
 
     /** Adds an entry. Needs a transaction that has locked the conversation. */
     const tell = Effect.fn("InboxWorkStore.tell")(function* (
@@ -105,23 +104,17 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
 
     /** The assignee of the conversation, whose row is locked. None when it is not the tenant's. Needs a transaction. */
     const assignee = ({ tenantId }: TenantScope, id: ConversationId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ userId: Schema.NullOr(UserId) }),
-        execute: () => sql`
-          select assignee_id as "userId" from conversations
-          where tenant_id = ${tenantId} and id = ${id} for no key update`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.assignee"))
+      sql`
+        select assignee_id as "userId" from conversations
+        where tenant_id = ${tenantId} and id = ${id} for no key update`.pipe(
+        Rows.first(Schema.Struct({ userId: Schema.NullOr(UserId) })),
+        Effect.withSpan("InboxWorkStore.assignee")
+      )
 
     /** The member's role; none when the tenant has no such member, or has deactivated them. */
     const roleOf = ({ tenantId }: TenantScope, userId: UserId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ role: Role }),
-        execute: () =>
-          sql`select role from users where tenant_id = ${tenantId} and id = ${userId} and active for key share`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`select role from users where tenant_id = ${tenantId} and id = ${userId} and active for key share`.pipe(
+        Rows.first(Schema.Struct({ role: Role })),
         Effect.map(Option.map(({ role }) => role)),
         Effect.withSpan("InboxWorkStore.roleOf")
       )
@@ -148,28 +141,24 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
 
     /** Sets the labels. Returns the changed ones, by name. Needs a transaction. */
     const setLabels = ({ tenantId }: TenantScope, id: ConversationId, labelIds: ReadonlyArray<LabelId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: LabelRow,
-        execute: () => sql`
-          with wanted as (
-            select i.id, i.name from inbox_items i
-            where i.tenant_id = ${tenantId} and i.kind = 'label'
-              and i.id in (select jsonb_array_elements_text(${toJsonb(labelIds)}::jsonb))
-          ), removed as (
-            delete from conversation_labels l
-            where l.tenant_id = ${tenantId} and l.conversation_id = ${id}
-              and l.label_id not in (select id from wanted)
-            returning l.label_id
-          ), added as (
-            insert into conversation_labels (tenant_id, conversation_id, label_id)
-            select ${tenantId}, ${id}, id from wanted on conflict do nothing returning label_id
-          )
-          select i.name, true as added from added a join inbox_items i on i.tenant_id = ${tenantId} and i.id = a.label_id
-          union all
-          select i.name, false from removed r join inbox_items i on i.tenant_id = ${tenantId} and i.id = r.label_id
-          order by added, name`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.setLabels"))
+      sql`
+        with wanted as (
+          select i.id, i.name from inbox_items i
+          where i.tenant_id = ${tenantId} and i.kind = 'label'
+            and i.id in (select jsonb_array_elements_text(${toJsonb(labelIds)}::jsonb))
+        ), removed as (
+          delete from conversation_labels l
+          where l.tenant_id = ${tenantId} and l.conversation_id = ${id}
+            and l.label_id not in (select id from wanted)
+          returning l.label_id
+        ), added as (
+          insert into conversation_labels (tenant_id, conversation_id, label_id)
+          select ${tenantId}, ${id}, id from wanted on conflict do nothing returning label_id
+        )
+        select i.name, true as added from added a join inbox_items i on i.tenant_id = ${tenantId} and i.id = a.label_id
+        union all
+        select i.name, false from removed r join inbox_items i on i.tenant_id = ${tenantId} and i.id = r.label_id
+        order by added, name`.pipe(Rows.all(LabelRow), Effect.withSpan("InboxWorkStore.setLabels"))
 
     /** False when the conversation already has {@link maxNotes}. */
     const hasRoomForNotes = Effect.fn("InboxWorkStore.hasRoomForNotes")(function* (
@@ -183,12 +172,10 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
     }, Effect.orDie)
 
     const entry = ({ tenantId }: TenantScope, id: EntryId): Effect.Effect<Option.Option<Entry>> =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: EntryRow,
-        execute: () => sql`
-          select ${columns} from conversation_entries e where e.tenant_id = ${tenantId} and e.id = ${id}`
-      })(undefined).pipe(Effect.orDie)
+      sql`
+        select ${columns} from conversation_entries e where e.tenant_id = ${tenantId} and e.id = ${id}`.pipe(
+        Rows.first(EntryRow)
+      )
 
     /** False when the conversation has no such note of the member. */
     const removeNote = Effect.fn("InboxWorkStore.removeNote")(function* (
@@ -205,35 +192,34 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
 
     /** The end user of the conversation. */
     const person = ({ tenantId }: TenantScope, id: ConversationId): Effect.Effect<Option.Option<Person>> =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: PersonRow,
-        execute: () => sql`
-          select p.id, p.external_id as "externalId", p.created_at as "createdAt",
-            coalesce((
-              select jsonb_agg(jsonb_build_object('channel', a.channel, 'kind', a.kind, 'value', a.value)
-                order by a.channel, a.kind, a.value)
-              from (select * from end_user_aliases where tenant_id = ${tenantId} and end_user_id = p.id limit 20) a
-            ), '[]') as contacts,
-            (select count(*)::int from conversations n
-              where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.channel <> 'test') as "conversationCount",
-            coalesce((
-              select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
-                'question', o.question, 'updatedAt', ${iso("o.updated_at")}) order by o.id desc)
-              from (
-                select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
-                  select left(m.content, 160) from messages m
-                  where m.tenant_id = n.tenant_id and m.conversation_id = n.id and m.role = 'user' and m.position is not null
-                  order by m.position desc limit 1
-                ) as question
-                from conversations n
-                where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.id <> c.id and n.channel <> 'test'
-                order by n.id desc limit ${otherLimit}
-              ) o
-            ), '[]') as others
-          from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id
-          where c.tenant_id = ${tenantId} and c.id = ${id}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InboxWorkStore.person"))
+      sql`
+        select p.id, p.external_id as "externalId", p.created_at as "createdAt",
+          coalesce((
+            select jsonb_agg(jsonb_build_object('channel', a.channel, 'kind', a.kind, 'value', a.value)
+              order by a.channel, a.kind, a.value)
+            from (select * from end_user_aliases where tenant_id = ${tenantId} and end_user_id = p.id limit 20) a
+          ), '[]') as contacts,
+          (select count(*)::int from conversations n
+            where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.channel <> 'test') as "conversationCount",
+          coalesce((
+            select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
+              'question', o.question, 'updatedAt', ${iso("o.updated_at")}) order by o.id desc)
+            from (
+              select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
+                select left(m.content, 160) from messages m
+                where m.tenant_id = n.tenant_id and m.conversation_id = n.id and m.role = 'user' and m.position is not null
+                order by m.position desc limit 1
+              ) as question
+              from conversations n
+              where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.id <> c.id and n.channel <> 'test'
+              order by n.id desc limit ${otherLimit}
+            ) o
+          ), '[]') as others
+        from conversations c join end_users p on p.tenant_id = c.tenant_id and p.id = c.end_user_id
+        where c.tenant_id = ${tenantId} and c.id = ${id}`.pipe(
+        Rows.first(PersonRow),
+        Effect.withSpan("InboxWorkStore.person")
+      )
 
     return {
       entries,

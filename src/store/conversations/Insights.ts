@@ -1,6 +1,5 @@
 /** Turns that went wrong, the vectors of their questions, and measures of all turns of a period. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -10,6 +9,7 @@ import { Masking } from "../../domain/agents/Masking.ts"
 import { AgentId, ConversationId, minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** A period, `from` inclusive and `to` exclusive, of one agent or of all. */
 export interface ReportScope extends TenantScope {
@@ -84,23 +84,19 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
 
     /** The newest `limit` turns that went wrong, newest first. */
     const wrong = ({ agentId, from, tenantId, to }: ReportScope, profile: string, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: WrongRow,
-        execute: () => sql`
-          select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a
-              where a.tenant_id = r.tenant_id and a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
-            c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
-            r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
-            r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",
-            v.embedding
-          from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
-          left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
-          where r.tenant_id = ${tenantId} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
-            and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
-            and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
-          order by r.id desc limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.wrong"))
+      sql`
+        select r.id as "runId", r.agent_id as "agentId", (select a.masking from agents a
+            where a.tenant_id = r.tenant_id and a.id = r.agent_id) as masking, r.conversation_id as "conversationId",
+          c.end_user_id as "endUserId", left(r.user_message, ${maxQuestionLength}::int) as question,
+          r.started_at as at, r.status = 'failed' and not r.handed_over and not r.stopped as failed,
+          r.unanswered, r.handed_over as "handedOver", r.stopped, coalesce(r.rating = -1, false) as "thumbsDown",
+          v.embedding
+        from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+        left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
+        where r.tenant_id = ${tenantId} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+          and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
+          and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
+        order by r.id desc limit ${limit}`.pipe(Rows.all(WrongRow), Effect.withSpan("InsightStore.wrong"))
 
     /** Stores vectors of questions. Runs that no longer exist are ignored. */
     const addVectors = (
@@ -118,39 +114,30 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
         insert into question_vectors (tenant_id, run_id, profile, embedding)
         select tenant_id, id, ${profile}, decode(embedding, 'base64') from held
         on conflict (tenant_id, run_id) do update set profile = excluded.profile, embedding = excluded.embedding`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("InsightStore.addVectors")
       )
     }
 
     /** The sources in which the searches of `runIds` found something. */
     const searched = ({ tenantId }: TenantScope, runIds: ReadonlyArray<RunId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: SearchedRow,
-        execute: () => sql`
-          select distinct e.run_id as "runId", s.id, s.name
-          from agent_run_events e
-          join agent_runs r on r.id = e.run_id and r.tenant_id = ${tenantId}
-          cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
-          join sources s on s.id = found.id #>> '{}' and s.tenant_id = ${tenantId}
-          where e.tenant_id = ${tenantId} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
-          order by 1, 2`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.searched"))
+      sql`
+        select distinct e.run_id as "runId", s.id, s.name
+        from agent_run_events e
+        join agent_runs r on r.id = e.run_id and r.tenant_id = ${tenantId}
+        cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
+        join sources s on s.id = found.id #>> '{}' and s.tenant_id = ${tenantId}
+        where e.tenant_id = ${tenantId} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
+        order by 1, 2`.pipe(Rows.all(SearchedRow), Effect.withSpan("InsightStore.searched"))
 
     /** The oldest sources of each agent. */
     const sourcesOf = ({ tenantId }: TenantScope, agentIds: ReadonlyArray<AgentId>) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: SourceRow,
-        execute: () => sql`
-          select s.agent_id as "agentId", s.id, s.name from unnest(${[...agentIds]}::text[]) a (id)
-          cross join lateral (
-            select * from sources s where s.tenant_id = ${tenantId} and s.agent_id = a.id
-            order by s.id limit ${maxSourcesPerAgent}
-          ) s`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.sourcesOf"))
+      sql`
+        select s.agent_id as "agentId", s.id, s.name from unnest(${[...agentIds]}::text[]) a (id)
+        cross join lateral (
+          select * from sources s where s.tenant_id = ${tenantId} and s.agent_id = a.id
+          order by s.id limit ${maxSourcesPerAgent}
+        ) s`.pipe(Rows.all(SourceRow), Effect.withSpan("InsightStore.sourcesOf"))
 
     const keys: Record<MeasuredBy, ReturnType<typeof sql.literal>> = {
       day: sql.literal(`to_char(t.started_at at time zone 'UTC', 'YYYY-MM-DD')`),
@@ -162,58 +149,56 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
 
     /** One row for each value of `by` that had turns, and one total. A turn counts once it has ended. */
     const measures = ({ agentId, from, tenantId, to }: ReportScope, by: MeasuredBy) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: MeasuresRow,
-        execute: () => sql`
-          with asked as (
-            select r.tenant_id, r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
-              r.rating, r.agent_version, r.language, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
-              lead(r.started_at) over (
-                partition by r.agent_id, c.end_user_id,
-                  md5(lower(regexp_replace(btrim(left(r.user_message, ${maxQuestionLength}::int)), '\\s+', ' ', 'g')))
-                order by r.id
-              ) as again
-            from agents a
-            join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
-              and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatMillis)}
-            join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
-            where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
-          ),
-          t as (
-            select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,
-              status = 'complete' and not unanswered as answered,
-              round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
-            from asked where id < ${minIdAt("run", to)}
-          )
-          select ${keys[by]} as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
-            count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,
-            count(*) filter (where t.answered)::float8 as answered,
-            count(*) filter (where t.unanswered)::float8 as refused,
-            count(*) filter (where t.handed_over)::float8 as "handedOver",
-            count(*) filter (where t.stopped)::float8 as stopped,
-            count(*) filter (where t.status = 'failed' and not t.handed_over and not t.stopped)::float8 as failed,
-            count(*) filter (where t.repeated)::float8 as repeated,
-            count(*) filter (where t.rating = 1)::float8 as up, count(*) filter (where t.rating = -1)::float8 as down,
-            count(*) filter (
-              where t.answered and not t.handed_over and t.rating is distinct from -1 and not t.repeated
-            )::float8 as resolved,
-            percentile_disc(array[0.5, 0.95]) within group (order by t.first_text_ms) as "firstText",
-            percentile_disc(array[0.5, 0.95]) within group (order by t.settle_ms)
-              filter (where t.status = 'complete') as settle,
-            coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
-          from t left join messages m on m.tenant_id = t.tenant_id and m.id = t.message_id and t.status = 'complete'
-          group by grouping sets ((${keys[by]}), ())
-          order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("InsightStore.measures"))
+      sql`
+        with asked as (
+          select r.tenant_id, r.id, r.agent_id, a.name, c.channel, c.end_user_id, r.status, r.unanswered, r.handed_over, r.stopped,
+            r.rating, r.agent_version, r.language, r.first_text_ms, r.started_at, r.completed_at, r.message_id,
+            lead(r.started_at) over (
+              partition by r.agent_id, c.end_user_id,
+                md5(lower(regexp_replace(btrim(left(r.user_message, ${maxQuestionLength}::int)), '\\s+', ' ', 'g')))
+              order by r.id
+            ) as again
+          from agents a
+          join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
+            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatMillis)}
+          join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
+          where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
+        ),
+        t as (
+          select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,
+            status = 'complete' and not unanswered as answered,
+            round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
+          from asked where id < ${minIdAt("run", to)}
+        )
+        select ${keys[by]} as key, max(t.name) as name, grouping(${keys[by]}) = 1 as "isTotal",
+          count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,
+          count(*) filter (where t.answered)::float8 as answered,
+          count(*) filter (where t.unanswered)::float8 as refused,
+          count(*) filter (where t.handed_over)::float8 as "handedOver",
+          count(*) filter (where t.stopped)::float8 as stopped,
+          count(*) filter (where t.status = 'failed' and not t.handed_over and not t.stopped)::float8 as failed,
+          count(*) filter (where t.repeated)::float8 as repeated,
+          count(*) filter (where t.rating = 1)::float8 as up, count(*) filter (where t.rating = -1)::float8 as down,
+          count(*) filter (
+            where t.answered and not t.handed_over and t.rating is distinct from -1 and not t.repeated
+          )::float8 as resolved,
+          percentile_disc(array[0.5, 0.95]) within group (order by t.first_text_ms) as "firstText",
+          percentile_disc(array[0.5, 0.95]) within group (order by t.settle_ms)
+            filter (where t.status = 'complete') as settle,
+          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output
+        from t left join messages m on m.tenant_id = t.tenant_id and m.id = t.message_id and t.status = 'complete'
+        group by grouping sets ((${keys[by]}), ())
+        order by "isTotal" desc, key limit ${maxMeasuresRows + 1}`.pipe(
+        Rows.all(MeasuresRow),
+        Effect.withSpan("InsightStore.measures")
+      )
 
     /** True when the tenant has the agent. */
     const hasAgent = ({ tenantId }: TenantScope, agentId: AgentId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ id: AgentId }),
-        execute: () => sql`select id from agents where tenant_id = ${tenantId} and id = ${agentId}`
-      })(undefined).pipe(Effect.orDie, Effect.map(Option.isSome))
+      sql`select id from agents where tenant_id = ${tenantId} and id = ${agentId}`.pipe(
+        Rows.first(Schema.Struct({ id: AgentId })),
+        Effect.map(Option.isSome)
+      )
 
     return { wrong, addVectors, searched, sourcesOf, measures, hasAgent } as const
   })

@@ -1,6 +1,5 @@
 /** Groups of unanswered questions that were reported to a tenant, and the time of the next search. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -8,6 +7,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
@@ -32,31 +32,28 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
     const sql = yield* SqlClient.SqlClient
 
     /** Claims the tenant that has waited longest, of those that subscribe to the event. */
-    const claim = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Schema.Struct({ tenantId: TenantId }),
-      execute: () => sql`/* every tenant: sweep */
-          insert into gap_searches as s (tenant_id, due_at)
-          select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
-          from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
-          where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
-          order by d.due_at nulls first limit 1
-          on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
-          returning s.tenant_id as "tenantId"`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("ReportedGapStore.claim"))
+    const claim = sql`/* every tenant: sweep */
+      insert into gap_searches as s (tenant_id, due_at)
+      select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
+      where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
+      order by d.due_at nulls first limit 1
+      on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
+      returning s.tenant_id as "tenantId"`.pipe(
+      Rows.first(Schema.Struct({ tenantId: TenantId })),
+      Effect.withSpan("ReportedGapStore.claim")
+    )
 
     const release = ({ tenantId }: TenantScope) =>
       sql`
           update gap_searches set due_at = now() + make_interval(secs => ${Duration.toSeconds(pause)})
-          where tenant_id = ${tenantId}`.pipe(Effect.orDie, Effect.asVoid)
+          where tenant_id = ${tenantId}`.pipe(Rows.none)
 
     const known = ({ tenantId }: TenantScope) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Gap,
-        execute: () => sql`
-            select id, threshold, run_ids as "runIds" from reported_gaps where tenant_id = ${tenantId} order by id`
-      })(undefined).pipe(Effect.orDie)
+      sql`
+        select id, threshold, run_ids as "runIds" from reported_gaps where tenant_id = ${tenantId} order by id`.pipe(
+        Rows.all(Gap)
+      )
 
     /** Stores the group's current state; `isNews` reports it. */
     const keep = ({ tenantId }: TenantScope, gap: FoundGap, isNews: boolean) => {
@@ -77,14 +74,13 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
             returning tenant_id, id, threshold
           )
           ${isNews ? sql`, ${reported(sql, report)}` : sql``}
-          select id from kept`.pipe(Effect.orDie, Effect.asVoid)
+          select id from kept`.pipe(Rows.none)
     }
 
     /** Deletes groups that no longer exist. A group that appears again is reported again. */
     const forget = ({ tenantId }: TenantScope, except: ReadonlyArray<string>) =>
       sql`delete from reported_gaps where tenant_id = ${tenantId} and id <> all(${[...except]}::text[])`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     return { claim, release, known, keep, forget } as const
