@@ -3,13 +3,13 @@
  * caller's transaction, so that an event is claimed exactly when its changes are written.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { BillingEvent, Fact } from "../../domain/billing/Billing.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** The advisory lock of billing events. They are rare, and each must see all earlier ones. */
 const everyEvent = 7_205_759_403
@@ -39,44 +39,32 @@ export class BillingEventStore extends Effect.Service<BillingEventStore>()("stor
       return rows.length === 1
     }, Effect.orDie)
 
-    const selectTenants = SqlSchema.findAll({
-      Request: Schema.String,
-      Result: Named,
-      execute: (object) => sql`
-        select distinct tenant_id as "tenantId" from billing_events
-        where object_id = ${object} and tenant_id is not null order by 1`
-    })
-
-    const selectOf = SqlSchema.findAll({
-      Request: TenantId,
-      Result: Row,
-      execute: (tenantId) => sql`
-        select id, created::float8 as created, rank, object_id as object, tenant_id as "tenantId", fact
-        from billing_events
-        where object_id in (select object_id from billing_events where tenant_id = ${tenantId}) order by id`
-    })
-
     /** Every tenant named by an event of the object. */
     const tenantsOf = (object: string) =>
-      selectTenants(object).pipe(
-        Effect.orDie,
+      sql`
+        select distinct tenant_id as "tenantId" from billing_events
+        where object_id = ${object} and tenant_id is not null order by 1`.pipe(
+        Rows.all(Named),
         Effect.map((rows) => rows.map(({ tenantId }): TenantScope => ({ tenantId })))
       )
 
     /** All events of every object with an event that names the tenant. */
-    const of = ({ tenantId }: TenantScope) => Effect.orDie(selectOf(tenantId))
+    const of = ({ tenantId }: TenantScope) =>
+      sql`
+        select id, created::float8 as created, rank, object_id as object, tenant_id as "tenantId", fact
+        from billing_events
+        where object_id in (select object_id from billing_events where tenant_id = ${tenantId}) order by id`.pipe(
+        Rows.all(Row)
+      )
 
     const exists = ({ tenantId }: TenantScope) =>
-      sql`select id from tenants where id = ${tenantId}`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+      sql`select id from tenants where id = ${tenantId}`.pipe(Rows.any)
 
     /** Sets the total of credits that the tenant has bought. Used credits stay. */
     const grant = ({ tenantId }: TenantScope, credits: number) =>
       sql`
         insert into tenant_credits (tenant_id, granted) values (${tenantId}, ${credits}::bigint)
-        on conflict (tenant_id) do update set granted = excluded.granted`.pipe(Effect.orDie, Effect.asVoid)
+        on conflict (tenant_id) do update set granted = excluded.granted`.pipe(Rows.none)
 
     return { claim, tenantsOf, of, exists, grant } as const
   })

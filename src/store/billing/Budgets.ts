@@ -4,7 +4,6 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -12,6 +11,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Budget, type BudgetId, type CreateBudget } from "../../domain/billing/Budget.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of budgets of one tenant. */
 export const maxBudgets = 200
@@ -41,25 +41,18 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
 
     const inTransaction = <A>(change: Effect.Effect<A, SqlError>) => Effect.orDie(sql.withTransaction(change))
 
-    const one = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
-      SqlSchema.findOne({ Request: Schema.Void, Result: Row, execute: () => statement })(undefined).pipe(
-        Effect.orDie
-      )
+    const one = Rows.first(Row)
 
     const find = ({ tenantId }: TenantScope, id: BudgetId): Effect.Effect<Option.Option<Budget>> =>
       one(sql`select ${columns} from budgets b ${current} where b.tenant_id = ${tenantId} and b.id = ${id}`)
 
     /** Oldest first. */
     const page = ({ tenantId }: TenantScope, { limit, after }: PageRequest): Effect.Effect<Page<Budget>> =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from budgets b ${current}
-          where b.tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`b.id > ${after}`}
-          order by b.id limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns} from budgets b ${current}
+        where b.tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`b.id > ${after}`}
+        order by b.id limit ${limit + 1}`.pipe(
+        Rows.all(Row),
         Effect.map((found) => pageOf(found, limit))
       )
 

@@ -1,6 +1,5 @@
 /** Calls of models that belong to no turn: their reservation in the tenant's budgets, and their usage. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -18,6 +17,7 @@ import {
   settledBudgets,
   thresholdEvents
 } from "./TurnBudget.ts"
+import * as Rows from "../Rows.ts"
 
 /** The end of calls that have a reservation. */
 export interface CallSettlement {
@@ -35,14 +35,10 @@ export class OtherModelCallStore extends Effect.Service<OtherModelCallStore>()(
 
       /** Reserves an amount as a turn does. Returns the exhausted budget, if there is one; then nothing is reserved. */
       const reserve = (holder: BudgetedTurn) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Schema.Struct({ spentBudget: Schema.NullOr(SpentBudget) }),
-          execute: () => sql`
+        sql`
           select spent_budget as "spentBudget"
-          from (select ${reservedBudgets(sql, holder)} from subscriptions where tenant_id = ${holder.tenantId}) tenant`
-        })(undefined).pipe(
-          Effect.orDie,
+          from (select ${reservedBudgets(sql, holder)} from subscriptions where tenant_id = ${holder.tenantId}) tenant`.pipe(
+          Rows.first(Schema.Struct({ spentBudget: Schema.NullOr(SpentBudget) })),
           Effect.map(Option.flatMap(({ spentBudget }) => Option.fromNullable(spentBudget))),
           Effect.withSpan("OtherModelCallStore.reserve")
         )

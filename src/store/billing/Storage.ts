@@ -3,7 +3,6 @@
  * keys, so that it takes little of the database at any time and goes on where it stopped.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,6 +13,7 @@ import { noBytes, StorageBytes, type StorageUsage } from "../../domain/billing/S
 import { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** Time between the end of a count and the next one. */
 const pause = Duration.hours(24)
@@ -128,28 +128,21 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       Effect.withSpan("StorageStore.include")
     )
 
-    const claimRow = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Progress,
-      execute: () => sql`/* every tenant: sweep */
-        update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
-        where tenant_id = (
-          select tenant_id from tenant_storage where due_at <= now() order by due_at limit 1 for update skip locked)
-        returning tenant_id as "tenantId", list, seen, sums`
-    })
-
     /** Claims the tenant that has waited longest. Tenants take turns. */
-    const claim = claimRow(undefined).pipe(Effect.orDie, Effect.withSpan("StorageStore.claim"))
+    const claim = sql`/* every tenant: sweep */
+      update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      where tenant_id = (
+        select tenant_id from tenant_storage where due_at <= now() order by due_at limit 1 for update skip locked)
+      returning tenant_id as "tenantId", list, seen, sums`.pipe(
+      Rows.first(Progress),
+      Effect.withSpan("StorageStore.claim")
+    )
 
     const read = ({ rows }: List, tenantId: TenantId, seen: string) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Read,
-        execute: () => sql`
-          select count(*)::int as rows, coalesce(max(place), '') as seen,
-            coalesce(sum(first), 0)::float8 as first, coalesce(sum(second), 0)::float8 as second
-          from (${rows(tenantId, seen)}) read`
-      })(undefined)
+      sql`
+        select count(*)::int as rows, coalesce(max(place), '') as seen,
+          coalesce(sum(first), 0)::float8 as first, coalesce(sum(second), 0)::float8 as second
+        from (${rows(tenantId, seen)}) read`.pipe(Rows.one(Read))
 
     /** Reads up to a batch of rows. Small tenants are counted at once. */
     const advance = Effect.fn("StorageStore.advance")(function* (progress: Progress) {
@@ -180,38 +173,24 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
 
     /** Releases a claimed tenant before its count goes on. */
     const postpone = ({ tenantId }: TenantScope) =>
-      sql`update tenant_storage set due_at = now() where tenant_id = ${tenantId}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+      sql`update tenant_storage set due_at = now() where tenant_id = ${tenantId}`.pipe(Rows.none)
 
     /** Some of the tenant's originals of unknown size. */
     const unknown = (tenantId: TenantId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ ref: ArtifactRef }),
-        execute: () => sql`
-          select a.ref from artifacts a where a.bytes is null and a.ref in (${files(tenantId)}) limit ${unknownBatch}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select a.ref from artifacts a where a.bytes is null and a.ref in (${files(tenantId)}) limit ${unknownBatch}`.pipe(
+        Rows.all(Schema.Struct({ ref: ArtifactRef })),
         Effect.map((rows) => rows.map(({ ref }) => ref)),
         Effect.withSpan("StorageStore.unknown")
       )
 
     const learn = (ref: ArtifactRef, bytes: number) =>
-      sql`update artifacts set bytes = ${bytes} where ref = ${ref}`.pipe(Effect.orDie, Effect.asVoid)
-
-    const select = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Counted,
-      execute: (tenantId) => sql`
-        select counted_at as "countedAt", bytes from tenant_storage where tenant_id = ${tenantId}`
-    })
+      sql`update artifacts set bytes = ${bytes} where ref = ${ref}`.pipe(Rows.none)
 
     /** The last finished count of the tenant. */
     const find = ({ tenantId }: TenantScope) =>
-      select(tenantId).pipe(
-        Effect.orDie,
+      sql`select counted_at as "countedAt", bytes from tenant_storage where tenant_id = ${tenantId}`.pipe(
+        Rows.first(Counted),
         Effect.map((found): StorageUsage => {
           const { bytes, countedAt } = Option.getOrElse(found, () => ({ bytes: null, countedAt: null }))
           return bytes === null || countedAt === null ? null : { bytes, countedAt }

@@ -1,12 +1,12 @@
 /** Plans and entitlements of tenants. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Credits, Entitlements, Period, Subscription } from "../../domain/agents/Agent.ts"
-import { TenantId } from "../../domain/Ids.ts"
+import { Credits, Entitlements, Subscription } from "../../domain/agents/Agent.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   plan: Schema.String,
@@ -33,19 +33,13 @@ export class SubscriptionStore extends Effect.Service<SubscriptionStore>()("stor
       turns_limit::float8 as turns, ingestion_jobs_limit::float8 as "ingestionJobs",
       sources_limit::float8 as sources, overage_enabled as "overageEnabled"`
 
-    const upsert = SqlSchema.findOne({
-      Request: Schema.Struct({
-        tenantId: TenantId,
-        plan: Schema.String,
-        status: Schema.String,
-        period: Schema.NullOr(Period),
-        entitlements: Entitlements
-      }),
-      Result: Row,
-      execute: ({ tenantId, plan, status, period, entitlements }) => sql`
+    /** Replaces the tenant's subscription; none when there is no such tenant. */
+    const put = ({ tenantId }: TenantScope, { entitlements, period, plan, status }: Subscription) =>
+      sql`
         insert into subscriptions (tenant_id, plan, status, period_start, period_end, public_api, turns_limit,
           ingestion_jobs_limit, sources_limit, overage_enabled)
-        select id, ${plan}::text, ${status}::text, ${period?.start ?? null}::timestamptz, ${period?.end ?? null}::timestamptz,
+        select id, ${plan}::text, ${status}::text, ${period && DateTime.formatIso(period.start)}::timestamptz,
+          ${period && DateTime.formatIso(period.end)}::timestamptz,
           ${entitlements.publicApi}::boolean, ${entitlements.turns}::bigint,
           ${entitlements.ingestionJobs}::bigint, ${entitlements.sources}::bigint,
           ${entitlements.overageEnabled}::boolean
@@ -55,44 +49,26 @@ export class SubscriptionStore extends Effect.Service<SubscriptionStore>()("stor
           public_api = excluded.public_api, turns_limit = excluded.turns_limit,
           ingestion_jobs_limit = excluded.ingestion_jobs_limit, sources_limit = excluded.sources_limit,
           overage_enabled = excluded.overage_enabled, updated_at = now()
-        returning ${columns}`
-    })
-
-    const selectRow = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Row,
-      execute: (tenantId) => sql`select ${columns} from subscriptions where tenant_id = ${tenantId}`
-    })
-
-    /** Replaces the tenant's subscription; none when there is no such tenant. */
-    const put = (scope: TenantScope, subscription: Subscription) =>
-      upsert({ ...subscription, tenantId: scope.tenantId }).pipe(
-        Effect.orDie,
-        Effect.map(Option.map(toSubscription))
-      )
+        returning ${columns}`.pipe(Rows.first(Row), Effect.map(Option.map(toSubscription)))
 
     const find = (scope: TenantScope) =>
-      selectRow(scope.tenantId).pipe(Effect.orDie, Effect.map(Option.map(toSubscription)))
+      sql`select ${columns} from subscriptions where tenant_id = ${scope.tenantId}`.pipe(
+        Rows.first(Row),
+        Effect.map(Option.map(toSubscription))
+      )
 
     /** Changes only the payment status. */
     const setStatus = (scope: TenantScope, status: string) =>
       sql`
         update subscriptions set status = ${status}, updated_at = now() where tenant_id = ${scope.tenantId}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
-
-    const selectCredits = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Credits,
-      execute: (tenantId) => sql`
-        select granted::float8 as granted, used::float8 as used from tenant_credits where tenant_id = ${tenantId}`
-    })
 
     /** Turns that the tenant has bought beside its plan. */
     const credits = (scope: TenantScope) =>
-      selectCredits(scope.tenantId).pipe(
-        Effect.orDie,
+      sql`
+        select granted::float8 as granted, used::float8 as used from tenant_credits where tenant_id = ${scope.tenantId}`.pipe(
+        Rows.first(Credits),
         Effect.map(Option.getOrElse((): Credits => ({ granted: 0, used: 0 })))
       )
 

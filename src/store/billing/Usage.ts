@@ -1,8 +1,7 @@
 /** Usage of the current period. It has counters only: deleting a source does not reduce them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
-import type * as DateTime from "effect/DateTime"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -12,6 +11,7 @@ import { Cost } from "../../domain/billing/Cost.ts"
 import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import { AgentId, minIdAt } from "../../domain/Ids.ts"
 import type { AgentUsage, DayUsage, ModelUsage, Usage } from "../../domain/billing/Usage.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   start: Schema.DateTimeUtcFromDate,
@@ -55,8 +55,15 @@ const DayRow = Schema.Struct({
   cost: Cost
 })
 
-const figures = { calls: Schema.Number, input: Schema.Number, output: Schema.Number, cost: Cost }
-const KindRow = Schema.Struct({ ...figures, kind: ModelCallKind })
+const KindRow = Schema.Struct({
+  kind: ModelCallKind,
+  calls: Schema.Number,
+  input: Schema.Number,
+  output: Schema.Number,
+  cost: Cost
+})
+const DayKindRow = Schema.Struct({ ...KindRow.fields, date: Schema.String })
+const AgentKindRow = Schema.Struct({ ...KindRow.fields, agentId: AgentId })
 
 const toUsage = ({ start, end, ...row }: typeof Row.Type): Usage => ({
   period: { start, end },
@@ -83,6 +90,8 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
           then coalesce(${known}, 0)::bigint end,
         'unpricedCalls', coalesce(${unpriced}, 0)::bigint)`
 
+    const time = (at: DateTime.Utc) => sql`${DateTime.formatIso(at)}::timestamptz`
+
     const period = sql`
       p.period_start as "start", p.period_end as "end", s.turns_limit::float8 as "turnsLimit",
       s.ingestion_jobs_limit::float8 as "ingestionJobsLimit", s.sources_limit::float8 as "sourcesLimit",
@@ -91,23 +100,37 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
     const counters = sql`
       coalesce(u.turns, 0)::float8 as turns, coalesce(u.ingestion_jobs, 0)::float8 as "ingestionJobs"`
 
-    const selectOfAgent = SqlSchema.findOne({
-      Request: Schema.Struct({ tenantId: Schema.String, agentId: Schema.String }),
-      Result: Row,
-      execute: ({ tenantId, agentId }) => sql`
+    const other = <A, I>(
+      { tenantId }: TenantScope,
+      start: DateTime.Utc,
+      group: Fragment,
+      Row: Schema.Schema<A, I>
+    ) =>
+      sql`
+        select ${group}, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
+          sum(output_tokens)::float8 as output,
+          ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
+        from other_model_usage where tenant_id = ${tenantId} and period_start = ${time(start)}
+        group by 1, 2 order by 1, 2`.pipe(Rows.all(Row))
+
+    /** The agent's usage; none when the tenant has no such agent. */
+    const ofAgent = ({ agentId, tenantId }: AgentScope) =>
+      sql`
         select ${period}, ${counters},
           (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
           coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output
         from agents a join subscriptions s on s.tenant_id = a.tenant_id
         cross join lateral period_of(a.tenant_id) p
         left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = p.period_start
-        where a.tenant_id = ${tenantId} and a.id = ${agentId}`
-    })
+        where a.tenant_id = ${tenantId} and a.id = ${agentId}`.pipe(
+        Rows.first(Row),
+        Effect.map(Option.map(toUsage)),
+        Effect.withSpan("UsageStore.ofAgent")
+      )
 
-    const selectOfTenant = SqlSchema.findOne({
-      Request: Schema.String,
-      Result: Row,
-      execute: (tenantId) => sql`
+    /** The tenant's totals; none when there is no such tenant. */
+    const ofTenant = ({ tenantId }: TenantScope) =>
+      sql`
         select ${period}, ${counters},
           (select count(*) from sources where tenant_id = s.tenant_id)::float8 as sources,
           coalesce(t.input, 0)::float8 as input, coalesce(t.output, 0)::float8 as output
@@ -118,111 +141,39 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
           from agent_usage g
           where g.tenant_id = s.tenant_id and g.period_start = p.period_start
         ) t on true
-        where s.tenant_id = ${tenantId}`
-    })
-
-    const selectAgents = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
-      Result: AgentRow,
-      execute: ({ tenantId, start }) => sql`
-        select a.id as "agentId", a.name, ${counters},
-          (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
-          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output, m.cost
-        from agents a
-        left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = ${start}::timestamptz
-        cross join lateral (
-          select ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost from model_usage
-          where tenant_id = a.tenant_id and agent_id = a.id and period_start = ${start}::timestamptz
-        ) m
-        where a.tenant_id = ${tenantId} order by a.id`
-    })
-
-    const selectModels = SqlSchema.findAll({
-      Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
-      Result: ModelRow,
-      execute: ({ tenantId, start }) => sql`
-        select model, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
-          sum(cached_input_tokens)::float8 as "cachedInput", sum(output_tokens)::float8 as output,
-          ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
-        from model_usage where tenant_id = ${tenantId} and period_start = ${start}::timestamptz
-        group by model order by sum(cost_nano) desc, model`
-    })
-
-    const selectDays = SqlSchema.findAll({
-      Request: Schema.Struct({
-        tenantId: Schema.String,
-        first: Schema.String,
-        start: Schema.DateTimeUtc,
-        end: Schema.DateTimeUtc
-      }),
-      Result: DayRow,
-      execute: ({ tenantId, first, start, end }) => sql`
-        select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date,
-          count(*) filter (where r.status = 'complete')::float8 as turns,
-          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
-          ${costOf(
-            sql`sum(r.cost_nano)`,
-            // A run from before costs were stored counts as one unpriced call.
-            sql`sum(coalesce(r.unpriced_calls, 1))`,
-            sql`sum(coalesce(r.unpriced_calls, 1)) + count(r.cost_nano)`
-          )} as cost
-        from agents a
-        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${first}
-          and (r.status = 'complete' or r.unpriced_calls > 0 or r.cost_nano > 0)
-          and r.started_at >= ${start}::timestamptz and r.started_at < ${end}::timestamptz
-        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-        where a.tenant_id = ${tenantId} group by 1 order by 1`
-    })
-
-    const selectOther = <A, I>(group: Fragment, Result: Schema.Schema<A, I>) =>
-      SqlSchema.findAll({
-        Request: Schema.Struct({ tenantId: Schema.String, start: Schema.DateTimeUtc }),
-        Result,
-        execute: ({ tenantId, start }) => sql`
-          select ${group}, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
-            sum(output_tokens)::float8 as output,
-            ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
-          from other_model_usage where tenant_id = ${tenantId} and period_start = ${start}::timestamptz
-          group by 1, 2 order by 1, 2`
-      })
-
-    const selectKinds = selectOther(
-      sql`kind, to_char(day, 'YYYY-MM-DD') as date`,
-      Schema.Struct({ ...KindRow.fields, date: Schema.String })
-    )
-    const selectAgentKinds = selectOther(
-      sql`agent_id as "agentId", kind`,
-      Schema.Struct({ ...KindRow.fields, agentId: AgentId })
-    )
-
-    /** The agent's usage; none when the tenant has no such agent. */
-    const ofAgent = (scope: AgentScope) =>
-      selectOfAgent(scope).pipe(
-        Effect.orDie,
-        Effect.map(Option.map(toUsage)),
-        Effect.withSpan("UsageStore.ofAgent")
-      )
-
-    /** The tenant's totals; none when there is no such tenant. */
-    const ofTenant = ({ tenantId }: TenantScope) =>
-      selectOfTenant(tenantId).pipe(
-        Effect.orDie,
+        where s.tenant_id = ${tenantId}`.pipe(
+        Rows.first(Row),
         Effect.map(Option.map(toUsage)),
         Effect.withSpan("UsageStore.ofTenant")
       )
 
     /** Usage of each agent in the period that begins at `start`, oldest agent first. */
     const byAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
-      selectAgents({ tenantId, start }).pipe(
-        Effect.orDie,
+      sql`
+        select a.id as "agentId", a.name, ${counters},
+          (select count(*) from sources where tenant_id = a.tenant_id and agent_id = a.id)::float8 as sources,
+          coalesce(u.input_tokens, 0)::float8 as input, coalesce(u.output_tokens, 0)::float8 as output, m.cost
+        from agents a
+        left join agent_usage u on u.tenant_id = a.tenant_id and u.agent_id = a.id and u.period_start = ${time(start)}
+        cross join lateral (
+          select ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost from model_usage
+          where tenant_id = a.tenant_id and agent_id = a.id and period_start = ${time(start)}
+        ) m
+        where a.tenant_id = ${tenantId} order by a.id`.pipe(
+        Rows.all(AgentRow),
         Effect.map((rows): ReadonlyArray<Omit<AgentUsage, "otherCalls">> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byAgent")
       )
 
     /** Usage of each model in the period that begins at `start`, the most expensive first. */
     const byModel = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
-      selectModels({ tenantId, start }).pipe(
-        Effect.orDie,
+      sql`
+        select model, sum(calls)::float8 as calls, sum(input_tokens)::float8 as input,
+          sum(cached_input_tokens)::float8 as "cachedInput", sum(output_tokens)::float8 as output,
+          ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
+        from model_usage where tenant_id = ${tenantId} and period_start = ${time(start)}
+        group by model order by sum(cost_nano) desc, model`.pipe(
+        Rows.all(ModelRow),
         Effect.map((rows) =>
           rows.map(({ cachedInput, input, output, ...row }): ModelUsage => ({
             ...row,
@@ -234,24 +185,37 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
 
     /** The days of the period that had answered turns, in order. */
     const byDay = ({ tenantId }: TenantScope, { start, end }: Usage["period"]) =>
-      selectDays({ tenantId, first: minIdAt("run", start), start, end }).pipe(
-        Effect.orDie,
+      sql`
+        select to_char(r.started_at at time zone 'UTC', 'YYYY-MM-DD') as date,
+          count(*) filter (where r.status = 'complete')::float8 as turns,
+          coalesce(sum(m.input_tokens), 0)::float8 as input, coalesce(sum(m.output_tokens), 0)::float8 as output,
+          ${costOf(
+            sql`sum(r.cost_nano)`,
+            // A run from before costs were stored counts as one unpriced call.
+            sql`sum(coalesce(r.unpriced_calls, 1))`,
+            sql`sum(coalesce(r.unpriced_calls, 1)) + count(r.cost_nano)`
+          )} as cost
+        from agents a
+        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${minIdAt("run", start)}
+          and (r.status = 'complete' or r.unpriced_calls > 0 or r.cost_nano > 0)
+          and r.started_at >= ${time(start)} and r.started_at < ${time(end)}
+        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
+        where a.tenant_id = ${tenantId} group by 1 order by 1`.pipe(
+        Rows.all(DayRow),
         Effect.map((rows): ReadonlyArray<DayUsage> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byDay")
       )
 
     /** Calls of models that belong to no turn, in the period that begins at `start`, by kind and day. */
-    const otherByDay = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
-      selectKinds({ tenantId, start }).pipe(
-        Effect.orDie,
+    const otherByDay = (scope: TenantScope, start: DateTime.Utc) =>
+      other(scope, start, sql`kind, to_char(day, 'YYYY-MM-DD') as date`, DayKindRow).pipe(
         Effect.map((rows) => rows.map(withTokens)),
         Effect.withSpan("UsageStore.otherByDay")
       )
 
     /** The same by agent and kind. */
-    const otherByAgent = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
-      selectAgentKinds({ tenantId, start }).pipe(
-        Effect.orDie,
+    const otherByAgent = (scope: TenantScope, start: DateTime.Utc) =>
+      other(scope, start, sql`agent_id as "agentId", kind`, AgentKindRow).pipe(
         Effect.map((rows) => rows.map(withTokens)),
         Effect.withSpan("UsageStore.otherByAgent")
       )

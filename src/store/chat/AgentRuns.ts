@@ -1,6 +1,5 @@
 /** Reading, following and stopping runs. store/chat/Turns starts and settles them. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -15,6 +14,7 @@ import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of events of one run that are replayed. A turn usually has fewer than ten. */
 const replayed = 1_000
@@ -75,18 +75,14 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       id: RunId,
       page: { readonly after: number; readonly limit: number }
     ) {
-      const found = yield* SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Trace,
-        execute: () => sql`
-          select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
-            r.agent_version as "agentVersion",
-            case when r.unpriced_calls is not null then
-              json_build_object('nanoUsd', r.cost_nano, 'unpricedCalls', r.unpriced_calls) end as cost,
-            r.started_at as "startedAt", r.completed_at as "completedAt",
-            (${eventsAfter(id, page.after, page.limit + 1)}) as events, (${passagesOf(sql, sql`${id}`)}) as passages
-          from agent_runs r where ${mine(scope, id)}`
-      })(undefined)
+      const found = yield* sql`
+        select r.id, r.status, r.conversation_id as "conversationId", r.message_id as "messageId",
+          r.agent_version as "agentVersion",
+          case when r.unpriced_calls is not null then
+            json_build_object('nanoUsd', r.cost_nano, 'unpricedCalls', r.unpriced_calls) end as cost,
+          r.started_at as "startedAt", r.completed_at as "completedAt",
+          (${eventsAfter(id, page.after, page.limit + 1)}) as events, (${passagesOf(sql, sql`${id}`)}) as passages
+        from agent_runs r where ${mine(scope, id)}`.pipe(Rows.first(Trace))
       return Option.map(found, ({ events, ...run }): RunTrace => {
         const shown = events.slice(0, page.limit)
         const hasMore = events.length > page.limit
@@ -96,41 +92,29 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
 
     /** None when the agent has no such run. */
     const outcome = (scope: ReadScope, id: RunId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Outcome,
-        execute: () => sql`
-          select r.status, r.conversation_id as "conversationId",
-            case when r.ticket = 1 then c.end_user_id end as "endUserId",
-            m.content as reply, m.citations, (${eventsAfter(id, 0, replayed)}) as events
-          from agent_runs r
-          left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
-          left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-          where ${mine(scope, id)}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("AgentRunStore.outcome"))
+      sql`
+        select r.status, r.conversation_id as "conversationId",
+          case when r.ticket = 1 then c.end_user_id end as "endUserId",
+          m.content as reply, m.citations, (${eventsAfter(id, 0, replayed)}) as events
+        from agent_runs r
+        left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
+        where ${mine(scope, id)}`.pipe(Rows.first(Outcome), Effect.withSpan("AgentRunStore.outcome"))
 
     /** None when the agent has no such run. */
     const status = (scope: ReadScope, id: RunId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Status,
-        execute: () => sql`select r.status from agent_runs r where ${mine(scope, id)}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`select r.status from agent_runs r where ${mine(scope, id)}`.pipe(
+        Rows.first(Status),
         Effect.map(Option.map((row) => row.status)),
         Effect.withSpan("AgentRunStore.status")
       )
 
     /** The run of the chat's newest turn, if that is under way. */
     const runningOf = (scope: ReadScope, id: ChatId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Named,
-        execute: () => sql`
-          select r.id from conversations c join agent_runs r on r.tenant_id = c.tenant_id and r.conversation_id = c.id
-          where ${isOfChat(sql, scope, id)} and r.status = 'running' order by r.ticket desc limit 1`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select r.id from conversations c join agent_runs r on r.tenant_id = c.tenant_id and r.conversation_id = c.id
+        where ${isOfChat(sql, scope, id)} and r.status = 'running' order by r.ticket desc limit 1`.pipe(
+        Rows.first(Named),
         Effect.map(Option.map((row) => row.id)),
         Effect.withSpan("AgentRunStore.runningOf")
       )
@@ -138,19 +122,15 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
     /** Requests the stop of a run from the process that runs it. No effect on a settled run. */
     const requestStop = (scope: ReadScope, id: RunId) =>
       sql`update agent_runs r set stop_requested = true where ${mine(scope, id)} and r.status = 'running'`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("AgentRunStore.requestStop")
       )
 
     /** Runs of this process that were asked to stop. */
     const toStop = (instanceId: string) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Named,
-        execute: () => sql`/* every tenant: sweep */
-          select id from agent_runs where instance_id = ${instanceId} and status = 'running' and stop_requested`
-      })(undefined).pipe(
+      sql`/* every tenant: sweep */
+        select id from agent_runs where instance_id = ${instanceId} and status = 'running' and stop_requested`.pipe(
+        Rows.all(Named),
         Effect.map((rows) => rows.map(({ id }) => id)),
         Effect.withSpan("AgentRunStore.toStop")
       )

@@ -1,6 +1,5 @@
 /** Conversations by the id that a client chose for its chat. */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -9,6 +8,7 @@ import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { violates } from "../database/Failure.ts"
+import * as Rows from "../Rows.ts"
 
 const Asked = Schema.Struct({ id: MessageId, content: Schema.String })
 
@@ -33,17 +33,13 @@ export const isOfChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId)
 
 /** None before the chat's first message. */
 export const findChat = (sql: SqlClient.SqlClient, scope: ReadScope, id: ChatId) =>
-  SqlSchema.findOne({
-    Request: Schema.Void,
-    Result: Chat,
-    execute: () => sql`
-      select c.id as "conversationId", c.end_user_id as "endUserId", e.external_id as "externalId", coalesce(
-        (select json_build_object('id', r.user_message_id, 'content', r.user_message) from agent_runs r
-          where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' order by r.ticket desc limit 1),
-        (select json_build_object('id', m.id, 'content', m.content) from messages m
-          where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position > c.episode_start
-          order by m.position desc limit 1)
-      ) as asked
-      from conversations c join end_users e on e.tenant_id = c.tenant_id and e.id = c.end_user_id
-      where ${isOfChat(sql, scope, id)}`
-  })(undefined).pipe(Effect.orDie, Effect.withSpan("Turns.chat"))
+  sql`
+    select c.id as "conversationId", c.end_user_id as "endUserId", e.external_id as "externalId", coalesce(
+      (select json_build_object('id', r.user_message_id, 'content', r.user_message) from agent_runs r
+        where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' order by r.ticket desc limit 1),
+      (select json_build_object('id', m.id, 'content', m.content) from messages m
+        where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position > c.episode_start
+        order by m.position desc limit 1)
+    ) as asked
+    from conversations c join end_users e on e.tenant_id = c.tenant_id and e.id = c.end_user_id
+    where ${isOfChat(sql, scope, id)}`.pipe(Rows.first(Chat), Effect.withSpan("Turns.chat"))

@@ -1,6 +1,5 @@
 /** Reads stored turns for a replay. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
@@ -11,6 +10,7 @@ import { ConversationId, EndUserId, MessageId, RunId } from "../../domain/Ids.ts
 import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { HistoryMessage } from "./Turns.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of history messages and of events that are read of one run. */
 const maxHistory = 60
@@ -75,51 +75,46 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
 
     /** None when the agent has no such run, or not under this scope. */
     const find = (scope: ReadScope, id: RunId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: RecordedRun,
-        execute: () => sql`
-          select r.id, r.status, r.conversation_id as "conversationId", c.channel, c.end_user_id as "endUserId",
-            r.user_message_id as "userMessageId", r.user_message as question,
-            r.attachments <> '[]' or exists (
-              select from messages f where f.tenant_id = r.tenant_id and f.id = any(r.answers) and f.attachments <> '[]'
-            ) as "hasFiles",
-            r.started_at as "startedAt", r.source_scope as "sourceScope", m.content as reply, m.citations,
-            coalesce(m.input_tokens, 0) as "inputTokens", coalesce(m.output_tokens, 0) as "outputTokens",
-            (
-              select coalesce(json_agg(json_build_object('type', e.type, 'payload', e.payload) order by e.sequence), '[]')
-              from (
-                select * from agent_run_events where tenant_id = r.tenant_id and run_id = ${id} order by sequence limit ${maxEvents}
-              ) e
-            ) as events,
-            (
-              select coalesce(json_agg(json_build_object('role', h.role, 'content', h.content) order by h.position), '[]')
-              from (
-                select h.role, h.content, h.position from messages h
-                where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.position > ${episode} and h.position < ${asked}
-                  and (r.answers is null or h.id <> all(r.answers))
-                order by h.position desc limit ${maxHistory}
-              ) h
-            ) as history
-          from agent_runs r
-          join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
-          left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-          where r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
-            and ${readableUnder(sql, scope, "r.source_scope")}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("RecordedRunStore.find"))
+      sql`
+        select r.id, r.status, r.conversation_id as "conversationId", c.channel, c.end_user_id as "endUserId",
+          r.user_message_id as "userMessageId", r.user_message as question,
+          r.attachments <> '[]' or exists (
+            select from messages f where f.tenant_id = r.tenant_id and f.id = any(r.answers) and f.attachments <> '[]'
+          ) as "hasFiles",
+          r.started_at as "startedAt", r.source_scope as "sourceScope", m.content as reply, m.citations,
+          coalesce(m.input_tokens, 0) as "inputTokens", coalesce(m.output_tokens, 0) as "outputTokens",
+          (
+            select coalesce(json_agg(json_build_object('type', e.type, 'payload', e.payload) order by e.sequence), '[]')
+            from (
+              select * from agent_run_events where tenant_id = r.tenant_id and run_id = ${id} order by sequence limit ${maxEvents}
+            ) e
+          ) as events,
+          (
+            select coalesce(json_agg(json_build_object('role', h.role, 'content', h.content) order by h.position), '[]')
+            from (
+              select h.role, h.content, h.position from messages h
+              where h.tenant_id = r.tenant_id and h.conversation_id = r.conversation_id and h.position > ${episode} and h.position < ${asked}
+                and (r.answers is null or h.id <> all(r.answers))
+              order by h.position desc limit ${maxHistory}
+            ) h
+          ) as history
+        from agent_runs r
+        join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+        left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
+        where r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
+          and ${readableUnder(sql, scope, "r.source_scope")}`.pipe(
+        Rows.first(RecordedRun),
+        Effect.withSpan("RecordedRunStore.find")
+      )
 
     const belongings = ({ agentId, tenantId }: AgentScope) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Belongings,
-        execute: () => sql`
-          select
-            exists (select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}) as "hasSources",
-            exists (select from tools t where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) as "hasTools",
-            exists (
-              select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA'
-            ) as "hasCurated"`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("RecordedRunStore.belongings"))
+      sql`
+        select
+          exists (select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}) as "hasSources",
+          exists (select from tools t where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) as "hasTools",
+          exists (
+            select from sources s where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA'
+          ) as "hasCurated"`.pipe(Rows.one(Belongings), Effect.withSpan("RecordedRunStore.belongings"))
 
     return { find, belongings } as const
   })

@@ -1,11 +1,11 @@
 /** Test conversations of the team, in which turns may be removed. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ConversationId, type RunId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 const Found = Schema.Struct({ id: ConversationId })
 
@@ -17,16 +17,12 @@ export class TestConversationStore extends Effect.Service<TestConversationStore>
 
       /** None if the run does not belong to a test conversation of the team. */
       const conversationOf = ({ agentId, tenantId }: AgentScope, runId: RunId) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Found,
-          execute: () => sql`
-            select c.id from agent_runs r join conversations c on c.id = r.conversation_id
-            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId}
-              and c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.channel = 'test'`
-        })(undefined).pipe(
+        sql`
+          select c.id from agent_runs r join conversations c on c.id = r.conversation_id
+          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.id = ${runId}
+            and c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.channel = 'test'`.pipe(
+          Rows.first(Found),
           Effect.map(Option.map(({ id }) => id)),
-          Effect.orDie,
           Effect.withSpan("TestConversationStore.conversationOf")
         )
 

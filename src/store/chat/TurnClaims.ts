@@ -1,11 +1,11 @@
 /** Turns by the Idempotency-Key of their request, for 24 hours. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { type KeyId, RunId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 export interface TurnClaim {
   readonly keyId: KeyId
@@ -40,20 +40,17 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
           where known.created_at < now() - interval '24 hours'
         returning run_id`
       if (taken.length === 1) return Option.none()
-      const earlier = yield* SqlSchema.single({
-        Request: Schema.Void,
-        Result: Claimed,
-        execute: () => sql`
-          select request_hash as "requestHash", run_id as "runId" from turn_claims where ${where(scope, given)}`
-      })(undefined)
+      const earlier = yield* sql`
+        select request_hash as "requestHash", run_id as "runId" from turn_claims where ${where(scope, given)}`.pipe(
+        Rows.one(Claimed)
+      )
       return Option.some(earlier)
     }, Effect.orDie)
 
     /** Releases the key of `runId`, whose request was refused. */
     const release = (scope: AgentScope, given: TurnClaim, runId: RunId) =>
       sql`delete from turn_claims where ${where(scope, given)} and run_id = ${runId}`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("TurnClaimStore.release")
       )
 

@@ -43,6 +43,7 @@ import {
 } from "./TurnSettlement.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
+import * as Rows from "../Rows.ts"
 
 export type { Settled, Settlement }
 
@@ -326,19 +327,18 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       ticket: number,
       opening: Answered = {}
     ) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Place,
-        execute: () => sql`
-          select c.state, c.epoch::int, (${historyOf(sql, scope, conversationId, opening)}) as history,
-            earlier.running = 0 as clear, earlier.alive < earlier.running as dead
-          from conversations c, lateral (
-            select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
-            from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
-            where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
-          ) earlier
-          where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${conversationId}`
-      })(undefined).pipe(Effect.orDie, CheapSpans.span("Turns.place"))
+      sql`
+        select c.state, c.epoch::int, (${historyOf(sql, scope, conversationId, opening)}) as history,
+          earlier.running = 0 as clear, earlier.alive < earlier.running as dead
+        from conversations c, lateral (
+          select count(*) as running, count(i.id) filter (where r.ends_by >= now()) as alive
+          from agent_runs r left join instances i on i.id = r.instance_id and i.lease_until > now()
+          where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.ticket < ${ticket} and r.status = 'running'
+        ) earlier
+        where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${conversationId}`.pipe(
+        Rows.one(Place),
+        CheapSpans.span("Turns.place")
+      )
 
     /**
      * Writes the end of the turn, once. A reply is written only while the agent answers the conversation and no human

@@ -3,10 +3,10 @@
  * search, which begins anew with each (`passage_sweep`).
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of passages that one batch looks at. */
 const batch = 500
@@ -20,25 +20,7 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Locked until the batch commits, so that one process searches at a time. */
-    const claim = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Place,
-      execute: () =>
-        sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`
-    })
-
     const isUsed = sql`exists (select from run_passages r where r.tenant_id = p.tenant_id and r.hash = p.hash)`
-
-    const next = SqlSchema.findAll({
-      Request: Place,
-      Result: Looked,
-      execute: ({ hash, tenantId }) => sql`/* every tenant: sweep */
-        select tenant_id as "tenantId", hash, ${isUsed} as used from (
-          select tenant_id, hash from passages where (tenant_id, hash) > (${tenantId}, ${hash})
-          order by tenant_id, hash limit ${batch}
-        ) p order by tenant_id, hash`
-    })
 
     const rows = (unused: ReadonlyArray<Place>) => sql`
       select * from unnest(${unused.map(({ tenantId }) => tenantId)}::text[], ${unused.map(({ hash }) => hash)}::bytea[])`
@@ -57,9 +39,18 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
 
     /** One batch; true when there is more to look at. */
     const sweep = Effect.gen(function* () {
-      const place = yield* claim(undefined)
+      // Locked until the batch commits, so that one process searches at a time.
+      const place =
+        yield* sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`.pipe(
+          Rows.first(Place)
+        )
       if (Option.isNone(place)) return false
-      const looked = yield* next(place.value)
+      const { hash, tenantId } = place.value
+      const looked = yield* sql`/* every tenant: sweep */
+        select tenant_id as "tenantId", hash, ${isUsed} as used from (
+          select tenant_id, hash from passages where (tenant_id, hash) > (${tenantId}, ${hash})
+          order by tenant_id, hash limit ${batch}
+        ) p order by tenant_id, hash`.pipe(Rows.all(Looked))
       const unused = looked.filter(({ used }) => !used)
       if (unused.length > 0) yield* free(unused)
       const last = looked.length === batch ? looked.at(-1) : undefined

@@ -1,6 +1,5 @@
 /** Reads and writes of the widget in one conversation: messages with their files, and ratings. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -15,6 +14,7 @@ import { Author, type FeedbackRequest, LastTurn, Rating } from "../../domain/cha
 import { jsonbOf } from "../Jsonb.ts"
 import { reported } from "../events/ReportedEvents.ts"
 import { isActive } from "../conversations/Activity.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...Message.fields,
@@ -43,44 +43,38 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
 
     /** At most `limit` messages after the position `after`, oldest first. */
     const page = ({ tenantId }: TenantScope, conversationId: ConversationId, after: number, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select m.id, m.role, m.content, m.created_at as "createdAt", m.position::int, m.author, m.citations,
-            m.attachments, f.rating
-          from messages m left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
-          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.position > ${after}
-          order by m.position limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.page"))
+      sql`
+        select m.id, m.role, m.content, m.created_at as "createdAt", m.position::int, m.author, m.citations,
+          m.attachments, f.rating
+        from messages m left join message_feedback f on f.tenant_id = m.tenant_id and f.message_id = m.id
+        where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.position > ${after}
+        order by m.position limit ${limit}`.pipe(Rows.all(Row), Effect.withSpan("WidgetMessageStore.page"))
 
     /** A message of the person; none when the conversation has no such message. */
     const asked = ({ tenantId }: TenantScope, conversationId: ConversationId, id: MessageId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Asked,
-        execute: () => sql`
-          select content, attachments from messages
-          where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and role = 'user'`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.asked"))
+      sql`
+        select content, attachments from messages
+        where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and role = 'user'`.pipe(
+        Rows.first(Asked),
+        Effect.withSpan("WidgetMessageStore.asked")
+      )
 
     /**
      * State of the conversation's last turn; none before the first. The side effects of a turn whose process stopped
      * are not known, so it is `lost` only if the agent has no tools.
      */
     const lastTurn = ({ tenantId }: TenantScope, conversationId: ConversationId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: LastTurn,
-        execute: () => sql`
-          select r.user_message_id as "messageId", case when r.status = 'failed' and exists (
-              select from agent_run_events e
-              where e.tenant_id = r.tenant_id and e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
-            ) and not exists (select from tools t
-              where t.tenant_id = r.tenant_id and t.agent_id = r.agent_id) then 'lost' else r.status end as status
-          from agent_runs r
-          where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} order by r.ticket desc limit 1`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.lastTurn"))
+      sql`
+        select r.user_message_id as "messageId", case when r.status = 'failed' and exists (
+            select from agent_run_events e
+            where e.tenant_id = r.tenant_id and e.run_id = r.id and e.type = 'run.failed' and e.payload ->> 'code' = ${processStopped}
+          ) and not exists (select from tools t
+            where t.tenant_id = r.tenant_id and t.agent_id = r.agent_id) then 'lost' else r.status end as status
+        from agent_runs r
+        where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} order by r.ticket desc limit 1`.pipe(
+        Rows.first(LastTurn),
+        Effect.withSpan("WidgetMessageStore.lastTurn")
+      )
 
     /**
      * Stores a message of the person while a human answers, once. False while the agent answers, or if the conversation
@@ -116,15 +110,14 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
 
     /** None when no message of the conversation has the file. */
     const attachment = ({ tenantId }: TenantScope, conversationId: ConversationId, artifact: ArtifactRef) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: StoredAttachment,
-        execute: () => sql`
-          select a.artifact, a."mimeType", a.name, a.size
-          from messages m, jsonb_to_recordset(m.attachments)
-            as a (artifact text, "mimeType" text, name text, size int)
-          where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetMessageStore.attachment"))
+      sql`
+        select a.artifact, a."mimeType", a.name, a.size
+        from messages m, jsonb_to_recordset(m.attachments)
+          as a (artifact text, "mimeType" text, name text, size int)
+        where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and a.artifact = ${artifact} limit 1`.pipe(
+        Rows.first(StoredAttachment),
+        Effect.withSpan("WidgetMessageStore.attachment")
+      )
 
     /** The last rating counts. False when the conversation has no such reply. */
     const rate = (
@@ -160,11 +153,7 @@ export class WidgetMessageStore extends Effect.Service<WidgetMessageStore>()("st
           update agent_runs r set rating = ${rating}::smallint from rated
           where r.tenant_id = ${tenantId} and r.conversation_id = ${conversationId} and r.message_id = rated.message_id
         )
-        select message_id from rated`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1),
-        Effect.withSpan("WidgetMessageStore.rate")
-      )
+        select message_id from rated`.pipe(Rows.any, Effect.withSpan("WidgetMessageStore.rate"))
 
     return { page, asked, lastTurn, store, attachment, rate } as const
   })

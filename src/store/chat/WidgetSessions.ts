@@ -3,7 +3,6 @@
  * their id only. Rows are locked in the order person, session, conversation.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -15,6 +14,7 @@ import { sessionDays } from "../../domain/chat/Widget.ts"
 import { closeOtherConversations } from "../channels/Contacts.ts"
 import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
 import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of sessions that one sweep removes. */
 const pruned = 1_000
@@ -55,59 +55,51 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         externalId
       }: { readonly endUserId: EndUserId; readonly externalId: ExternalEndUserId | null }
     ) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          with person as (${person(scope, endUserId, externalId)})
-          insert into widget_sessions (id_hash, tenant_id, agent_id, end_user_id)
-          select ${hash}, ${scope.tenantId}, ${scope.agentId}, id from person
-          returning end_user_id as "endUserId", conversation_id as "conversationId"`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.insert"))
+      sql`
+        with person as (${person(scope, endUserId, externalId)})
+        insert into widget_sessions (id_hash, tenant_id, agent_id, end_user_id)
+        select ${hash}, ${scope.tenantId}, ${scope.agentId}, id from person
+        returning end_user_id as "endUserId", conversation_id as "conversationId"`.pipe(
+        Rows.one(Row),
+        Effect.withSpan("WidgetSessionStore.insert")
+      )
 
     /**
      * None for a session of another agent, or an expired one. The conversation is omitted if it began under another
      * scope, because this scope may not read it.
      */
     const find = (scope: ReadScope, hash: SessionHash) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          with used as (
-            update widget_sessions set used_at = now()
-            where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
-              and used_at < now() - interval '1 hour'
-          )
-          select end_user_id as "endUserId", (
-            select c.id from conversations c
-            where c.tenant_id = s.tenant_id and c.id = s.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
-          ) as "conversationId"
-          from widget_sessions s
-          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("WidgetSessionStore.find"))
+      sql`
+        with used as (
+          update widget_sessions set used_at = now()
+          where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${alive}
+            and used_at < now() - interval '1 hour'
+        )
+        select end_user_id as "endUserId", (
+          select c.id from conversations c
+          where c.tenant_id = s.tenant_id and c.id = s.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
+        ) as "conversationId"
+        from widget_sessions s
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}`.pipe(
+        Rows.first(Row),
+        Effect.withSpan("WidgetSessionStore.find")
+      )
 
     const locked = (scope: AgentScope, hash: SessionHash) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
-          from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
-          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
-          for key share of e for update of s`
-      })(undefined)
+      sql`
+        select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
+        from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+        for key share of e for update of s`.pipe(Rows.first(Row))
 
     /** The state of a conversation that began under the same scope. */
     const stateOf = (scope: ReadScope, id: ConversationId | null) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ state: ConversationState }),
-        execute: () => sql`
-          select state from conversations
-          where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
-            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb`
-      })(undefined)
+      sql`
+        select state from conversations
+        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
+          and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb`.pipe(
+        Rows.first(Schema.Struct({ state: ConversationState }))
+      )
 
     /**
      * The session's conversation, or a new one if it has none, a closed one or one of another scope. Concurrent
@@ -144,21 +136,16 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       sql`
         delete from conversations
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} and tickets = 0 and message_count = 0`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("WidgetSessionStore.discard")
       )
 
     const owner = (scope: AgentScope, hash: SessionHash) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Person,
-        execute: () => sql`
-          select e.id as "endUserId", e.external_id as "externalId"
-          from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
-          where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
-          for update of e for update of s`
-      })(undefined)
+      sql`
+        select e.id as "endUserId", e.external_id as "externalId"
+        from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${alive}
+        for update of e for update of s`.pipe(Rows.first(Person))
 
     const idOf = Schema.decodeUnknown(Schema.NonEmptyArray(Schema.Struct({ id: EndUserId })))
 
@@ -187,20 +174,16 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       Effect.orDie
     )
 
-    const expired = SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Schema.Struct({ tenantId: TenantId, id: EndUserId }),
-      execute: () => sql`/* every tenant: sweep */
+    /** Removes expired sessions, and anonymous people without any other data. True when there may be more. */
+    const prune = Effect.gen(function* () {
+      const people = yield* sql`/* every tenant: sweep */
         delete from widget_sessions where (tenant_id, id_hash) in (
           select tenant_id, id_hash from widget_sessions where not ${alive}
           order by used_at limit ${pruned} for update skip locked
         )
-        returning tenant_id as "tenantId", end_user_id as id`
-    })
-
-    /** Removes expired sessions, and anonymous people without any other data. True when there may be more. */
-    const prune = Effect.gen(function* () {
-      const people = yield* expired(undefined)
+        returning tenant_id as "tenantId", end_user_id as id`.pipe(
+        Rows.all(Schema.Struct({ tenantId: TenantId, id: EndUserId }))
+      )
       yield* removeUnreachable(sql, people)
       return people.length === pruned
     }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("WidgetSessionStore.prune"))

@@ -1,6 +1,5 @@
 /** Past and pending deliveries to endpoints: one row per event and endpoint. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,6 +18,7 @@ import type { Page } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jobs, ownerOf, queueName } from "./ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 /** How long a delivery is kept after its event. A pending one is kept until it has ended. */
 const retention = Duration.days(7)
@@ -101,20 +101,16 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         endpointId: WebhookId,
         { after, limit, status }: PageRequest & { readonly status?: typeof DeliveryStatus.Type | undefined }
       ): Effect.Effect<Page<WebhookDelivery>> =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: LogRow,
-          execute: () => sql`
-            select d.event_id as "eventId", d.type, d.status, d.attempts, d.answer_status as "answerStatus",
-              d.answer_text as "answerText", d.error, d.created_at as "createdAt", d.attempted_at as "attemptedAt",
-              d.settled_at as "settledAt", d.seq::text as place
-            from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
-            where e.tenant_id = ${tenantId} and e.id = ${endpointId}
-              and ${after === undefined ? sql`true` : sql`d.seq < ${after}::bigint`}
-              and ${status === undefined ? sql`true` : sql`d.status = ${status}`}
-            order by d.seq desc limit ${limit + 1}`
-        })(undefined).pipe(
-          Effect.orDie,
+        sql`
+          select d.event_id as "eventId", d.type, d.status, d.attempts, d.answer_status as "answerStatus",
+            d.answer_text as "answerText", d.error, d.created_at as "createdAt", d.attempted_at as "attemptedAt",
+            d.settled_at as "settledAt", d.seq::text as place
+          from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
+          where e.tenant_id = ${tenantId} and e.id = ${endpointId}
+            and ${after === undefined ? sql`true` : sql`d.seq < ${after}::bigint`}
+            and ${status === undefined ? sql`true` : sql`d.status = ${status}`}
+          order by d.seq desc limit ${limit + 1}`.pipe(
+          Rows.all(LogRow),
           Effect.map((found) => {
             const rows = found.slice(0, limit)
             const next = found.length > limit ? (rows.at(-1)?.place ?? null) : null
@@ -161,34 +157,32 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         eventId,
         tenantId
       }: DeliveryKey): Effect.Effect<Option.Option<ClaimedDelivery>> =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: ClaimedDelivery,
-          execute: () => sql`
-            with delivery as (
-              select * from webhook_deliveries
-              where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
-            ),
-            probe as (
-              update webhook_endpoints e
-              set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLasts)})
-              from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
-                and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
-              returning e.id
-            )
-            select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,
-              e.listening_until is not null as listening,
-              array_remove(array[e.secret, case when e.previous_until > now() then e.previous_secret end], null) as secrets,
-              e.failures,
-              case when e.failures >= ${failuresBeforePause}::int and not exists (select from probe) then
-                greatest(0, extract(epoch from coalesce(e.retry_at, now()) - clock_timestamp()) * 1000)::float8
-              end as "pausedMs",
-              d.type, d.agent_id as "agentId", d.conversation_id as "conversationId", d.ids,
-              case when e.payload = 'full' then ${content} end as content,
-              d.created_at as "createdAt", d.attempts,
-              (extract(epoch from clock_timestamp() - d.pending_since) * 1000)::float8 as "pendingMs"
-            from delivery d join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id`
-        })(undefined).pipe(Effect.orDie)
+        sql`
+          with delivery as (
+            select * from webhook_deliveries
+            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+          ),
+          probe as (
+            update webhook_endpoints e
+            set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLasts)})
+            from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
+              and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
+            returning e.id
+          )
+          select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,
+            e.listening_until is not null as listening,
+            array_remove(array[e.secret, case when e.previous_until > now() then e.previous_secret end], null) as secrets,
+            e.failures,
+            case when e.failures >= ${failuresBeforePause}::int and not exists (select from probe) then
+              greatest(0, extract(epoch from coalesce(e.retry_at, now()) - clock_timestamp()) * 1000)::float8
+            end as "pausedMs",
+            d.type, d.agent_id as "agentId", d.conversation_id as "conversationId", d.ids,
+            case when e.payload = 'full' then ${content} end as content,
+            d.created_at as "createdAt", d.attempts,
+            (extract(epoch from clock_timestamp() - d.pending_since) * 1000)::float8 as "pendingMs"
+          from delivery d join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id`.pipe(
+          Rows.first(ClaimedDelivery)
+        )
 
       const answered = ({ error, status, text }: Answer) => sql`
         attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${kept(text)}::text,
@@ -208,10 +202,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             )
             returning id
           )
-          select pg_notify('queue_jobs', ${queueName}) where exists (select from due)`.pipe(
-          Effect.orDie,
-          Effect.asVoid
-        )
+          select pg_notify('queue_jobs', ${queueName}) where exists (select from due)`.pipe(Rows.none)
 
       /** Records a successful call. True when others wait because of earlier failures. */
       const delivered = ({ endpointId, eventId, tenantId }: DeliveryKey, answer: Answer) =>
@@ -240,44 +231,39 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         answer: Answer,
         { isOver, pause }: { readonly isOver: boolean; readonly pause: Duration.Duration }
       ) =>
-        SqlSchema.findOne({
-          Request: Schema.Void,
-          Result: Failed,
-          execute: () => sql`
-            with delivery as (
-              update webhook_deliveries set ${answered(answer)},
-                status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
-              where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
-            ),
-            endpoint as (
-              update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
-                retry_at = case when failures + 1 >= ${failuresBeforePause}::int
-                  then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
-              where tenant_id = ${tenantId} and id = ${endpointId}
-              returning failures, status = 'active' as active, retry_at,
-                (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as failing
-            ),
-            early as (
-              select id, row_number() over (order by seq) = 1 as tries from (
-                select id, seq from queue_jobs
-                where ${isOfEndpoint(tenantId, endpointId)} and run_at < (select retry_at from endpoint)
-                order by id for update
-              ) found
-            ),
-            put_off as (
-              update queue_jobs j set run_at = retry_at + case when tries then interval '0' else ${sql.literal(afterProbe)} end
-              from early, endpoint where j.id = early.id
-            )
-            select failures, active, failing as "failingMs" from endpoint`
-        })(undefined).pipe(Effect.orDie)
+        sql`
+          with delivery as (
+            update webhook_deliveries set ${answered(answer)},
+              status = ${isOver ? "failed" : "pending"}, settled_at = ${isOver ? sql`now()` : null}
+            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+          ),
+          endpoint as (
+            update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
+              retry_at = case when failures + 1 >= ${failuresBeforePause}::int
+                then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
+            where tenant_id = ${tenantId} and id = ${endpointId}
+            returning failures, status = 'active' as active, retry_at,
+              (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as failing
+          ),
+          early as (
+            select id, row_number() over (order by seq) = 1 as tries from (
+              select id, seq from queue_jobs
+              where ${isOfEndpoint(tenantId, endpointId)} and run_at < (select retry_at from endpoint)
+              order by id for update
+            ) found
+          ),
+          put_off as (
+            update queue_jobs j set run_at = retry_at + case when tries then interval '0' else ${sql.literal(afterProbe)} end
+            from early, endpoint where j.id = early.id
+          )
+          select failures, active, failing as "failingMs" from endpoint`.pipe(Rows.first(Failed))
 
       /** Cancels pending deliveries of the endpoint. */
       const cancel = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           update webhook_deliveries set status = 'cancelled', settled_at = now()
           where tenant_id = ${tenantId} and endpoint_id = ${endpointId} and status = 'pending'`.pipe(
-          Effect.orDie,
-          Effect.asVoid
+          Rows.none
         )
 
       /**
@@ -289,8 +275,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           update webhook_endpoints set status = 'disabled', disabled_reason = ${reason}, version = version + 1,
             updated_at = now()
           where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active' returning id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length > 0),
+          Rows.any,
           Effect.tap((was) => (was ? cancel({ tenantId }, endpointId) : Effect.void))
         )
 
@@ -308,29 +293,27 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         endpointId: WebhookId,
         { from, to }: { readonly from: DateTime.Utc; readonly to: DateTime.Utc }
       ) =>
-        SqlSchema.single({
-          Request: Schema.Void,
-          Result: Replay,
-          execute: () => sql`
-            with found as (
-              select d.event_id, d.endpoint_id, d.seq, d.created_at
-              from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
-              where e.tenant_id = ${tenantId} and e.id = ${endpointId} and e.status = 'active' and d.status <> 'pending'
-                and d.created_at >= ${DateTime.formatIso(from)}::timestamptz
-                and d.created_at < ${DateTime.formatIso(to)}::timestamptz
-              order by d.seq limit ${maxReplayed + 1}::int
-            ),
-            part as (select event_id, endpoint_id from found order by seq limit ${maxReplayed}::int),
-            reported as (
-              update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null,
-                answer_status = null, answer_text = null, error = null
-              from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
-              returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
-            ),
-            reported_jobs as (${jobs(sql)})
-            select (select count(*) from reported)::int as replayed,
-              (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`
-        })(undefined).pipe(Effect.orDie)
+        sql`
+          with found as (
+            select d.event_id, d.endpoint_id, d.seq, d.created_at
+            from webhook_endpoints e join webhook_deliveries d on d.tenant_id = e.tenant_id and d.endpoint_id = e.id
+            where e.tenant_id = ${tenantId} and e.id = ${endpointId} and e.status = 'active' and d.status <> 'pending'
+              and d.created_at >= ${DateTime.formatIso(from)}::timestamptz
+              and d.created_at < ${DateTime.formatIso(to)}::timestamptz
+            order by d.seq limit ${maxReplayed + 1}::int
+          ),
+          part as (select event_id, endpoint_id from found order by seq limit ${maxReplayed}::int),
+          reported as (
+            update webhook_deliveries d set status = 'pending', pending_since = now(), attempts = 0, settled_at = null,
+              answer_status = null, answer_text = null, error = null
+            from part where d.tenant_id = ${tenantId} and d.event_id = part.event_id and d.endpoint_id = part.endpoint_id and d.status <> 'pending'
+            returning d.tenant_id, d.event_id, d.endpoint_id, d.conversation_id, d.ids, d.seq
+          ),
+          reported_jobs as (${jobs(sql)})
+          select (select count(*) from reported)::int as replayed,
+            (select created_at from found order by seq offset ${maxReplayed}::int limit 1) as "nextFrom"`.pipe(
+          Rows.one(Replay)
+        )
 
       /**
        * Creates an event of type {@link testEvent} for this endpoint only. Returns its id; none when the endpoint is

@@ -1,6 +1,5 @@
 /** Webhook endpoints of a tenant. The caller seals secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
@@ -9,6 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Webhook, type WebhookId } from "../../domain/events/Webhook.ts"
 import { type Page, pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import * as Rows from "../Rows.ts"
 
 /** Maximum number of endpoints of one tenant. */
 export const maxEndpoints = 20
@@ -31,10 +31,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
         id, url, events, payload, status, disabled_reason as "disabledReason", failing_since as "failingSince", version,
         created_at as "createdAt", updated_at as "updatedAt"`
 
-      const one = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
-        SqlSchema.findOne({ Request: Schema.Void, Result: Row, execute: () => statement })(undefined).pipe(
-          Effect.orDie
-        )
+      const one = Rows.first(Row)
 
       /** None when the tenant already has {@link maxEndpoints}, or does not exist. */
       const insert = (
@@ -54,15 +51,11 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
 
       /** Oldest first. */
       const page = ({ tenantId }: TenantScope, { limit, after }: PageRequest): Effect.Effect<Page<Webhook>> =>
-        SqlSchema.findAll({
-          Request: Schema.Void,
-          Result: Row,
-          execute: () => sql`
-            select ${columns} from webhook_endpoints
-            where tenant_id = ${tenantId} and listening_until is null and ${after === undefined ? sql`true` : sql`id > ${after}`}
-            order by id limit ${limit + 1}`
-        })(undefined).pipe(
-          Effect.orDie,
+        sql`
+          select ${columns} from webhook_endpoints
+          where tenant_id = ${tenantId} and listening_until is null and ${after === undefined ? sql`true` : sql`id > ${after}`}
+          order by id limit ${limit + 1}`.pipe(
+          Rows.all(Row),
           Effect.map((found) => pageOf(found, limit))
         )
 
@@ -110,8 +103,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
         sql`
           delete from webhook_endpoints
           where tenant_id = ${tenantId} and id = ${id} and listening_until is null returning id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
+          Rows.any
         )
 
       /** Recipients of the mail about a disabled endpoint: the first ten owners of its tenant. */

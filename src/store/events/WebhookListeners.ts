@@ -7,6 +7,7 @@ import type { EventType, Payload, WebhookId } from "../../domain/events/Webhook.
 import { toJsonb } from "../Jsonb.ts"
 import { maxEndpoints } from "./WebhookEndpoints.ts"
 import { type Report, reported } from "./ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 /** Lease of a listener: it is removed when it has not fetched for this long. */
 const listenerLease = Duration.minutes(2)
@@ -45,10 +46,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
             now() + ${sql.literal(lease)}
           from owner
           where (select count(*) from webhook_endpoints where tenant_id = ${tenantId}) < ${maxEndpoints}::int
-          returning id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
-        )
+          returning id`.pipe(Rows.any)
 
       /** Acknowledges deliveries up to `received` and renews the {@link listenerLease}. False without such a listener. */
       const renew = ({ tenantId }: TenantScope, id: WebhookId, received: string | null) =>
@@ -63,10 +61,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
               attempts = d.attempts + 1
             from listener where d.tenant_id = ${tenantId} and d.endpoint_id = listener.id and d.status = 'pending' and d.seq <= ${received}::bigint
           )
-          select id from listener`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
-        )
+          select id from listener`.pipe(Rows.any)
 
       /** The next deliveries, in order. */
       const waiting = ({ tenantId }: TenantScope, id: WebhookId) =>
@@ -81,15 +76,13 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
         sql`
           delete from webhook_endpoints
           where tenant_id = ${tenantId} and id = ${id} and listening_until is not null returning id`.pipe(
-          Effect.orDie,
-          Effect.map((rows) => rows.length === 1)
+          Rows.any
         )
 
       /** Removes listeners of all tenants whose lease has run out. */
       const sweep =
         sql`/* every tenant: sweep */ delete from webhook_endpoints where listening_until < now()`.pipe(
-          Effect.orDie,
-          Effect.asVoid,
+          Rows.none,
           Effect.withSpan("WebhookListenerStore.sweep")
         )
 
