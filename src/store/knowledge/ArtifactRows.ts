@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import * as Rows from "../Rows.ts"
 
 /** The bytes must be stored and the source created within this time. */
 const claimLasts = Duration.minutes(15)
@@ -42,10 +43,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
           returning ref
         )
         insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${after(claimLasts)} from artifact
-        returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+        returning id`.pipe(Rows.any)
 
     /**
      * Turns a claim into a lock of the artifact's row, until the caller's transaction has added a source that refers to
@@ -58,8 +56,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
       return rows.length === 1
     }, Effect.orDie)
 
-    const unclaim = (id: string) =>
-      sql`delete from artifact_claims where id = ${id}`.pipe(Effect.orDie, Effect.asVoid)
+    const unclaim = (id: string) => sql`delete from artifact_claims where id = ${id}`.pipe(Rows.none)
 
     /**
      * `mine`: the artifact is not referenced, and for a minute only the caller may remove it. `busy`: another caller

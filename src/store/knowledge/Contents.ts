@@ -1,6 +1,5 @@
 /** Reads the documents and passages of a source, and stores which passages are excluded from search. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -17,6 +16,7 @@ import {
   SourceDocument
 } from "../../domain/knowledge/Content.ts"
 import { containing } from "../Like.ts"
+import * as Rows from "../Rows.ts"
 
 const DocumentRow = Schema.Struct({ ...SourceDocument.fields, readAt: Schema.DateTimeUtcFromDate })
 const CitingRow = Schema.Struct({ ...Citing.fields, at: Schema.DateTimeUtcFromDate })
@@ -67,27 +67,22 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       }
     ): Effect.Effect<Page<SourceDocument>> => {
       const pattern = containing(text ?? "")
-      return SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: DocumentRow,
-        execute: () => sql`
-          select ${shown} ${live(scope, sourceId)}
-            ${after === undefined ? sql`` : sql`and d.id > ${after}`}
-            ${text === undefined ? sql`` : sql`and (d.title ilike ${pattern} or d.uri ilike ${pattern})`}
-          order by d.id limit ${limit + 1}`
-      })(undefined).pipe(
-        Effect.orDie,
+      return sql`
+        select ${shown} ${live(scope, sourceId)}
+          ${after === undefined ? sql`` : sql`and d.id > ${after}`}
+          ${text === undefined ? sql`` : sql`and (d.title ilike ${pattern} or d.uri ilike ${pattern})`}
+        order by d.id limit ${limit + 1}`.pipe(
+        Rows.all(DocumentRow),
         Effect.map((found) => pageOf(found, limit)),
         Effect.withSpan("ContentStore.documents")
       )
     }
 
     const document = (scope: AgentScope, sourceId: SourceId, id: DocumentId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: DocumentRow,
-        execute: () => sql`select ${shown} ${live(scope, sourceId)} and d.id = ${id}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ContentStore.document"))
+      sql`select ${shown} ${live(scope, sourceId)} and d.id = ${id}`.pipe(
+        Rows.first(DocumentRow),
+        Effect.withSpan("ContentStore.document")
+      )
 
     /**
      * The CTE `cited`: passages of the source that the newest customer turns cite. A re-sync makes new chunks, so the
@@ -117,34 +112,32 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
 
     /** The passages in reading order, excluded ones included. */
     const passages = (scope: AgentScope, sourceId: SourceId, id: DocumentId, { after, limit }: Place) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Passage,
-        execute: () => sql`
-          with ${cited(scope, sourceId)},
-          d as (select d.tenant_id, d.id, d.uri ${live(scope, sourceId)} and d.id = ${id})
-          select c.id, c.ordinal, c.heading, c.content as text, c.excluded,
-            (select count(distinct cited.run_id)::int from cited where ${cites}) as citations
-          from d join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.ordinal > ${after}
-          order by c.ordinal limit ${limit + 1}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ContentStore.passages"))
+      sql`
+        with ${cited(scope, sourceId)},
+        d as (select d.tenant_id, d.id, d.uri ${live(scope, sourceId)} and d.id = ${id})
+        select c.id, c.ordinal, c.heading, c.content as text, c.excluded,
+          (select count(distinct cited.run_id)::int from cited where ${cites}) as citations
+        from d join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.ordinal > ${after}
+        order by c.ordinal limit ${limit + 1}`.pipe(
+        Rows.all(Passage),
+        Effect.withSpan("ContentStore.passages")
+      )
 
     /** The newest turns that cite the passage, newest first. */
     const citing = (scope: AgentScope, sourceId: SourceId, id: ChunkId) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: CitingRow,
-        execute: () => sql`
-          with ${cited(scope, sourceId)}
-          select n.id as "runId", n.conversation_id as "conversationId", n.started_at as at,
-            left(n.user_message, ${maxQuestionLength}::int) as question
-          from newest n where n.id in (
-            select cited.run_id from cited, (select d.tenant_id, d.id, d.uri ${live(scope, sourceId)}) d
-            join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.id = ${id}
-            where ${cites}
-          )
-          order by n.id desc limit ${maxShownCitations}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ContentStore.citing"))
+      sql`
+        with ${cited(scope, sourceId)}
+        select n.id as "runId", n.conversation_id as "conversationId", n.started_at as at,
+          left(n.user_message, ${maxQuestionLength}::int) as question
+        from newest n where n.id in (
+          select cited.run_id from cited, (select d.tenant_id, d.id, d.uri ${live(scope, sourceId)}) d
+          join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.id = ${id}
+          where ${cites}
+        )
+        order by n.id desc limit ${maxShownCitations}`.pipe(
+        Rows.all(CitingRow),
+        Effect.withSpan("ContentStore.citing")
+      )
 
     /** True when the source has the passage now. */
     const has = (scope: AgentScope, sourceId: SourceId, id: ChunkId) =>

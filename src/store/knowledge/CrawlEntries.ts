@@ -1,6 +1,5 @@
 /** The crawl ledger: what a job did with each address, for reports and for the next job to compare with. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -9,6 +8,7 @@ import { CrawlEntry, type CrawlOutcome, ReportedJob } from "../../domain/knowled
 import type { SourceId } from "../../domain/Ids.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
 import { toJsonb } from "../Jsonb.ts"
+import * as Rows from "../Rows.ts"
 
 /** A stored line. The migration explains the columns. */
 export interface NewEntry extends CrawlEntry {
@@ -78,8 +78,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
               fingerprint text, revision int
             )
             where exists (select 1 from sources where tenant_id = ${task.tenantId} and id = ${task.sourceId})`.pipe(
-            Effect.orDie,
-            Effect.asVoid,
+            Rows.none,
             Effect.withSpan("CrawlEntryStore.add")
           )
 
@@ -88,8 +87,7 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
       sql`
         delete from crawl_entries
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Removes the lines of all jobs but this one and the one of the live generation. */
@@ -98,52 +96,44 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
         delete from crawl_entries e using sources s
         where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId}
           and s.tenant_id = e.tenant_id and s.id = e.source_id
-          and e.generation not in (${task.generation}, s.live_generation)`.pipe(Effect.orDie, Effect.asVoid)
+          and e.generation not in (${task.generation}, s.live_generation)`.pipe(Rows.none)
 
     /** The stored state of live documents that code of this `revision` has read. */
     const remembered = (task: IngestionTask, revision: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Remembered,
-        execute: () => sql`
-          select e.url, e.parent, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
-            e.listed_at as "listedAt", (extract(epoch from e.fetched_at) * 1000)::float8 as "fetchedAt", e.links, e.digest,
-            e.fingerprint
-          from sources s
-          join crawl_entries e on e.tenant_id = s.tenant_id and e.source_id = s.id and e.generation = s.live_generation
-          where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId} and e.revision = ${revision} and e.target is not null
-            and (
-              e.digest is null
-              or exists (
-                select 1 from documents d
-                where d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
-              )
+      sql`
+        select e.url, e.parent, e.outcome, e.reason, e.target, e.etag, e.last_modified as "lastModified",
+          e.listed_at as "listedAt", (extract(epoch from e.fetched_at) * 1000)::float8 as "fetchedAt", e.links, e.digest,
+          e.fingerprint
+        from sources s
+        join crawl_entries e on e.tenant_id = s.tenant_id and e.source_id = s.id and e.generation = s.live_generation
+        where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId} and e.revision = ${revision} and e.target is not null
+          and (
+            e.digest is null
+            or exists (
+              select 1 from documents d
+              where d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation and d.uri = e.target
             )
-          order by e.place`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.remembered"))
+          )
+        order by e.place`.pipe(Rows.all(Remembered), Effect.withSpan("CrawlEntryStore.remembered"))
 
     const exists = (scope: ReportScope, sourceId: SourceId) =>
       sql`
         select 1 from sources s
         where s.id = ${sourceId} and s.tenant_id = ${scope.tenantId}
-          and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length > 0)
-      )
+          and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}`.pipe(Rows.any)
 
     /** The job that runs or ended last. None when the source has had none, or is outside the scope. */
     const reported = (scope: ReportScope, sourceId: SourceId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Report,
-        execute: () => sql`
-          select j.generation, j.id, j.type, j.status, j.attempt_errors as "attemptErrors"
-          from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
-          where s.id = ${sourceId} and s.tenant_id = ${scope.tenantId}
-            and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}
-            and j.status <> 'QUEUED'
-          order by j.generation desc limit 1`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.reported"))
+      sql`
+        select j.generation, j.id, j.type, j.status, j.attempt_errors as "attemptErrors"
+        from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
+        where s.id = ${sourceId} and s.tenant_id = ${scope.tenantId}
+          and ${"agentId" in scope ? sql`s.agent_id = ${scope.agentId}` : sql`true`}
+          and j.status <> 'QUEUED'
+        order by j.generation desc limit 1`.pipe(
+        Rows.first(Report),
+        Effect.withSpan("CrawlEntryStore.reported")
+      )
 
     /** One line more than `limit`, in the order in which they were decided. */
     const list = (
@@ -152,16 +142,12 @@ export class CrawlEntryStore extends Effect.Service<CrawlEntryStore>()("store/kn
       generation: number,
       { limit, after = -1, outcome }: LineFilter
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Line,
-        execute: () => sql`
-          select place, url, depth, parent, outcome, reason, message, http_status as "httpStatus", target
-          from crawl_entries
-          where tenant_id = ${tenantId} and source_id = ${sourceId} and generation = ${generation} and place > ${after}
-            and ${outcome === undefined ? sql`true` : sql`outcome = ${outcome}`}
-          order by place limit ${limit + 1}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("CrawlEntryStore.list"))
+      sql`
+        select place, url, depth, parent, outcome, reason, message, http_status as "httpStatus", target
+        from crawl_entries
+        where tenant_id = ${tenantId} and source_id = ${sourceId} and generation = ${generation} and place > ${after}
+          and ${outcome === undefined ? sql`true` : sql`outcome = ${outcome}`}
+        order by place limit ${limit + 1}`.pipe(Rows.all(Line), Effect.withSpan("CrawlEntryStore.list"))
 
     return { add, clear, prune, remembered, exists, reported, list } as const
   })

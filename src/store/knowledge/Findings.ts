@@ -1,6 +1,5 @@
 /** Storage for the search for contradicting, repeated and stale passages. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -16,6 +15,7 @@ import {
 } from "../../domain/knowledge/Finding.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { type Scan, scansOf } from "./PassageScans.ts"
+import * as Rows from "../Rows.ts"
 
 const Chunk = Schema.Struct({
   id: ChunkId,
@@ -76,29 +76,21 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
 
     /** The agent's index version. All chunks up to it are visible. */
     const liveVersion = ({ agentId, tenantId }: AgentScope) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Schema.Struct({ version: Schema.String }),
-        execute: () => sql`
-          select coalesce(max(version), 0)::text as version from agent_stats
-          where tenant_id = ${tenantId} and agent_id = ${agentId}`
-      })(undefined).pipe(
-        Effect.orDie,
+      sql`
+        select coalesce(max(version), 0)::text as version from agent_stats
+        where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
+        Rows.one(Schema.Struct({ version: Schema.String })),
         Effect.map(({ version }) => version),
         Effect.withSpan("FindingStore.liveVersion")
       )
 
     /** The next chunks after the current position, in the order in which they went live. */
     const next = ({ agentId, chunkId, tenantId, version }: Scan, limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Chunk,
-        execute: () => sql`
-          select c.id, c.document_id as "documentId", c.content, c.version::text as version from chunks c
-          where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null
-            and (c.version, c.id) > (${version}::bigint, ${chunkId})
-          order by c.version, c.id limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.next"))
+      sql`
+        select c.id, c.document_id as "documentId", c.content, c.version::text as version from chunks c
+        where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null
+          and (c.version, c.id) > (${version}::bigint, ${chunkId})
+        order by c.version, c.id limit ${limit}`.pipe(Rows.all(Chunk), Effect.withSpan("FindingStore.next"))
 
     /** Live chunks of other documents that share these index keys, those with the most first. */
     const neighbours = (
@@ -107,25 +99,24 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       anchors: ReadonlyArray<number>,
       limit: number
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Chunk,
-        execute: () => sql`
-          with alike as (
-            select s.chunk_id, count(*) as common
-            from jsonb_array_elements_text(${toJsonb(anchors)}::jsonb) a (anchor)
-            cross join lateral (
-              select p.chunk_id from passage_statements p
-              where p.tenant_id = ${tenantId} and p.agent_id = ${agentId} and p.anchor = a.anchor::bigint
-              limit ${maxPerAnchor}
-            ) s
-            where s.chunk_id <> ${id} group by s.chunk_id
-          )
-          select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
-          join chunks c on c.tenant_id = ${tenantId} and c.id = alike.chunk_id and c.document_id <> ${documentId}
-            and c.version is not null
-          order by alike.common desc, c.id limit ${limit}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.neighbours"))
+      sql`
+        with alike as (
+          select s.chunk_id, count(*) as common
+          from jsonb_array_elements_text(${toJsonb(anchors)}::jsonb) a (anchor)
+          cross join lateral (
+            select p.chunk_id from passage_statements p
+            where p.tenant_id = ${tenantId} and p.agent_id = ${agentId} and p.anchor = a.anchor::bigint
+            limit ${maxPerAnchor}
+          ) s
+          where s.chunk_id <> ${id} group by s.chunk_id
+        )
+        select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
+        join chunks c on c.tenant_id = ${tenantId} and c.id = alike.chunk_id and c.document_id <> ${documentId}
+          and c.version is not null
+        order by alike.common desc, c.id limit ${limit}`.pipe(
+        Rows.all(Chunk),
+        Effect.withSpan("FindingStore.neighbours")
+      )
 
     /** Stores the index keys of statements. Those of deleted chunks are ignored. */
     const keepStatements = ({ agentId, tenantId }: AgentScope, anchors: ReadonlyArray<StatementAnchor>) =>
@@ -136,11 +127,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           select c.tenant_id, ${agentId}, a.anchor, c.id, a.place
           from jsonb_to_recordset(${toJsonb(anchors)}::jsonb) as a ("chunkId" text, place int, anchor bigint)
           join chunks c on c.tenant_id = ${tenantId} and c.id = a."chunkId" and not c.excluded
-          on conflict do nothing`.pipe(
-            Effect.orDie,
-            Effect.asVoid,
-            Effect.withSpan("FindingStore.keepStatements")
-          )
+          on conflict do nothing`.pipe(Rows.none, Effect.withSpan("FindingStore.keepStatements"))
 
     /** Stores findings once. A known finding is not changed, dismissed or not. */
     const keep = ({ agentId, tenantId }: AgentScope, findings: ReadonlyArray<NewFinding>) => {
@@ -157,7 +144,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
               select from chunks o where o.tenant_id = ${tenantId} and o.id = f."otherChunkId" and not o.excluded))
             and (select count(*) from passage_findings k
               where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind = f.kind) < ${maxFindings}
-          on conflict do nothing`.pipe(Effect.orDie, Effect.asVoid, Effect.withSpan("FindingStore.keep"))
+          on conflict do nothing`.pipe(Rows.none, Effect.withSpan("FindingStore.keep"))
     }
 
     /** Moves the position to `place`. */
@@ -168,44 +155,42 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
       sql`
         update passage_scans set version = ${place.version}::bigint, chunk_id = ${place.chunkId}
         where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
-        Effect.orDie,
-        Effect.asVoid,
+        Rows.none,
         Effect.withSpan("FindingStore.advance")
       )
 
     /** Pages that have not changed for long and whose answers have more negative than positive ratings. */
     const stale = ({ agentId, tenantId }: AgentScope, now: DateTime.Utc) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: StaleRow,
-        execute: () => sql`
-          with rated as (
-            select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
-            join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
-            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
-              and r.id >= ${minIdAt("run", DateTime.subtract(now, { days: ratedDays }))}
-            order by r.id desc limit 20000
-          ),
-          cited as (
-            select u.document_id, min(u.chunk_id) as chunk_id, count(distinct r.id) filter (where r.rating = 1) as up,
-              count(distinct r.id) filter (where r.rating = -1) as down
-            from rated r join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id
-              and u.number in (select (k ->> 'index')::int from jsonb_array_elements(r.citations) k)
-            group by u.document_id
-          )
-          select coalesce(c.id, first.id) as "chunkId", d.id as "documentId",
-            extract(day from ${DateTime.formatIso(now)}::timestamptz - d.created_at)::int as days,
-            cited.up::int as "thumbsUp", cited.down::int as "thumbsDown"
-          from cited join documents d on d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = cited.document_id
-          join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
-          left join chunks c on c.tenant_id = d.tenant_id and c.id = cited.chunk_id and c.document_id = d.id
-          join lateral (
-            select f.id from chunks f where f.tenant_id = d.tenant_id and f.document_id = d.id order by f.ordinal limit 1
-          ) first on true
-          where d.created_at < ${DateTime.formatIso(now)}::timestamptz - make_interval(days => ${staleDays}::int)
-            and cited.down >= ${minThumbsDown} and cited.down > cited.up
-          order by cited.down desc, d.id limit ${maxFindings}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.stale"))
+      sql`
+        with rated as (
+          select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
+          join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
+          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
+            and r.id >= ${minIdAt("run", DateTime.subtract(now, { days: ratedDays }))}
+          order by r.id desc limit 20000
+        ),
+        cited as (
+          select u.document_id, min(u.chunk_id) as chunk_id, count(distinct r.id) filter (where r.rating = 1) as up,
+            count(distinct r.id) filter (where r.rating = -1) as down
+          from rated r join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id
+            and u.number in (select (k ->> 'index')::int from jsonb_array_elements(r.citations) k)
+          group by u.document_id
+        )
+        select coalesce(c.id, first.id) as "chunkId", d.id as "documentId",
+          extract(day from ${DateTime.formatIso(now)}::timestamptz - d.created_at)::int as days,
+          cited.up::int as "thumbsUp", cited.down::int as "thumbsDown"
+        from cited join documents d on d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = cited.document_id
+        join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
+        left join chunks c on c.tenant_id = d.tenant_id and c.id = cited.chunk_id and c.document_id = d.id
+        join lateral (
+          select f.id from chunks f where f.tenant_id = d.tenant_id and f.document_id = d.id order by f.ordinal limit 1
+        ) first on true
+        where d.created_at < ${DateTime.formatIso(now)}::timestamptz - make_interval(days => ${staleDays}::int)
+          and cited.down >= ${minThumbsDown} and cited.down > cited.up
+        order by cited.down desc, d.id limit ${maxFindings}`.pipe(
+        Rows.all(StaleRow),
+        Effect.withSpan("FindingStore.stale")
+      )
 
     /** Replaces all stale findings with `findings`. One that is found again is not changed. */
     const keepStale = Effect.fn("FindingStore.keepStale")(function* (
@@ -252,44 +237,35 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         readonly limit: number
       }
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns} from passage_findings f
-          where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
-            and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}
-            ${kind === undefined ? sql`` : sql`and f.kind = ${kind}`}
-            ${after === undefined ? sql`` : sql`and (-f.weight, f.id) > (-${after.weight}::float8, ${after.id})`}
-          order by -f.weight, f.id limit ${limit + 1}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.page"))
+      sql`
+        select ${columns} from passage_findings f
+        where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
+          and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}
+          ${kind === undefined ? sql`` : sql`and f.kind = ${kind}`}
+          ${after === undefined ? sql`` : sql`and (-f.weight, f.id) > (-${after.weight}::float8, ${after.id})`}
+        order by -f.weight, f.id limit ${limit + 1}`.pipe(Rows.all(Row), Effect.withSpan("FindingStore.page"))
 
     /** Dismisses it, or reverts that. None when the agent has no such finding. */
     const dismiss = ({ agentId, tenantId }: AgentScope, id: FindingId, isDismissed: boolean) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          with f as (
-            update passage_findings set dismissed_at = case when ${isDismissed} then coalesce(dismissed_at, now()) end
-            where tenant_id = ${tenantId} and agent_id = ${agentId} and id = ${id} returning *
-          )
-          select ${columns} from f`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.dismiss"))
+      sql`
+        with f as (
+          update passage_findings set dismissed_at = case when ${isDismissed} then coalesce(dismissed_at, now()) end
+          where tenant_id = ${tenantId} and agent_id = ${agentId} and id = ${id} returning *
+        )
+        select ${columns} from f`.pipe(Rows.first(Row), Effect.withSpan("FindingStore.dismiss"))
 
     /** The number of each kind, and whether live passages have not been compared yet. */
     const summary = ({ agentId, tenantId }: AgentScope, { dismissed }: { readonly dismissed: boolean }) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Schema.Struct({ behind: Schema.Boolean, ...FindingCounts.fields }),
-        execute: () => sql`
-          select coalesce((select s.chunk_count > 0 and (p.agent_id is null or p.version < s.version) from agent_stats s
-              left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-              where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}), false) as behind,
-            ${sql.csv(FindingKind.literals.map((kind) => sql`count(*) filter (where f.kind = ${kind})::int as ${sql(kind)}`))}
-          from passage_findings f where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
-            and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.summary"))
+      sql`
+        select coalesce((select s.chunk_count > 0 and (p.agent_id is null or p.version < s.version) from agent_stats s
+            left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+            where s.tenant_id = ${tenantId} and s.agent_id = ${agentId}), false) as behind,
+          ${sql.csv(FindingKind.literals.map((kind) => sql`count(*) filter (where f.kind = ${kind})::int as ${sql(kind)}`))}
+        from passage_findings f where f.tenant_id = ${tenantId} and f.agent_id = ${agentId}
+          and f.dismissed_at ${dismissed ? sql`is not null` : sql`is null`}`.pipe(
+        Rows.one(Schema.Struct({ behind: Schema.Boolean, ...FindingCounts.fields })),
+        Effect.withSpan("FindingStore.summary")
+      )
 
     /** Each source of the agent with its value in the period from `from` to `to`, in the order of ids. */
     const values = (
@@ -306,44 +282,40 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         readonly limit: number
       }
     ) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: SourceValue,
-        execute: () => sql`
-          with own as materialized (
-            select s.tenant_id, s.id, s.name, s.live_generation from sources s
-            where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.id > ${after} order by s.id limit ${limit + 1}
-          ),
-          used as (
-            select u.source_id, r.id, r.rating, length(p.content) as characters,
-              exists (select from jsonb_array_elements(m.citations) k where (k ->> 'index')::int = u.number) as cited
-            from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
-              and c.channel <> 'test'
-            join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id and u.source_id in (select id from own)
-            join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
-            left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-            where r.tenant_id = ${tenantId} and r.agent_id = ${agentId}
-              and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
-          ),
-          counted as (
-            select source_id, count(distinct id)::int as shown, count(distinct id) filter (where cited)::int as cited,
-              count(distinct id) filter (where cited and rating = 1)::int as helpful,
-              count(distinct id) filter (where cited and rating = -1)::int as not_helpful,
-              ceil(sum(characters) / 4.0)::float8 as tokens
-            from used group by source_id
-          )
-          select own.id as "sourceId", own.name, coalesce(u.shown, 0) as shown, coalesce(u.cited, 0) as cited,
-            coalesce(u.helpful, 0) as helpful, coalesce(u.not_helpful, 0) as "notHelpful", coalesce(u.tokens, 0) as tokens,
-            (select count(*)::int from documents d where d.tenant_id = own.tenant_id and d.source_id = own.id
-              and d.generation = own.live_generation) as documents,
-            stored.chunks, stored.bytes as "storedBytes"
-          from own left join counted u on u.source_id = own.id
-          cross join lateral (
-            select count(*)::int as chunks, coalesce(sum(octet_length(c.content)), 0)::float8 as bytes from chunks c
-            where c.tenant_id = own.tenant_id and c.source_id = own.id and c.generation = own.live_generation
-          ) stored
-          order by own.id`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.values"))
+      sql`
+        with own as materialized (
+          select s.tenant_id, s.id, s.name, s.live_generation from sources s
+          where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.id > ${after} order by s.id limit ${limit + 1}
+        ),
+        used as (
+          select u.source_id, r.id, r.rating, length(p.content) as characters,
+            exists (select from jsonb_array_elements(m.citations) k where (k ->> 'index')::int = u.number) as cited
+          from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+            and c.channel <> 'test'
+          join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id and u.source_id in (select id from own)
+          join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
+          left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
+          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId}
+            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+        ),
+        counted as (
+          select source_id, count(distinct id)::int as shown, count(distinct id) filter (where cited)::int as cited,
+            count(distinct id) filter (where cited and rating = 1)::int as helpful,
+            count(distinct id) filter (where cited and rating = -1)::int as not_helpful,
+            ceil(sum(characters) / 4.0)::float8 as tokens
+          from used group by source_id
+        )
+        select own.id as "sourceId", own.name, coalesce(u.shown, 0) as shown, coalesce(u.cited, 0) as cited,
+          coalesce(u.helpful, 0) as helpful, coalesce(u.not_helpful, 0) as "notHelpful", coalesce(u.tokens, 0) as tokens,
+          (select count(*)::int from documents d where d.tenant_id = own.tenant_id and d.source_id = own.id
+            and d.generation = own.live_generation) as documents,
+          stored.chunks, stored.bytes as "storedBytes"
+        from own left join counted u on u.source_id = own.id
+        cross join lateral (
+          select count(*)::int as chunks, coalesce(sum(octet_length(c.content)), 0)::float8 as bytes from chunks c
+          where c.tenant_id = own.tenant_id and c.source_id = own.id and c.generation = own.live_generation
+        ) stored
+        order by own.id`.pipe(Rows.all(SourceValue), Effect.withSpan("FindingStore.values"))
 
     return {
       ...scansOf(sql),

@@ -1,6 +1,5 @@
 /** Ingestion jobs as the API shows them, and the status changes of their sources. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -9,6 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
 import { reported } from "../events/ReportedEvents.ts"
+import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
   ...IngestionJob.fields,
@@ -39,14 +39,12 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       j.started_at as "startedAt", j.completed_at as "completedAt"`
 
     const findBy = ({ tenantId }: TenantScope, condition: ReturnType<typeof sql.and>) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () =>
-          sql`
-            select ${columns} from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
-            where j.tenant_id = ${tenantId} and ${condition}`
-      })(undefined).pipe(Effect.orDie, Effect.map(Option.map((row) => IngestionJob.make(row))))
+      sql`
+        select ${columns} from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
+        where j.tenant_id = ${tenantId} and ${condition}`.pipe(
+        Rows.first(Row),
+        Effect.map(Option.map((row) => IngestionJob.make(row)))
+      )
 
     const find = (scope: AgentScope, id: IngestionJobId) =>
       findBy(scope, sql.and([sql`s.agent_id = ${scope.agentId}`, sql`j.id = ${id}`])).pipe(
@@ -72,48 +70,41 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       scope: AgentScope,
       job: { readonly id: IngestionJobId; readonly sourceId: SourceId; readonly type: IngestionJobType }
     ) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: NewJob,
-        execute: () => sql`
-          insert into ingestion_jobs (id, tenant_id, source_id, agent_id, type)
-          values (${job.id}, ${scope.tenantId}, ${job.sourceId}, ${scope.agentId}, ${job.type})
-          on conflict (tenant_id, source_id) where status = 'QUEUED' do update
-            set type = case when excluded.type = 'REINDEX' then excluded.type else ingestion_jobs.type end
-          returning id, id = ${job.id} as inserted`
-      })(undefined).pipe(Effect.orDie)
+      sql`
+        insert into ingestion_jobs (id, tenant_id, source_id, agent_id, type)
+        values (${job.id}, ${scope.tenantId}, ${job.sourceId}, ${scope.agentId}, ${job.type})
+        on conflict (tenant_id, source_id) where status = 'QUEUED' do update
+          set type = case when excluded.type = 'REINDEX' then excluded.type else ingestion_jobs.type end
+        returning id, id = ${job.id} as inserted`.pipe(Rows.one(NewJob))
 
     /** None when the job or its source does not exist, or the job has ended. */
     const task = ({ tenantId }: TenantScope, id: IngestionJobId) =>
-      SqlSchema.findOne({
-        Request: IngestionJobId,
-        Result: IngestionTask,
-        execute: (jobId) => sql`
-          select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
-            s.id as "sourceId", s.type as "sourceType", s.config
-          from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
-          where j.tenant_id = ${tenantId} and j.id = ${jobId} and j.status in ('QUEUED', 'RUNNING')`
-      })(id).pipe(Effect.orDie)
+      sql`
+        select j.id as "jobId", j.type as "jobType", j.generation, s.tenant_id as "tenantId", s.agent_id as "agentId",
+          s.id as "sourceId", s.type as "sourceType", s.config
+        from ingestion_jobs j join sources s on s.tenant_id = j.tenant_id and s.id = j.source_id
+        where j.tenant_id = ${tenantId} and j.id = ${id} and j.status in ('QUEUED', 'RUNNING')`.pipe(
+        Rows.first(IngestionTask)
+      )
 
     /** Open jobs that no queue job would run any more. */
     const forsaken = (limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ tenantId: TenantId, id: IngestionJobId }),
-        execute: () => sql`/* every tenant: sweep */
-          select j.tenant_id as "tenantId", j.id from (
-            -- Each by its own index of open jobs: together they would be a scan of all jobs.
-            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'QUEUED'
-            union all
-            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'RUNNING'
-          ) j
-          where not exists (
-            select from queue_jobs q
-            where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
-              and q.payload ->> 'jobId' = j.id
-          )
-          order by j.generation limit ${limit}::int`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("IngestionJobStore.forsaken"))
+      sql`/* every tenant: sweep */
+        select j.tenant_id as "tenantId", j.id from (
+          -- Each by its own index of open jobs: together they would be a scan of all jobs.
+          select tenant_id, id, source_id, generation from ingestion_jobs where status = 'QUEUED'
+          union all
+          select tenant_id, id, source_id, generation from ingestion_jobs where status = 'RUNNING'
+        ) j
+        where not exists (
+          select from queue_jobs q
+          where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
+            and q.payload ->> 'jobId' = j.id
+        )
+        order by j.generation limit ${limit}::int`.pipe(
+        Rows.all(Schema.Struct({ tenantId: TenantId, id: IngestionJobId })),
+        Effect.withSpan("IngestionJobStore.forsaken")
+      )
 
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The
@@ -149,8 +140,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
       sql`
         update ingestion_jobs set progress = greatest(progress, ${percent}::int)
         where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING' and progress < ${percent}::int`.pipe(
-        Effect.orDie,
-        Effect.asVoid
+        Rows.none
       )
 
     /** Reports on the CTE `source`, which the job has just changed. */
@@ -181,7 +171,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
         ${told("source.ready", task.jobId)}
-        select id from source`.pipe(Effect.orDie, Effect.asVoid)
+        select id from source`.pipe(Rows.none)
 
     /** An entry of the list of failed attempts. */
     const attemptError = (reason: string) =>
@@ -201,13 +191,13 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
           from job where s.tenant_id = job.tenant_id and s.id = job.source_id returning s.id, s.tenant_id, s.agent_id
         ),
         ${told("source.failed", id)}
-        select id from source`.pipe(Effect.orDie, Effect.asVoid)
+        select id from source`.pipe(Rows.none)
 
     /** Records the failure of an attempt that will be retried. */
     const noteFailure = ({ tenantId }: TenantScope, id: IngestionJobId, reason: string) =>
       sql`
         update ingestion_jobs set error = ${reason}, attempt_errors = attempt_errors || ${attemptError(reason)}
-        where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING'`.pipe(Effect.orDie, Effect.asVoid)
+        where tenant_id = ${tenantId} and id = ${id} and status = 'RUNNING'`.pipe(Rows.none)
 
     return { find, queued, insert, task, forsaken, start, progress, succeed, fail, noteFailure } as const
   })

@@ -1,10 +1,10 @@
 /** Whose passages are compared next: the progress of the search for contradicting, repeated and stale passages. */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 /** Progress of the search in an agent. */
 const Scan = Schema.Struct({
@@ -28,35 +28,33 @@ export const scansOf = (sql: SqlClient.SqlClient) => {
    * once.
    */
   const due = (limit: number) =>
-    SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
-      execute: () => sql`/* every tenant: sweep */
-        select tenant_id as "tenantId", agent_id as "agentId" from (
-          select s.tenant_id, s.agent_id, p.touched_at,
-            row_number() over (partition by s.tenant_id order by p.touched_at nulls first, s.agent_id) as place
-          from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-          where ${isDue}
-        ) agents
-        order by place, (select max(q.touched_at) from passage_scans q where q.tenant_id = agents.tenant_id) nulls first,
-          touched_at nulls first, tenant_id, agent_id limit ${limit}`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.due"))
+    sql`/* every tenant: sweep */
+      select tenant_id as "tenantId", agent_id as "agentId" from (
+        select s.tenant_id, s.agent_id, p.touched_at,
+          row_number() over (partition by s.tenant_id order by p.touched_at nulls first, s.agent_id) as place
+        from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+        where ${isDue}
+      ) agents
+      order by place, (select max(q.touched_at) from passage_scans q where q.tenant_id = agents.tenant_id) nulls first,
+        touched_at nulls first, tenant_id, agent_id limit ${limit}`.pipe(
+      Rows.all(Schema.Struct({ tenantId: TenantId, agentId: AgentId })),
+      Effect.withSpan("FindingStore.due")
+    )
 
   /** Claims the agent and locks its scan. None when it has nothing to do, or another process compares passages. */
   const claim = ({ agentId, tenantId }: AgentScope) =>
-    SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Scan,
-      execute: () => sql`
-        with taken as (select pg_try_advisory_xact_lock(hashtextextended('passage findings', 0)) as it)
-        insert into passage_scans as p (tenant_id, agent_id, touched_at)
-        select s.tenant_id, s.agent_id, clock_timestamp()
-        from taken, agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-        where taken.it and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and ${isDue}
-        on conflict (tenant_id, agent_id) do update set touched_at = excluded.touched_at
-        returning p.tenant_id as "tenantId", p.agent_id as "agentId", p.version::text as version, p.chunk_id as "chunkId",
-          p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.claim"))
+    sql`
+      with taken as (select pg_try_advisory_xact_lock(hashtextextended('passage findings', 0)) as it)
+      insert into passage_scans as p (tenant_id, agent_id, touched_at)
+      select s.tenant_id, s.agent_id, clock_timestamp()
+      from taken, agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+      where taken.it and s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and ${isDue}
+      on conflict (tenant_id, agent_id) do update set touched_at = excluded.touched_at
+      returning p.tenant_id as "tenantId", p.agent_id as "agentId", p.version::text as version, p.chunk_id as "chunkId",
+        p.stale_at is null or p.stale_at < now() - interval '1 day' as "staleIsDue"`.pipe(
+      Rows.first(Scan),
+      Effect.withSpan("FindingStore.claim")
+    )
 
   return { due, claim } as const
 }

@@ -1,12 +1,12 @@
 /** The text around chunks found by a search. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import { DocumentId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import * as Rows from "../Rows.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
@@ -42,19 +42,22 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const select = SqlSchema.findAll({
-      Request: Schema.Struct({
-        tenantId: Schema.String,
-        agentId: Schema.String,
-        places: Schema.String,
-        filters: Schema.NullOr(Schema.String)
-      }),
-      Result: SectionRow,
+    /**
+     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section of
+     * each that has text, in one statement. Only live documents that the scope may read.
+     */
+    const around = CheapSpans.fn("PassageStore.around")(function* (
+      { agentId, sourceScope, tenantId }: ReadScope,
+      places: ReadonlyArray<Place>
+    ) {
+      const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
+      const scope = sourceScopeJson({ sourceScope })
+      const filters = scope === null ? null : `[${scope}]`
       // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
       // of many documents, and would read all chunks of the tenant.
-      execute: ({ agentId, filters, places, tenantId }) => sql`
+      const sections = yield* sql`
         with place as (
-          select * from jsonb_to_recordset(${places}::jsonb) as p ("documentId" text, heading text, ordinal int)
+          select * from jsonb_to_recordset(${toJsonb(asked)}::jsonb) as p ("documentId" text, heading text, ordinal int)
         ),
         document as materialized (
           select d.id, d.created_at
@@ -91,21 +94,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           ) c
           order by c.document_id, c.ordinal
         ) found
-        group by found.document_id, found.heading, found.created_at`
-    })
-
-    /**
-     * The chunks of the same sections near `places`, including these, and the beginning of the nearest parent section of
-     * each that has text, in one statement. Only live documents that the scope may read.
-     */
-    const around = CheapSpans.fn("PassageStore.around")(function* (
-      { agentId, sourceScope, tenantId }: ReadScope,
-      places: ReadonlyArray<Place>
-    ) {
-      const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
-      const scope = sourceScopeJson({ sourceScope })
-      const filters = scope === null ? null : `[${scope}]`
-      const sections = yield* select({ tenantId, agentId, places: toJsonb(asked), filters })
+        group by found.document_id, found.heading, found.created_at`.pipe(Rows.all(SectionRow))
       return sections.flatMap(({ chunks, ...section }) =>
         chunks.map(([ordinal, text]): SectionChunk => ({ ...section, ordinal, text }))
       )

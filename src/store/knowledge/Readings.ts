@@ -1,6 +1,5 @@
 /** Progress of registered readers through their sources, and their sealed secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -8,6 +7,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { SourceId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { IngestionTask } from "./IngestionJobs.ts"
+import * as Rows from "../Rows.ts"
 
 const Reading = Schema.Struct({
   cursor: Schema.Unknown,
@@ -36,29 +36,27 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
     const sql = yield* SqlClient.SqlClient
 
     const find = (task: IngestionTask) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Reading,
-        execute: () => sql`
-          select cursor, digest, generation, pass_digest as "passDigest", position, steps, lines from source_readings
-          where tenant_id = ${task.tenantId} and source_id = ${task.sourceId}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.find"))
+      sql`
+        select cursor, digest, generation, pass_digest as "passDigest", position, steps, lines from source_readings
+        where tenant_id = ${task.tenantId} and source_id = ${task.sourceId}`.pipe(
+        Rows.first(Reading),
+        Effect.withSpan("ReadingStore.find")
+      )
 
     /** The labels of the source, and its live documents. */
     const before = (task: IngestionTask) =>
-      SqlSchema.single({
-        Request: Schema.Void,
-        Result: Before,
-        execute: () => sql`
-          select s.labels, coalesce(
-            (
-              select jsonb_agg(d.uri) from documents d
-              where d.tenant_id = s.tenant_id and d.source_id = s.id and d.agent_id = s.agent_id and d.generation = s.live_generation
-            ),
-            '[]'::jsonb
-          ) as uris
-          from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.before"))
+      sql`
+        select s.labels, coalesce(
+          (
+            select jsonb_agg(d.uri) from documents d
+            where d.tenant_id = s.tenant_id and d.source_id = s.id and d.agent_id = s.agent_id and d.generation = s.live_generation
+          ),
+          '[]'::jsonb
+        ) as uris
+        from sources s where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}`.pipe(
+        Rows.one(Before),
+        Effect.withSpan("ReadingStore.before")
+      )
 
     /** Begins a new pass for this job. */
     const begin = (task: IngestionTask, digest: string) =>
@@ -66,10 +64,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         insert into source_readings as r (tenant_id, source_id, generation, pass_digest)
         values (${task.tenantId}, ${task.sourceId}, ${task.generation}, ${digest})
         on conflict (tenant_id, source_id) do update set generation = excluded.generation,
-          pass_digest = excluded.pass_digest, position = null, steps = 0, lines = 0`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+          pass_digest = excluded.pass_digest, position = null, steps = 0, lines = 0`.pipe(Rows.none)
 
     /**
      * Removes documents from the generation that is being built, because a later step has read them again or found them
@@ -83,8 +78,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
             where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId} and d.tenant_id = s.tenant_id and d.source_id = s.id
               and d.generation = ${task.generation} and s.live_generation <> d.generation
               and d.uri = any (array(select jsonb_array_elements_text(${toJsonb(uris)}::jsonb)))`.pipe(
-            Effect.orDie,
-            Effect.asVoid
+            Rows.none
           )
 
     /**
@@ -103,10 +97,7 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
         update source_readings set position = ${toJsonb(position)}::jsonb, steps = steps + 1, lines = lines + ${lines}::int
         where tenant_id = ${task.tenantId} and source_id = ${task.sourceId} and generation = ${task.generation}
           and steps = ${steps}::int
-        returning steps`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
-      )
+        returning steps`.pipe(Rows.any)
 
     /** Ends the pass. Part of the transaction that makes it live. */
     const finish = (task: IngestionTask, cursor: unknown) =>
@@ -122,23 +113,18 @@ export class ReadingStore extends Effect.Service<ReadingStore>()("store/knowledg
 
     /** Reports of this pass's steps for each document, the latest last. */
     const told = (task: IngestionTask) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Line,
-        execute: () => sql`
-          select e.url, e.outcome, e.reason from crawl_entries e
-          where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
-          order by e.place`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("ReadingStore.told"))
+      sql`
+        select e.url, e.outcome, e.reason from crawl_entries e
+        where e.tenant_id = ${task.tenantId} and e.source_id = ${task.sourceId} and e.generation = ${task.generation}
+        order by e.place`.pipe(Rows.all(Line), Effect.withSpan("ReadingStore.told"))
 
     /** The sealed secrets. */
     const secrets = (scope: { readonly tenantId: TenantId }, sourceId: SourceId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ sealed: Schema.String }),
-        execute: () => sql`
-          select sealed from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`
-      })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ sealed }) => sealed)))
+      sql`
+        select sealed from source_secrets where tenant_id = ${scope.tenantId} and source_id = ${sourceId}`.pipe(
+        Rows.first(Schema.Struct({ sealed: Schema.String })),
+        Effect.map(Option.map(({ sealed }) => sealed))
+      )
 
     /** Replaces the secrets; null removes them. */
     const keepSecrets = (scope: AgentScope, sourceId: SourceId, sealed: string | null) =>

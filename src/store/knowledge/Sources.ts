@@ -1,7 +1,6 @@
 /** Knowledge sources with the summary of their latest job. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -22,6 +21,7 @@ import {
 } from "../../domain/knowledge/Source.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { containing } from "../Like.ts"
+import * as Rows from "../Rows.ts"
 
 export interface SourceFilter {
   readonly limit: number
@@ -78,14 +78,10 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
     )`
 
     const find = (scope: AgentScope, id: SourceId) =>
-      SqlSchema.findOne({
-        Request: Schema.Struct({ agentId: AgentId, id: SourceId }),
-        Result: Row,
-        execute: (request) => sql`
-          select ${columns(sql`s.config`)}, ${embedding} as embedding from sources s
-          where s.tenant_id = ${scope.tenantId} and s.agent_id = ${request.agentId} and s.id = ${request.id}`
-      })({ agentId: scope.agentId, id }).pipe(
-        Effect.orDie,
+      sql`
+        select ${columns(sql`s.config`)}, ${embedding} as embedding from sources s
+        where s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.id = ${id}`.pipe(
+        Rows.first(Row),
         Effect.map((found) => (found._tag === "Some" ? decodeRow(found.value) : null)),
         Effect.withSpan("SourceStore.find")
       )
@@ -101,12 +97,10 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         ...(filter.text === undefined ? [] : [sql`s.name ilike ${containing(filter.text)}`]),
         ...(filter.artifact === undefined ? [] : [sql`s.config ->> 'artifact' = ${filter.artifact}`])
       ]
-      const found = yield* SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Row,
-        execute: () => sql`
-          select ${columns(sql`s.config - ${contentFields}::text[]`)} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`
-      })(undefined)
+      const found = yield* sql`
+        select ${columns(sql`s.config - ${contentFields}::text[]`)} from sources s where ${sql.and(conditions)} order by s.id desc limit ${filter.limit + 1}`.pipe(
+        Rows.all(Row)
+      )
       const rows = found.slice(0, filter.limit).map(decodeRow)
       const page: Page<Source> = {
         rows,
@@ -128,19 +122,15 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       sql`
         insert into sources (id, tenant_id, agent_id, type, name, labels, config)
         values (${source.id}, ${scope.tenantId}, ${scope.agentId}, ${source.type}, ${source.name},
-          ${toJsonb(source.labels)}::jsonb, ${toJsonb(source.config)}::jsonb)`.pipe(
-        Effect.orDie,
-        Effect.asVoid
-      )
+          ${toJsonb(source.labels)}::jsonb, ${toJsonb(source.config)}::jsonb)`.pipe(Rows.none)
 
     /** The agent of the source. */
     const agentOf = (scope: TenantScope, id: SourceId) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: Schema.Struct({ agentId: AgentId }),
-        execute: () => sql`
-          select agent_id as "agentId" from sources where tenant_id = ${scope.tenantId} and id = ${id}`
-      })(undefined).pipe(Effect.orDie, Effect.map(Option.map(({ agentId }) => agentId)))
+      sql`
+        select agent_id as "agentId" from sources where tenant_id = ${scope.tenantId} and id = ${id}`.pipe(
+        Rows.first(Schema.Struct({ agentId: AgentId })),
+        Effect.map(Option.map(({ agentId }) => agentId))
+      )
 
     /** Sets the fields in `changes`. False when the source does not exist. */
     const update = (
@@ -165,8 +155,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       return sql`
         update sources set ${sql.csv(assignments)}
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} returning id`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
+        Rows.any
       )
     }
 
@@ -175,8 +164,7 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       sql`
         select id from sources
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for key share`.pipe(
-        Effect.orDie,
-        Effect.map((rows) => rows.length === 1)
+        Rows.any
       )
 
     /**
