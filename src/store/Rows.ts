@@ -6,6 +6,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { type Page, pageOf } from "../domain/Page.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
@@ -13,6 +14,13 @@ type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 export const all = <A, I>(Row: Schema.Schema<A, I>) => {
   const decode = Schema.decodeUnknown(Schema.Array(Row))
   return (statement: Rows): Effect.Effect<ReadonlyArray<A>> => Effect.orDie(Effect.flatMap(statement, decode))
+}
+
+/** The page of `limit` rows, in the order of ids. The statement returns one more row if there is a next page. */
+export const page = <A extends { readonly id: string }, I>(Row: Schema.Schema<A, I>, limit: number) => {
+  const read = all(Row)
+  return (statement: Rows): Effect.Effect<Page<A>> =>
+    Effect.map(read(statement), (found) => pageOf(found, limit))
 }
 
 /** The first row, if there is one. */

@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type Delivery, EmailLog, progress } from "../../domain/accounts/EmailLog.ts"
-import { pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
 import * as Rows from "../Rows.ts"
@@ -42,8 +41,7 @@ export class EmailDeliveryStore extends Effect.Service<EmailDeliveryStore>()(
           select id, recipient as "to", kind, status, sent_at as "sentAt", updated_at as "updatedAt" from email_logs
           where tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`id < ${after}`}
           order by id desc limit ${limit + 1}`.pipe(
-          Rows.all(Row),
-          Effect.map((found) => pageOf(found, limit)),
+          Rows.page(Row, limit),
           Effect.withSpan("EmailDeliveryStore.list")
         )
 

@@ -168,16 +168,13 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
       )
 
     /** False when the person has another identity at the issuer. */
-    const link = Effect.fn("SingleSignOnStore.link")(function* (
-      { tenantId }: TenantScope,
-      userId: UserId,
-      { issuer, subject }: Identity
-    ) {
-      const rows = yield* sql`
+    const link = ({ tenantId }: TenantScope, userId: UserId, { issuer, subject }: Identity) =>
+      sql`
         insert into user_identities (tenant_id, issuer, subject, user_id)
-        values (${tenantId}, ${issuer}, ${subject}, ${userId}) on conflict do nothing returning user_id`
-      return rows.length === 1
-    }, Effect.orDie)
+        values (${tenantId}, ${issuer}, ${subject}, ${userId}) on conflict do nothing returning user_id`.pipe(
+        Rows.any,
+        Effect.withSpan("SingleSignOnStore.link")
+      )
 
     return { find, tenantOf, put, allowPasswords, remove, confirm, person, link } as const
   })

@@ -8,7 +8,6 @@ import { manages, Role } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { TenantId, UserId } from "../../domain/Ids.ts"
 import { Member } from "../../domain/accounts/Team.ts"
-import { pageOf } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "./Tenants.ts"
 import * as Rows from "../Rows.ts"
@@ -50,11 +49,7 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       sql`
         select ${columns} from users u
         where u.tenant_id = ${tenantId} ${after === undefined ? sql`` : sql`and u.id > ${after}`}
-        order by u.id limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit)),
-        Effect.withSpan("TeamStore.list")
-      )
+        order by u.id limit ${limit + 1}`.pipe(Rows.page(Row, limit), Effect.withSpan("TeamStore.list"))
 
     const find = ({ tenantId }: TenantScope, id: UserId) =>
       sql`select ${columns} from users u where u.tenant_id = ${tenantId} and u.id = ${id}`.pipe(

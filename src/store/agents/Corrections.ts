@@ -10,7 +10,7 @@ import { Correction, type CorrectionId, type CorrectionOrigin } from "../../doma
 import type { ExperimentId } from "../../domain/agents/Experiment.ts"
 import type { TestCaseId } from "../../domain/agents/TestCase.ts"
 import { RunId, SourceId } from "../../domain/Ids.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
@@ -99,8 +99,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         where k.tenant_id = ${tenantId} and k.agent_id = ${agentId}
           and ${after === undefined ? sql`true` : sql`k.id < ${after}`}
         order by k.id desc limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit)),
+        Rows.page(Row, limit),
         Effect.withSpan("CorrectionStore.page")
       )
 

@@ -14,7 +14,7 @@ import {
 import { TestCaseFields, TestCaseId } from "../../domain/agents/TestCase.ts"
 import { AgentId, RunId } from "../../domain/Ids.ts"
 import { QaPair } from "../../domain/knowledge/CuratedSource.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { AgentSettings, settingsJson } from "./AgentSettings.ts"
@@ -177,8 +177,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
         where e.tenant_id = ${tenantId} and e.agent_id = ${agentId}
           and ${after === undefined ? sql`true` : sql`e.id < ${after}`}
         order by e.id desc limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit)),
+        Rows.page(Row, limit),
         Effect.withSpan("ExperimentStore.page")
       )
 

@@ -8,7 +8,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { maxTestCases, TestCase, type TestCaseFields, type TestCaseId } from "../../domain/agents/TestCase.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { RunId } from "../../domain/Ids.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import * as Rows from "../Rows.ts"
@@ -92,11 +92,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
       sql`
         select ${columns} from test_cases
         where tenant_id = ${tenantId} and agent_id = ${agentId} and id > ${after ?? ""}
-        order by id limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit)),
-        Effect.withSpan("TestCaseStore.page")
-      )
+        order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit), Effect.withSpan("TestCaseStore.page"))
 
     /** Cases of all agents of the tenant, oldest first, without those made from turns. */
     const written = ({ tenantId }: TenantScope) =>

@@ -5,7 +5,6 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId } from "../../domain/Ids.ts"
-import { pageOf } from "../../domain/Page.ts"
 import { ToolConnection } from "../../domain/agents/ToolConnection.ts"
 import { maxTools, ToolDefinition, ToolId, ToolName } from "../../domain/agents/Tool.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
@@ -73,10 +72,7 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
         select ${columns} from tools
         where tenant_id = ${tenantId} and agent_id = ${agentId}
           and ${after === undefined ? sql`true` : sql`id > ${after}`}
-        order by id limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit))
-      )
+        order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
     /** All of them, oldest first. */
     const list = (scope: AgentScope) => Effect.map(page(scope, { limit: maxTools }), ({ rows }) => rows)

@@ -9,7 +9,7 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Budget, type BudgetId, type CreateBudget } from "../../domain/billing/Budget.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import * as Rows from "../Rows.ts"
 
@@ -51,10 +51,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       sql`
         select ${columns} from budgets b ${current}
         where b.tenant_id = ${tenantId} and ${after === undefined ? sql`true` : sql`b.id > ${after}`}
-        order by b.id limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit))
-      )
+        order by b.id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
     const known = (tenantId: string, { agentId, keyId }: CreateBudget) => {
       if (agentId !== undefined)

@@ -5,6 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
+import * as Rows from "../Rows.ts"
 
 export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/billing/Entitlements", {
   effect: Effect.gen(function* () {
@@ -21,10 +22,8 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
     }, Effect.orDie)
 
     /** True when a job of the period was left. It is then counted for tenant and agent. */
-    const reserveIngestionJob = Effect.fn("EntitlementStore.reserveIngestionJob")(function* (
-      scope: AgentScope
-    ) {
-      const rows = yield* sql`
+    const reserveIngestionJob = (scope: AgentScope) =>
+      sql`
         with tenant as (
           select tenant_id, ingestion_jobs_limit, period_start_of(tenant_id) as period_start
           from subscriptions where tenant_id = ${scope.tenantId}
@@ -39,9 +38,7 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
         insert into agent_usage as used (tenant_id, agent_id, period_start, ingestion_jobs)
         select ${scope.tenantId}, ${scope.agentId}, period_start, 1 from reserved
         on conflict (tenant_id, agent_id, period_start) do update set ingestion_jobs = used.ingestion_jobs + 1
-        returning used.agent_id`
-      return rows.length === 1
-    }, Effect.orDie)
+        returning used.agent_id`.pipe(Rows.any, Effect.withSpan("EntitlementStore.reserveIngestionJob"))
 
     return { reserveSource, reserveIngestionJob } as const
   })

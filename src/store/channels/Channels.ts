@@ -7,7 +7,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { MessagingChannel } from "../../domain/channels/Channel.ts"
 import { AgentId, ChannelId, TenantId } from "../../domain/Ids.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { violates } from "../database/Failure.ts"
@@ -134,10 +134,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         select ${columns} from channels
         where tenant_id = ${tenantId} and agent_id = ${agentId}
           and ${after === undefined ? sql`true` : sql`id > ${after}`}
-        order by id limit ${limit + 1}`.pipe(
-        Rows.all(Row),
-        Effect.map((found) => pageOf(found, limit))
-      )
+        order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
     /** Accounts of all agents, oldest first. */
     const ofTenant = ({ tenantId }: TenantScope): Effect.Effect<ReadonlyArray<StoredChannel>> =>

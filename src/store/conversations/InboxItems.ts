@@ -73,15 +73,12 @@ export class InboxItemStore extends Effect.Service<InboxItemStore>()("store/conv
     }, Effect.orDie)
 
     /** False when the tenant has no such item of the kind. */
-    const remove = Effect.fn("InboxItemStore.remove")(function* (
-      { tenantId }: TenantScope,
-      kind: ItemKind,
-      id: string
-    ) {
-      const rows = yield* sql`
-        delete from inbox_items where tenant_id = ${tenantId} and kind = ${kind} and id = ${id} returning id`
-      return rows.length > 0
-    }, Effect.orDie)
+    const remove = ({ tenantId }: TenantScope, kind: ItemKind, id: string) =>
+      sql`
+        delete from inbox_items where tenant_id = ${tenantId} and kind = ${kind} and id = ${id} returning id`.pipe(
+        Rows.any,
+        Effect.withSpan("InboxItemStore.remove")
+      )
 
     return { list, insert, update, remove } as const
   })

@@ -181,12 +181,8 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       )
 
     /** False when the tenant has no such conversation with such a message. The read position never moves back. */
-    const read = Effect.fn("InboxListStore.read")(function* (
-      { tenantId, userId }: Reader,
-      id: ConversationId,
-      messageId: MessageId
-    ) {
-      const rows = yield* sql`
+    const read = ({ tenantId, userId }: Reader, id: ConversationId, messageId: MessageId) =>
+      sql`
         insert into conversation_reads (tenant_id, user_id, conversation_id, position)
         select c.tenant_id, u.id, c.id, m.position
         from conversations c join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.id = ${messageId}
@@ -194,9 +190,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
         where c.tenant_id = ${tenantId} and c.id = ${id} and m.position is not null
         on conflict (tenant_id, user_id, conversation_id)
           do update set position = greatest(conversation_reads.position, excluded.position)
-        returning position`
-      return rows.length > 0
-    }, Effect.orDie)
+        returning position`.pipe(Rows.any, Effect.withSpan("InboxListStore.read"))
 
     /** Marks everything as read. */
     const readAll = Effect.fn("InboxListStore.readAll")(function* ({ tenantId, userId }: Reader) {

@@ -86,21 +86,20 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
     }, Effect.orDie)
 
     /** True when the tenant has the conversation, and it is not closed. */
-    const goesOn = Effect.fn("InboxWorkStore.goesOn")(function* (
-      { tenantId }: TenantScope,
-      id: ConversationId
-    ) {
-      const rows = yield* sql`
-        select id from conversations where tenant_id = ${tenantId} and id = ${id} and state <> 'CLOSED'`
-      return rows.length > 0
-    }, Effect.orDie)
+    const goesOn = ({ tenantId }: TenantScope, id: ConversationId) =>
+      sql`
+        select id from conversations where tenant_id = ${tenantId} and id = ${id} and state <> 'CLOSED'`.pipe(
+        Rows.any,
+        Effect.withSpan("InboxWorkStore.goesOn")
+      )
 
     /** Locks the conversation. True when the tenant has it. Needs a transaction. */
-    const lock = Effect.fn("InboxWorkStore.lock")(function* ({ tenantId }: TenantScope, id: ConversationId) {
-      const rows = yield* sql`
-        select id from conversations where tenant_id = ${tenantId} and id = ${id} for no key update`
-      return rows.length > 0
-    }, Effect.orDie)
+    const lock = ({ tenantId }: TenantScope, id: ConversationId) =>
+      sql`
+        select id from conversations where tenant_id = ${tenantId} and id = ${id} for no key update`.pipe(
+        Rows.any,
+        Effect.withSpan("InboxWorkStore.lock")
+      )
 
     /** The assignee of the conversation, whose row is locked. None when it is not the tenant's. Needs a transaction. */
     const assignee = ({ tenantId }: TenantScope, id: ConversationId) =>
@@ -120,13 +119,11 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       )
 
     /** Sets the assignee. Locks the conversation and the member. */
-    const assign = Effect.fn("InboxWorkStore.assign")(function* (
-      { tenantId }: TenantScope,
-      id: ConversationId,
-      userId: UserId | null
-    ) {
-      yield* sql`update conversations set assignee_id = ${userId} where tenant_id = ${tenantId} and id = ${id}`
-    }, Effect.orDie)
+    const assign = ({ tenantId }: TenantScope, id: ConversationId, userId: UserId | null) =>
+      sql`update conversations set assignee_id = ${userId} where tenant_id = ${tenantId} and id = ${id}`.pipe(
+        Rows.none,
+        Effect.withSpan("InboxWorkStore.assign")
+      )
 
     /** True when the tenant has all these labels. They cannot be removed until the transaction ends. */
     const hasLabels = Effect.fn("InboxWorkStore.hasLabels")(function* (
@@ -178,17 +175,11 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
       )
 
     /** False when the conversation has no such note of the member. */
-    const removeNote = Effect.fn("InboxWorkStore.removeNote")(function* (
-      { tenantId, userId }: Reader,
-      conversationId: ConversationId,
-      id: EntryId
-    ) {
-      const rows = yield* sql`
+    const removeNote = ({ tenantId, userId }: Reader, conversationId: ConversationId, id: EntryId) =>
+      sql`
         delete from conversation_entries
         where tenant_id = ${tenantId} and conversation_id = ${conversationId} and id = ${id} and kind = 'note'
-          and user_id = ${userId} returning id`
-      return rows.length > 0
-    }, Effect.orDie)
+          and user_id = ${userId} returning id`.pipe(Rows.any, Effect.withSpan("InboxWorkStore.removeNote"))
 
     /** The end user of the conversation. */
     const person = ({ tenantId }: TenantScope, id: ConversationId): Effect.Effect<Option.Option<Person>> =>

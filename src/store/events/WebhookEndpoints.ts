@@ -6,7 +6,7 @@ import type * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Webhook, type WebhookId } from "../../domain/events/Webhook.ts"
-import { type Page, pageOf } from "../../domain/Page.ts"
+import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import * as Rows from "../Rows.ts"
 
@@ -54,10 +54,7 @@ export class WebhookEndpointStore extends Effect.Service<WebhookEndpointStore>()
         sql`
           select ${columns} from webhook_endpoints
           where tenant_id = ${tenantId} and listening_until is null and ${after === undefined ? sql`true` : sql`id > ${after}`}
-          order by id limit ${limit + 1}`.pipe(
-          Rows.all(Row),
-          Effect.map((found) => pageOf(found, limit))
-        )
+          order by id limit ${limit + 1}`.pipe(Rows.page(Row, limit))
 
       /** Applies `changes`; a change of address or status resets its failures. None when its version is not `expected`. */
       const update = (

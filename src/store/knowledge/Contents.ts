@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
-import { pageOf } from "../../domain/Page.ts"
 import {
   Citing,
   maxCitingTurns,
@@ -72,8 +71,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
           ${after === undefined ? sql`` : sql`and d.id > ${after}`}
           ${text === undefined ? sql`` : sql`and (d.title ilike ${pattern} or d.uri ilike ${pattern})`}
         order by d.id limit ${limit + 1}`.pipe(
-        Rows.all(DocumentRow),
-        Effect.map((found) => pageOf(found, limit)),
+        Rows.page(DocumentRow, limit),
         Effect.withSpan("ContentStore.documents")
       )
     }
