@@ -5,8 +5,8 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Keys } from "../../../usecases/accounts/Keys.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "./Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "./Actor.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
 const group = (handlers: GroupHandlers<"keys">) =>
@@ -14,13 +14,10 @@ const group = (handlers: GroupHandlers<"keys">) =>
     const keys = yield* Keys
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/keys", filter: { id: path.id } }
-          const page = yield* keys.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { keys: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path, urlParams }) =>
+        listed("keys", { route: "/api/agents/:id/keys", filter: { id: path.id } }, urlParams, (user, page) =>
+          keys.list(user, path.id, page)
+        )
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
@@ -40,13 +37,7 @@ const group = (handlers: GroupHandlers<"keys">) =>
           return { key: yield* audit.change(yield* actor, "key.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = keys.revoke(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "key.revoke", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "key.revoke", id, keys.revoke))
   })
 
 export const KeysHandlers = HttpApiBuilder.group(Api, "keys", group)

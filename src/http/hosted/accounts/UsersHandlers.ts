@@ -4,23 +4,16 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Team } from "../../../usecases/accounts/Team.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
+import { listed } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor } from "./Actor.ts"
+import { actor, removal } from "./Actor.ts"
 
 const group = (handlers: GroupHandlers<"users">) =>
   Effect.gen(function* () {
     const team = yield* Team
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/users" }
-          const page = yield* team.list(user, { limit, after: yield* Cursor.open(of, cursor) })
-          return { users: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
-      )
+      .handle("list", ({ urlParams }) => listed("users", { route: "/api/users" }, urlParams, team.list))
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const change = team.create(yield* CurrentUser, payload)
@@ -39,13 +32,7 @@ const group = (handlers: GroupHandlers<"users">) =>
           return { user: yield* audit.change(yield* actor, "user.update", change, () => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = team.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "user.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "user.delete", id, team.remove))
   })
 
 export const UsersHandlers = HttpApiBuilder.group(Api, "users", group)

@@ -8,8 +8,8 @@ import { Agents } from "../../../usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 /** Adds the newest version as `ETag`, for use in `If-Match`. */
 const tagged = (agent: Agent) =>
@@ -25,14 +25,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
     const agents = yield* Agents
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents" }
-          const page = yield* agents.list(user, { limit, after: yield* Cursor.open(of, cursor) })
-          return { agents: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
-      )
+      .handle("list", ({ urlParams }) => listed("agents", { route: "/api/agents" }, urlParams, agents.list))
       .handle("problems", () =>
         Effect.gen(function* () {
           return { problems: yield* agents.problems(yield* CurrentUser) }
@@ -58,13 +51,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
           return { agent: yield* tagged(yield* audit.change(by, action, change, ({ id }) => id)) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = agents.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "agent.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "agent.delete", id, agents.remove))
   })
 export const AgentsHandlers = HttpApiBuilder.group(Api, "agents", agents)
 export const ManagedAgentsHandlers = HttpApiBuilder.group(Api, "managedAgents", agents)

@@ -5,8 +5,8 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Corrections } from "../../../usecases/agents/Corrections.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const idOf = ({ id }: Correction) => id
 
@@ -15,13 +15,13 @@ const group = (handlers: GroupHandlers<"corrections">) =>
     const corrections = yield* Corrections
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/corrections", filter: { id } }
-          const page = yield* corrections.list(user, id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { corrections: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path: { id }, urlParams }) =>
+        listed(
+          "corrections",
+          { route: "/api/agents/:id/corrections", filter: { id } },
+          urlParams,
+          (user, page) => corrections.list(user, id, page)
+        )
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
@@ -59,13 +59,7 @@ const group = (handlers: GroupHandlers<"corrections">) =>
           return { correction: yield* audit.change(yield* actor, action, change, idOf) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = corrections.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "correction.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "correction.delete", id, corrections.remove))
   })
 
 export const CorrectionsHandlers = HttpApiBuilder.group(Api, "corrections", group)

@@ -6,7 +6,8 @@ import { PublishGate } from "../../../usecases/agents/PublishGate.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"experiments">) =>
   Effect.gen(function* () {
@@ -26,13 +27,13 @@ const group = (handlers: GroupHandlers<"experiments">) =>
           return { experiment: yield* audit.change(by, "experiment.start", change, ({ id }) => id) }
         })
       )
-      .handle("list", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/experiments", filter: { id } }
-          const page = yield* experiments.list(user, id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { experiments: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path: { id }, urlParams }) =>
+        listed(
+          "experiments",
+          { route: "/api/agents/:id/experiments", filter: { id } },
+          urlParams,
+          (user, page) => experiments.list(user, id, page)
+        )
       )
       .handle("get", ({ path }) => Effect.flatMap(CurrentUser, (user) => experiments.report(user, path.id)))
       .handle("results", ({ path: { id }, urlParams: { limit = 20, cursor } }) =>
@@ -52,13 +53,7 @@ const group = (handlers: GroupHandlers<"experiments">) =>
           }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = experiments.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "experiment.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "experiment.delete", id, experiments.remove))
       .handle("threshold", ({ path }) =>
         Effect.gen(function* () {
           return { threshold: yield* gate.find(yield* CurrentUser, path.id) }

@@ -5,21 +5,21 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { TestCases } from "../../../usecases/agents/TestCases.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"testCases">) =>
   Effect.gen(function* () {
     const cases = yield* TestCases
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/cases", filter: { id: path.id } }
-          const page = yield* cases.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { cases: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path, urlParams }) =>
+        listed(
+          "cases",
+          { route: "/api/agents/:id/cases", filter: { id: path.id } },
+          urlParams,
+          (user, page) => cases.list(user, path.id, page)
+        )
       )
       .handle("export", ({ path }) =>
         Effect.map(
@@ -59,13 +59,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
           return { case: yield* audit.change(yield* actor, "test_case.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = cases.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "test_case.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "test_case.delete", id, cases.remove))
   })
 
 export const TestCasesHandlers = HttpApiBuilder.group(Api, "testCases", group)

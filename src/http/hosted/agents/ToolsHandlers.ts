@@ -13,9 +13,9 @@ import { Tools } from "../../../usecases/agents/Tools.ts"
 import { ToolTrials } from "../../../usecases/chat/tools/ToolTrials.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
+import { listed } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
-import { actor } from "../accounts/Actor.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 import { sessionToken } from "../accounts/SessionCookie.ts"
 import { ToolAddresses } from "./ToolAddresses.ts"
 
@@ -27,13 +27,13 @@ const group = (handlers: GroupHandlers<"tools">) =>
     const trials = yield* ToolTrials
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/tools", filter: { id: path.id } }
-          const page = yield* tools.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { tools: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path, urlParams }) =>
+        listed(
+          "tools",
+          { route: "/api/agents/:id/tools", filter: { id: path.id } },
+          urlParams,
+          (user, page) => tools.list(user, path.id, page)
+        )
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
@@ -47,13 +47,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
           return { tool: yield* audit.change(yield* actor, "tool.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = tools.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "tool.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "tool.delete", id, tools.remove))
       .handle("connect", ({ path: { id } }) =>
         Effect.gen(function* () {
           const user = yield* CurrentUser
@@ -65,11 +59,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
         })
       )
       .handle("disconnect", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = connections.disconnect(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "tool.disconnect", change, () => id)
-          return { id, deleted: true } as const
-        })
+        removal(audit, "tool.disconnect", id, connections.disconnect)
       )
       .handle("trial", ({ path: { id }, payload }) =>
         Effect.gen(function* () {

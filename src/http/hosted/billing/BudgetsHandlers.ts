@@ -5,21 +5,16 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Budgets } from "../../../usecases/billing/Budgets.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"budgets">) =>
   Effect.gen(function* () {
     const budgets = yield* Budgets
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/budgets" }
-          const page = yield* budgets.list(user, { limit, after: yield* Cursor.open(of, cursor) })
-          return { budgets: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ urlParams }) =>
+        listed("budgets", { route: "/api/budgets" }, urlParams, budgets.list)
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
@@ -38,13 +33,7 @@ const group = (handlers: GroupHandlers<"budgets">) =>
           return { budget: yield* audit.change(yield* actor, "budget.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = budgets.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "budget.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "budget.delete", id, budgets.remove))
   })
 
 export const BudgetsHandlers = HttpApiBuilder.group(Api, "budgets", group)

@@ -4,22 +4,21 @@ import { expectedVersion } from "../../../domain/Version.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Channels } from "../../../usecases/channels/Channels.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
-import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"channels">) =>
   Effect.gen(function* () {
     const channels = yield* Channels
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ path, urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/agents/:id/channels", filter: { id: path.id } }
-          const page = yield* channels.list(user, path.id, { limit, after: yield* Cursor.open(of, cursor) })
-          return { channels: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ path, urlParams }) =>
+        listed(
+          "channels",
+          { route: "/api/agents/:id/channels", filter: { id: path.id } },
+          urlParams,
+          (user, page) => channels.list(user, path.id, page)
+        )
       )
       .handle("create", ({ path, payload }) =>
         Effect.gen(function* () {
@@ -35,13 +34,7 @@ const group = (handlers: GroupHandlers<"channels">) =>
           return { channel: yield* audit.change(by, "channel.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = channels.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "channel.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "channel.delete", id, channels.remove))
   })
 
 export const ChannelsHandlers = HttpApiBuilder.group(Api, "channels", group)

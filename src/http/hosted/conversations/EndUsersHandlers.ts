@@ -6,8 +6,8 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../usecases/conversations/EndUsers.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 /** End users: list, export, erase. */
 const group = (handlers: GroupHandlers<"endUsers">) =>
@@ -15,14 +15,10 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
     const endUsers = yield* EndUsers
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor, externalId } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: "/api/end-users", filter: { externalId } }
-          const after = yield* Cursor.open(of, cursor)
-          const page = yield* endUsers.list(user, { limit, after, externalId })
-          return { endUsers: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("list", ({ urlParams: { externalId, ...params } }) =>
+        listed("endUsers", { route: "/api/end-users", filter: { externalId } }, params, (user, page) =>
+          endUsers.list(user, { ...page, externalId })
+        )
       )
       .handle("export", ({ path: { id } }) =>
         Effect.gen(function* () {
@@ -38,13 +34,7 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
           })
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = endUsers.erase(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "end_user.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "end_user.delete", id, endUsers.erase))
   })
 
 export const EndUsersHandlers = HttpApiBuilder.group(Api, "endUsers", group)

@@ -4,7 +4,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { InboxItems } from "../../../usecases/conversations/InboxItems.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { actor } from "../accounts/Actor.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"inboxItems">) =>
   Effect.gen(function* () {
@@ -19,11 +19,7 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
         })
       )
       .handle("removeLabel", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = items.removeLabel(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "inbox_label.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
+        removal(audit, "inbox_label.delete", id, items.removeLabel)
       )
       .handle("addView", ({ payload }) =>
         Effect.gen(function* () {
@@ -31,13 +27,7 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
           return { view: yield* audit.change(yield* actor, "inbox_view.create", change, ({ id }) => id) }
         })
       )
-      .handle("removeView", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = items.removeView(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "inbox_view.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("removeView", ({ path: { id } }) => removal(audit, "inbox_view.delete", id, items.removeView))
       .handle("addReply", ({ payload }) =>
         Effect.gen(function* () {
           const change = items.addReply(yield* CurrentUser, payload)
@@ -51,11 +41,7 @@ const group = (handlers: GroupHandlers<"inboxItems">) =>
         })
       )
       .handle("removeReply", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = items.removeReply(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "canned_reply.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
+        removal(audit, "canned_reply.delete", id, items.removeReply)
       )
   })
 

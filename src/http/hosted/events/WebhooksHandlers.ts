@@ -5,8 +5,8 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { WebhookEndpoints } from "../../../usecases/events/WebhookEndpoints.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
-import { actor } from "../accounts/Actor.ts"
+import { listed } from "../../Lists.ts"
+import { actor, removal } from "../accounts/Actor.ts"
 
 const base = "/api/webhook-endpoints"
 
@@ -15,14 +15,7 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
     const webhooks = yield* WebhookEndpoints
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams: { limit = 20, cursor } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: base }
-          const page = yield* webhooks.list(user, { limit, after: yield* Cursor.open(of, cursor) })
-          return { webhooks: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
-      )
+      .handle("list", ({ urlParams }) => listed("webhooks", { route: base }, urlParams, webhooks.list))
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const change = webhooks.create(yield* CurrentUser, payload)
@@ -40,27 +33,20 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
           return { webhook: yield* audit.change(yield* actor, "webhook.update", change, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const change = webhooks.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "webhook.delete", change, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "webhook.delete", id, webhooks.remove))
       .handle("rotate", ({ path: { id } }) =>
         Effect.gen(function* () {
           const change = webhooks.rotate(yield* CurrentUser, id)
           return yield* audit.change(yield* actor, "webhook.rotate", change, () => id)
         })
       )
-      .handle("deliveries", ({ path: { id }, urlParams: { limit = 20, cursor, status } }) =>
-        Effect.gen(function* () {
-          const user = yield* CurrentUser
-          const of = { scope: user.tenantId, route: `${base}/:id/deliveries`, filter: { id, status } }
-          const after = yield* Cursor.open(of, cursor)
-          const page = yield* webhooks.deliveries(user, id, { limit, after, status })
-          return { deliveries: page.rows, nextCursor: yield* Cursor.seal(of, page.next) }
-        })
+      .handle("deliveries", ({ path: { id }, urlParams: { status, ...params } }) =>
+        listed(
+          "deliveries",
+          { route: `${base}/:id/deliveries`, filter: { id, status } },
+          params,
+          (user, page) => webhooks.deliveries(user, id, { ...page, status })
+        )
       )
       .handle("replay", ({ path: { id }, payload }) =>
         Effect.gen(function* () {

@@ -7,7 +7,7 @@ import { challengeLasts, Passkeys } from "../../../../usecases/accounts/Passkeys
 import { Api } from "../../../Api.ts"
 import { CurrentUser } from "../../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../../server/ClientAddress.ts"
-import { actor } from "../Actor.ts"
+import { actor, removal } from "../Actor.ts"
 import { SessionCookie } from "../SessionCookie.ts"
 import { PasskeyCookie } from "./PasskeyCookie.ts"
 
@@ -36,13 +36,7 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
           return { passkey: yield* audit.change(yield* actor, "passkey.create", addition, ({ id }) => id) }
         })
       )
-      .handle("remove", ({ path: { id } }) =>
-        Effect.gen(function* () {
-          const removal = passkeys.remove(yield* CurrentUser, id)
-          yield* audit.change(yield* actor, "passkey.delete", removal, () => id)
-          return { id, deleted: true } as const
-        })
-      )
+      .handle("remove", ({ path: { id } }) => removal(audit, "passkey.delete", id, passkeys.remove))
   })
 )
 

@@ -1,0 +1,22 @@
+/** Lists of the signed-in user's tenant, page by page. */
+import * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
+import type { SessionUser } from "../domain/accounts/Access.ts"
+import type { Page } from "../domain/Page.ts"
+import type { PageRequest } from "../store/accounts/Tenants.ts"
+import { CurrentUser } from "./Auth.ts"
+import * as Cursor from "./Cursor.ts"
+
+/** A page under `name`, with the cursor of the next one. It has 20 rows unless `limit` says otherwise. */
+export const listed = <Name extends string, A, E, R>(
+  name: Name,
+  list: Omit<Cursor.List, "scope">,
+  { cursor, limit = 20 }: { readonly cursor?: string; readonly limit?: number },
+  read: (user: SessionUser, page: PageRequest) => Effect.Effect<Page<A>, E, R>
+) =>
+  Effect.gen(function* () {
+    const user = yield* CurrentUser
+    const of = { ...list, scope: user.tenantId }
+    const { next, rows } = yield* read(user, { limit, after: yield* Cursor.open(of, cursor) })
+    return { ...Record.singleton(name, rows), nextCursor: yield* Cursor.seal(of, next) }
+  })
