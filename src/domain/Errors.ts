@@ -27,6 +27,12 @@ export class ValidationError extends Schema.TaggedError<ValidationError>()(
   fields,
   status(400)
 ) {}
+/** {@link ValidationError} of one field, with what is expected of it. */
+export const invalidField = (
+  path: ReadonlyArray<PropertyKey>,
+  expected: string,
+  message = "The request does not have the expected form."
+) => new ValidationError({ message, details: { issues: [{ path, message: expected }] } })
 /** The resource does not exist in the caller's scope. */
 export class NotFound extends Schema.TaggedError<NotFound>()("NOT_FOUND", fields, status(404)) {}
 /** The source or monthly ingestion-job entitlement is used up. */

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { SecretBox } from "../capabilities/SecretBox.ts"
-import { ValidationError } from "../domain/Errors.ts"
+import { invalidField } from "../domain/Errors.ts"
 
 /** The list that a cursor belongs to: scope, route and filter. */
 export interface List {
@@ -31,10 +31,11 @@ export const open = Effect.fn("Cursor.open")(function* (list: List, cursor: stri
   const text = yield* box.verify("cursor", cursor)
   const suffix = `\n${nameOf(list)}`
   if (Option.isNone(text) || !text.value.endsWith(suffix)) {
-    return yield* new ValidationError({
-      message: "The cursor does not belong to this list. Start again without one.",
-      details: { issues: [{ path: ["cursor"], message: "Expected a nextCursor of this list" }] }
-    })
+    return yield* invalidField(
+      ["cursor"],
+      "Expected a nextCursor of this list",
+      "The cursor does not belong to this list. Start again without one."
+    )
   }
   return text.value.slice(0, -suffix.length)
 })

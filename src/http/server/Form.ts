@@ -3,7 +3,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { FileTooLarge, type PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import { FileTooLarge, type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { SourceName } from "../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../domain/knowledge/SourceScope.ts"
 import { MiB } from "../Envelope.ts"
@@ -21,11 +21,7 @@ const upTo = (limit: number, content: Upload.UploadedFile["content"]) =>
 const decodeName = Schema.decodeUnknown(SourceName)
 const decodeLabels = Schema.decodeUnknown(Schema.parseJson(SourceLabels))
 
-const invalid = (field: string, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: [field], message }] }
-  })
+const invalid = (field: string, message: string) => invalidField([field], message)
 
 /**
  * The form's document, in field `file`. Its file name is the source's name unless the field `name` is sent; the field

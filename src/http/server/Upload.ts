@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { largestAttachment, maxAttachments } from "../../domain/channels/Attachment.ts"
-import { type PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
+import { type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { jsonLimit, MiB } from "../Envelope.ts"
 import { GrowingBuffer } from "./GrowingBuffer.ts"
@@ -44,11 +44,7 @@ const uploadTimeout = Duration.minutes(4)
 
 const maxNameCharacters = 255
 
-const invalid = (field: string, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: [field], message }] }
-  })
+const invalid = (field: string, message: string) => invalidField([field], message)
 
 const cutOff = () => new ValidationError({ message: "The body ended too early." })
 const tooSlow = () => new ValidationError({ message: "The upload took too long." })

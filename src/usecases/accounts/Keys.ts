@@ -9,7 +9,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { CreateAgentKey, CreateOrgKey, PatchKey } from "../../domain/accounts/ApiKey.ts"
 import { widgetPrefix } from "../../domain/agents/Widget.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
 import { type AgentId, type KeyId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
@@ -29,11 +29,7 @@ export const requireFutureExpiry = Effect.fn(function* (expiresAt: DateTime.Utc 
   if (expiresAt === null || expiresAt === undefined) return
   const now = yield* DateTime.now
   if (DateTime.greaterThan(expiresAt, now)) return
-  const message = "Expected a time in the future"
-  return yield* new ValidationError({
-    message: "expiresAt is in the past.",
-    details: { issues: [{ path: ["expiresAt"], message }] }
-  })
+  return yield* invalidField(["expiresAt"], "Expected a time in the future", "expiresAt is in the past.")
 })
 
 /** The source scope of a key is fixed. That of a widget's key can change, because its public id stays the same. */

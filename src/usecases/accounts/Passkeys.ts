@@ -22,7 +22,7 @@ import {
   type SignedCredential
 } from "../../domain/accounts/Passkey.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
-import { Conflict, NotFound, ServiceUnavailable, Unauthorized, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, Unauthorized, invalidField } from "../../domain/Errors.ts"
 import { typeId, UserId } from "../../domain/Ids.ts"
 import { PasskeyStore } from "../../store/accounts/Passkeys.ts"
 import { SessionStore } from "../../store/accounts/Sessions.ts"
@@ -55,15 +55,17 @@ const encodeFlow = Schema.encode(Flow)
 const decodeFlow = Schema.decodeOption(Flow)
 
 const over = () =>
-  new ValidationError({
-    message: "It took too long, or was started in another window. Try again.",
-    details: { issues: [{ path: ["credential"], message: "Expected the answer to the last challenge" }] }
-  })
+  invalidField(
+    ["credential"],
+    "Expected the answer to the last challenge",
+    "It took too long, or was started in another window. Try again."
+  )
 const untrue = () =>
-  new ValidationError({
-    message: "The passkey was not made for this dashboard, or without checking who you are.",
-    details: { issues: [{ path: ["credential"], message: "Expected a verified passkey of this address" }] }
-  })
+  invalidField(
+    ["credential"],
+    "Expected a verified passkey of this address",
+    "The passkey was not made for this dashboard, or without checking who you are."
+  )
 const known = () => new Conflict({ message: "This passkey is known already." })
 const tooMany = () =>
   new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })

@@ -5,14 +5,15 @@ import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Domain, PutConnection } from "../../domain/accounts/SingleSignOn.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
 import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
 
 const secretNeeded = () =>
-  new ValidationError({
-    message: "Send the client secret. It is kept only while the issuer stays the same.",
-    details: { issues: [{ path: ["clientSecret"], message: "Expected the client secret of this issuer" }] }
-  })
+  invalidField(
+    ["clientSecret"],
+    "Expected the client secret of this issuer",
+    "Send the client secret. It is kept only while the issuer stays the same."
+  )
 const noWayIn = () =>
   new Conflict({
     message:

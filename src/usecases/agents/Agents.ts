@@ -7,7 +7,7 @@ import { offeredNames, type ToolSource, ToolSources } from "../../capabilities/T
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
 import type { CreateAgent, PatchAgent } from "../../domain/agents/Agent.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { type AgentId, newId } from "../../domain/Ids.ts"
 import { hint } from "../../domain/UnknownField.ts"
 import { outdated } from "../../domain/Version.ts"
@@ -43,10 +43,7 @@ const defaults = {
 
 const missing = () => new NotFound({ message: "There is no such agent." })
 const unknownBase = () =>
-  new ValidationError({
-    message: "The agent has no such version.",
-    details: { issues: [{ path: ["from"], message: "Expected a version of the agent" }] }
-  })
+  invalidField(["from"], "Expected a version of the agent", "The agent has no such version.")
 const unavailable = () =>
   new ServiceUnavailable({
     message: "The removal of the agent's files cannot be queued now. Try again later."

@@ -8,7 +8,7 @@ import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { accountOfName, type ConfiguredChannel } from "../../domain/channels/ChannelConfiguration.ts"
-import { ValidationError } from "../../domain/Errors.ts"
+import { invalidField } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { canonical } from "../../domain/Json.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
@@ -23,10 +23,7 @@ type Said = Readonly<Record<string, ConfiguredChannel>>
 
 /** `path` of a field within the channel, or of the channel within its agent. */
 const invalid = (name: string, message: string, path: Place) =>
-  new ValidationError({
-    message: `The channel ${name} cannot be set up.`,
-    details: { issues: [{ path, message }] }
-  })
+  invalidField(path, message, `The channel ${name} cannot be set up.`)
 
 const placeOf = (name: string): Place => ["channels", name]
 

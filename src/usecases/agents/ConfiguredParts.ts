@@ -14,7 +14,7 @@ import { type AgentConfiguration, maxParts } from "../../domain/agents/Configura
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { type ConfiguredTool, contradiction, type ToolDefinition } from "../../domain/agents/Tool.ts"
 import type { AgentWidget } from "../../domain/agents/Widget.ts"
-import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, invalidField } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { canonical } from "../../domain/Json.ts"
 import { ConfiguredSource, hasContent } from "../../domain/knowledge/Source.ts"
@@ -223,10 +223,11 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       const hasSecret = after.auth?.secret !== undefined || (kept && before.secret !== null)
       const problem = contradiction(definition, hasSecret)
       if (problem !== undefined) {
-        return yield* new ValidationError({
-          message: `The settings of the tool ${name} contradict each other.`,
-          details: { issues: [{ path: ["remoteTools", name, problem.field], message: problem.message }] }
-        })
+        return yield* invalidField(
+          ["remoteTools", name, problem.field],
+          problem.message,
+          `The settings of the tool ${name} contradict each other.`
+        )
       }
       const otherSecret = yield* isOtherSecret(before?.secret ?? null, after.auth?.secret)
       if (before !== undefined && !otherSecret && same(before.definition, definition)) return undefined

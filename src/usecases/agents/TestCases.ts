@@ -15,7 +15,7 @@ import {
 } from "../../domain/agents/TestCase.ts"
 import { parse, formatCases } from "../../domain/agents/TestCaseFile.ts"
 import type { Citation } from "../../domain/chat/ChatTurn.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, invalidField } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
@@ -101,10 +101,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
     ) {
       const cases = parse(text, format)
       if (Either.isLeft(cases)) {
-        return yield* new ValidationError({
-          message: "The file cannot be read.",
-          details: { issues: [{ path: ["text"], message: cases.left }] }
-        })
+        return yield* invalidField(["text"], cases.left, "The file cannot be read.")
       }
       return yield* add(scope, agentId, cases.right)
     })

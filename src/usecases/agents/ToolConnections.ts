@@ -23,7 +23,7 @@ import {
   type ToolSignInAnswer,
   ToolSignInProblem
 } from "../../domain/agents/ToolConnection.ts"
-import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
@@ -76,10 +76,7 @@ const noSession = () =>
 const toPerson = (error: ToolAuthorizationError): ServiceUnavailable | ValidationError =>
   error.reason === "Unavailable"
     ? new ServiceUnavailable({ message: error.message })
-    : new ValidationError({
-        message: "The tool cannot be connected.",
-        details: { issues: [{ path: ["auth"], message: error.message }] }
-      })
+    : invalidField(["auth"], error.message, "The tool cannot be connected.")
 
 const isMachine = ({ auth }: ToolDefinition) => auth.grant === "client_credentials"
 

@@ -5,7 +5,7 @@ import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { atLeast, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, invalidField } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import {
   connectionBasis,
@@ -30,10 +30,7 @@ const taken = () =>
   new Conflict({ message: `The agent has a tool of this name, or ${maxTools} tools already.` })
 
 const invalid = (field: string, message: string) =>
-  new ValidationError({
-    message: "The settings of the tool contradict each other.",
-    details: { issues: [{ path: [field], message }] }
-  })
+  invalidField([field], message, "The settings of the tool contradict each other.")
 
 const connectionOf = ({ connection, definition }: StoredTool): Tool["connection"] => {
   if (connection === null || connection.basis !== connectionBasis(definition)) return null

@@ -13,7 +13,7 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, ServiceUnavailable, invalidField } from "../../domain/Errors.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "./ChannelAccess.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
@@ -28,10 +28,7 @@ const unasked = () =>
 const isRefusal = ({ reason, retryable }: ChannelError) => reason === "Refused" && !retryable
 
 const invalid = (path: string, message: string) =>
-  new ValidationError({
-    message: "The channel cannot be activated.",
-    details: { issues: [{ path: [path], message }] }
-  })
+  invalidField([path], message, "The channel cannot be activated.")
 
 const failed = (path: string) => (error: ChannelError) =>
   isRefusal(error) ? invalid(path, error.message) : unasked()

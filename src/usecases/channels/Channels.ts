@@ -17,7 +17,7 @@ import type {
   CreateChannel,
   PatchChannel
 } from "../../domain/channels/ChannelConfiguration.ts"
-import { NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
+import { NotFound, ServiceUnavailable, invalidField } from "../../domain/Errors.ts"
 import { type AgentId, type ChannelId, newId } from "../../domain/Ids.ts"
 import { outdated } from "../../domain/Version.ts"
 import type { PageRequest } from "../../store/accounts/Tenants.ts"
@@ -31,16 +31,13 @@ import { ChannelSettings } from "./ChannelSettings.ts"
 
 const missing = () => new NotFound({ message: "There is no such channel." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
-const invalid = (path: ReadonlyArray<string>, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path, message }] }
-  })
+const invalid = (path: ReadonlyArray<string>, message: string) => invalidField(path, message)
 const fixed = () =>
-  new ValidationError({
-    message: "The provider of a channel cannot be changed.",
-    details: { issues: [{ path: ["channel"], message: "Create another channel for another provider" }] }
-  })
+  invalidField(
+    ["channel"],
+    "Create another channel for another provider",
+    "The provider of a channel cannot be changed."
+  )
 const unaudited = () =>
   new ServiceUnavailable({ message: "The claim of the account could not be recorded. Nothing was changed." })
 

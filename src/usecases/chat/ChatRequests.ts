@@ -5,7 +5,7 @@ import * as Stream from "effect/Stream"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
-import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, invalidField } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import type { JsonValue } from "../../domain/Text.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
@@ -63,11 +63,11 @@ const claimOf = ({ keyId }: AgentKey, asked: Asked, idempotencyKey: string) =>
   asked.persist
     ? Effect.succeed<TurnClaim>({ keyId, idempotencyKey, requestHash: hashOf(asked) })
     : Effect.fail(
-        new ValidationError({
-          message:
-            "An Idempotency-Key needs persist: true. Other turns are not stored, so a repeat could not return them.",
-          details: { issues: [{ path: ["persist"], message: "Expected true with an Idempotency-Key" }] }
-        })
+        invalidField(
+          ["persist"],
+          "Expected true with an Idempotency-Key",
+          "An Idempotency-Key needs persist: true. Other turns are not stored, so a repeat could not return them."
+        )
       )
 
 export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/ChatRequests", {

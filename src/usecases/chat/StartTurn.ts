@@ -12,7 +12,7 @@ import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
-import { Conflict, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, invalidField } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
@@ -70,10 +70,11 @@ export type Admit<E> = (
 ) => Effect.Effect<Admitted, Effect.Effect.Error<ReturnType<typeof Identity.admitted>> | E>
 
 const notTheLast = () =>
-  new ValidationError({
-    message: "Only the last message of a chat can be answered again.",
-    details: { issues: [{ path: ["messages"], message: "Expected the last message of the chat" }] }
-  })
+  invalidField(
+    ["messages"],
+    "Expected the last message of the chat",
+    "Only the last message of a chat can be answered again."
+  )
 
 /** The conversation that a turn belongs to or begins. */
 export const conversationOf = ({ target, persist, conversationId }: TurnStart): ConversationId | null => {

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type Entry, type EntryId, type LabelId, maxNotes } from "../../domain/conversations/Inbox.ts"
-import { Conflict, NotFound, ValidationError } from "../../domain/Errors.ts"
+import { Conflict, NotFound, invalidField } from "../../domain/Errors.ts"
 import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
 import { InboxListStore, type Reader } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
@@ -16,10 +16,11 @@ const noMember = () => new NotFound({ message: "There is no such member of the t
 const noLabel = () => new NotFound({ message: "There is no such label." })
 
 const silent = () =>
-  new ValidationError({
-    message: "A conversation is assigned to a member of the team who may answer.",
-    details: { issues: [{ path: ["userId"], message: "Expected a member from the role agent on" }] }
-  })
+  invalidField(
+    ["userId"],
+    "Expected a member from the role agent on",
+    "A conversation is assigned to a member of the team who may answer."
+  )
 
 export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversations/InboxWork", {
   effect: Effect.gen(function* () {

@@ -13,7 +13,7 @@ import type {
   FailureKind,
   FailedTurn
 } from "../../domain/conversations/Insights.ts"
-import { NotFound, ValidationError } from "../../domain/Errors.ts"
+import { NotFound, invalidField } from "../../domain/Errors.ts"
 import type { AgentId, RunId, SourceId } from "../../domain/Ids.ts"
 import { mayBeEnglish } from "../../search/Language.ts"
 import * as QuestionGroups from "../../search/QuestionGroups.ts"
@@ -351,10 +351,11 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       by: MeasuredBy
     ) {
       if (by === "version" && request.agentId === undefined)
-        return yield* new ValidationError({
-          message: "Versions are those of one agent. Name it by agentId.",
-          details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
-        })
+        return yield* invalidField(
+          ["agentId"],
+          "Expected the id of an agent",
+          "Versions are those of one agent. Name it by agentId."
+        )
       const report = yield* scopeOf(scope, request)
       const found = yield* store.measures(report, by)
       const [total] = found.filter(({ isTotal }) => isTotal)

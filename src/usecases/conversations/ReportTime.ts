@@ -1,17 +1,13 @@
 /** The time range of a report. */
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
-import { ValidationError } from "../../domain/Errors.ts"
+import { invalidField } from "../../domain/Errors.ts"
 
 /** Maximum days of a report, and its days when no start is given. */
 const maxDays = 92
 const defaultDays = 30
 
-const refusedTime = (path: string, message: string) =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: [path], message }] }
-  })
+const refusedTime = (path: string, message: string) => invalidField([path], message)
 
 /** The time range of a request. The default is the last {@link defaultDays} days. */
 export const reportTime = Effect.fn("reportTime")(function* (request: {

@@ -9,7 +9,7 @@ import {
   FileTooLarge,
   NotFound,
   UnsupportedAttachmentType,
-  ValidationError
+  invalidField
 } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
@@ -35,11 +35,7 @@ const missing = () => new NotFound({ message: "There is no such conversation." }
 const refused = (state: ConversationState) =>
   new Conflict({ message: `The conversation is ${state}.`, details: { state } })
 
-const silent = () =>
-  new ValidationError({
-    message: "The request does not have the expected form.",
-    details: { issues: [{ path: ["content"], message: "Expected something to say, or files" }] }
-  })
+const silent = () => invalidField(["content"], "Expected something to say, or files")
 
 /** Fails for a file that the conversation's channel cannot send. */
 const carried = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>

@@ -4,7 +4,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { ValidationError } from "../../../domain/Errors.ts"
+import { invalidField } from "../../../domain/Errors.ts"
 import * as Json from "../../../domain/Json.ts"
 import { HostedTurnRequest } from "../../../domain/chat/Widget.ts"
 import * as Issues from "../../server/Issues.ts"
@@ -26,14 +26,7 @@ export const isForm = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   /^multipart\/form-data\b/iu.test(headers["content-type"] ?? "")
 
 const asJson = (name: string, text: string) =>
-  Effect.mapError(
-    Json.parse(text),
-    ({ message }) =>
-      new ValidationError({
-        message: "The request does not have the expected form.",
-        details: { issues: [{ path: [name], message: `Expected JSON: ${message}` }] }
-      })
-  )
+  Effect.mapError(Json.parse(text), ({ message }) => invalidField([name], `Expected JSON: ${message}`))
 
 const valueOf = (name: string, text: string) => {
   if (!texts.includes(name)) return asJson(name, text)

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { ChannelAdapters } from "../../../capabilities/ChannelAdapters.ts"
 import { type ConversationChannel, ownChannels } from "../../../domain/conversations/Conversation.ts"
-import { ValidationError } from "../../../domain/Errors.ts"
+import { ValidationError, invalidField } from "../../../domain/Errors.ts"
 
 /** Refuses names that are neither built-in nor registered channels. */
 export const make = Effect.map(
@@ -13,9 +13,6 @@ export const make = Effect.map(
         return Effect.void
       const names = [...ownChannels, ...all.map(({ name }) => name)]
       const message = `Expected one of ${names.join(", ")}`
-      return new ValidationError({
-        message: "There is no such channel.",
-        details: { issues: [{ path: ["channel"], message }] }
-      })
+      return invalidField(["channel"], message, "There is no such channel.")
     }
 )

@@ -2,7 +2,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ValidationError } from "../../../domain/Errors.ts"
+import { invalidField } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import type { Source } from "../../../domain/knowledge/Source.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
@@ -18,13 +18,8 @@ import { actor } from "../accounts/Actor.ts"
 const decodeAgentId = Schema.decodeUnknown(AgentId)
 
 const agentOf = (fields: Readonly<Record<string, string>>) =>
-  Effect.mapError(
-    decodeAgentId(fields["agentId"]),
-    () =>
-      new ValidationError({
-        message: "The request does not have the expected form.",
-        details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
-      })
+  Effect.mapError(decodeAgentId(fields["agentId"]), () =>
+    invalidField(["agentId"], "Expected the id of an agent")
   )
 
 const detail = ({ lastError, ...source }: Source) => ({ ...source, error: lastError })

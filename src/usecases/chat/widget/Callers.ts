@@ -9,7 +9,7 @@ import {
   grantorOfUser,
   type ReadScope
 } from "../../../domain/accounts/Access.ts"
-import { ValidationError } from "../../../domain/Errors.ts"
+import { ValidationError, invalidField } from "../../../domain/Errors.ts"
 import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
@@ -66,10 +66,7 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
         return view
       }
       if (agentId === undefined) {
-        return yield* new ValidationError({
-          message: "The request does not have the expected form.",
-          details: { issues: [{ path: ["agentId"], message: "Expected the id of an agent" }] }
-        })
+        return yield* invalidField(["agentId"], "Expected the id of an agent")
       }
       const scope: ReadScope = { ...(yield* scopes.ofAgent(caller.user, agentId)), sourceScope: null }
       const view: CallerAccess = {
