@@ -1,13 +1,7 @@
 /** The events of one delivery of a provider, normalized. */
 import type * as DateTime from "effect/DateTime"
+import type { Normalized } from "../capabilities/ChannelAdapters.ts"
 import type { Arrival, DeliveryStatus } from "../domain/channels/Channel.ts"
-
-/** Messages, echoes and new names to queue, statuses to apply, and the number of ignored items. */
-export interface Normalized {
-  readonly arrivals: ReadonlyArray<Arrival>
-  readonly statuses: ReadonlyArray<DeliveryStatus>
-  readonly ignored: number
-}
 
 /** Reads a parsed body of any form; never throws. `now` replaces missing timestamps. */
 export type Normalizer = (body: unknown, now: DateTime.Utc) => Normalized

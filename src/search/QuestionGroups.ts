@@ -4,6 +4,7 @@
  * is high enough. When all groups are known, each question is assigned once more among the groups with several members.
  * Cost grows with questions × groups; the caller bounds both.
  */
+import { hash } from "./Hash.ts"
 import { terms, word } from "./Tokenizer.ts"
 
 /** A distinct question, asked once or several times. */
@@ -34,14 +35,6 @@ const minWordSimilarity = 0.31
 /** A key that ignores case, whitespace and punctuation. */
 const keyOf = (text: string): string =>
   Array.from(text.normalize("NFKC").toLowerCase().matchAll(word), ([found]) => found).join(" ") || text.trim()
-
-const hash = (text: string): number => {
-  let code = 0x811c9dc5
-  for (let place = 0; place < text.length; place++)
-    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
-  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
-  return (code ^ (code >>> 12)) >>> 0
-}
 
 const dot = (one: Float32Array, other: Float32Array): number => {
   let sum = 0

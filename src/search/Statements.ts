@@ -3,6 +3,7 @@
  * same words with other numbers, other dates, or a negation. Only words are compared, so that a finding can be
  * explained.
  */
+import { hash } from "./Hash.ts"
 import { isFunctionWord } from "./FunctionWords.ts"
 import { terms as termsOf } from "./Tokenizer.ts"
 
@@ -115,14 +116,6 @@ export const statementsOf = (text: string): ReadonlyArray<Statement> =>
   sentencesOf(text)
     .map(statementOf)
     .filter(({ terms }) => terms.size >= minTerms)
-
-const hash = (text: string): number => {
-  let code = 0x811c9dc5
-  for (let place = 0; place < text.length; place++)
-    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
-  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
-  return (code ^ (code >>> 12)) >>> 0
-}
 
 /**
  * Index keys of a statement: hashes of some of its words. Two statements with enough common words share at least one

@@ -15,7 +15,8 @@ const levels: Readonly<Record<string, LogEntry["level"]>> = {
   FATAL: "fatal"
 }
 
-const words = (message: unknown): string =>
+/** The text of a message of one or several parts. */
+export const words = (message: unknown): string =>
   (Array.isArray(message) ? message : [message])
     .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
     .join(" ")

@@ -19,6 +19,7 @@ import * as AccessLog from "../../http/server/AccessLog.ts"
 import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
+import { words } from "./LogEntry.ts"
 
 /** Maximum characters of a cause in a log line. */
 const causeLimit = 4_000
@@ -31,11 +32,6 @@ const levels: Record<Settings["logLevel"], LogLevel.LogLevel> = {
   error: LogLevel.Error,
   none: LogLevel.None
 }
-
-const words = (message: unknown): string =>
-  (Array.isArray(message) ? message : [message])
-    .map((part: unknown) => (typeof part === "string" ? part : JSON.stringify(part)))
-    .join(" ")
 
 /** Ids of the current span, which connect log lines and traces. */
 const traceOf = (refs: FiberRefs.FiberRefs) =>

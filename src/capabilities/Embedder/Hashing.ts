@@ -2,6 +2,7 @@
  * Vectors of hashed words, without a model. Equal texts have equal vectors, and shared words increase similarity.
  * Meaning is not considered.
  */
+import { hash } from "../../search/Hash.ts"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { terms } from "../../search/Tokenizer.ts"
@@ -9,15 +10,6 @@ import { Embedder } from "../Embedder.ts"
 import { toUnit } from "./UnitVector.ts"
 
 const trigramWeight = 0.25
-
-/** FNV-1a with a final mix, so that similar texts get distant hashes. */
-const hash = (text: string): number => {
-  let code = 0x811c9dc5
-  for (let place = 0; place < text.length; place++)
-    code = Math.imul(code ^ text.charCodeAt(place), 0x01000193)
-  code = Math.imul(code ^ (code >>> 15), 0x2c1b3c6d)
-  return (code ^ (code >>> 12)) >>> 0
-}
 
 const vectorOf = (text: string, dimensions: number): Float32Array => {
   const sums = new Float64Array(dimensions)

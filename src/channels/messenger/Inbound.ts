@@ -2,7 +2,8 @@
 import * as DateTime from "effect/DateTime"
 import type { Arrival, ContactAlias, DeliveryStatus } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, timestampOf, outboxIdOf, identifierOf } from "../Fields.ts"
-import { arrived, ignored, type Normalized, type Normalizer, combine, singleEvent } from "../Normalized.ts"
+import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
+import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
 import { contentOf } from "./Content.ts"
 
 const channel = "messenger"
