@@ -22,6 +22,9 @@ export const limitParam = (max: number) =>
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
 export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })
 
+/** The cursor of the next page; null on the last one. */
+export const nextCursor = Schema.NullOr(Schema.String)
+
 /** Rows of one page and the position of the next page, if there is one. */
 export interface Page<A> {
   readonly rows: ReadonlyArray<A>

@@ -3,9 +3,14 @@ import * as Effect from "effect/Effect"
 import * as Record from "effect/Record"
 import type { SessionUser } from "../domain/accounts/Access.ts"
 import type { Page } from "../domain/Page.ts"
-import type { PageRequest } from "../store/accounts/Tenants.ts"
 import { CurrentUser } from "./Auth.ts"
 import * as Cursor from "./Cursor.ts"
+
+/** The page after the row `after`, or the first one. */
+interface PageRequest {
+  readonly limit: number
+  readonly after: string | undefined
+}
 
 /** A page under `name`, with the cursor of the next one. It has 20 rows unless `limit` says otherwise. */
 export const listed = <Name extends string, A, E, R>(

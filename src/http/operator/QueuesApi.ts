@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { QueueJobId } from "../../domain/Ids.ts"
 import { JobState, JobSummary, QueueCounts } from "../../domain/knowledge/Job.ts"
-import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -23,9 +23,7 @@ const jobs = HttpApiEndpoint.get("jobs", "/api/operator/queues/:name/jobs")
       cursor: cursorParam
     })
   )
-  .addSuccess(
-    success(Schema.Struct({ jobs: Schema.Array(JobSummary), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(Schema.Struct({ jobs: Schema.Array(JobSummary), nextCursor })))
   .addError(failure(ValidationError, NotFound, ServiceUnavailable))
 
 /** Queues a failed job again, with all its attempts. 409 when it has not failed. */

@@ -6,7 +6,7 @@ import { CreateTenant, PutSubscription, User } from "../../domain/accounts/Accou
 import { Credits, Subscription, Tenant } from "../../domain/agents/Agent.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { TenantId } from "../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../domain/Page.ts"
 import { OperatorAuth } from "../Auth.ts"
 import { failure, success } from "../Envelope.ts"
 
@@ -22,9 +22,7 @@ const create = HttpApiEndpoint.post("create", "/api/operator/tenants")
 
 const list = HttpApiEndpoint.get("list", "/api/operator/tenants")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(
-    success(Schema.Struct({ tenants: Schema.Array(Tenant), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(Schema.Struct({ tenants: Schema.Array(Tenant), nextCursor })))
   .addError(failure(ValidationError))
 
 /** Replaces the tenant's subscription. Without `period` the calendar month is used. */

@@ -4,14 +4,11 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { AuditEntry } from "../../../domain/accounts/Audit.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-export const AuditPage = Schema.Struct({
-  entries: Schema.Array(AuditEntry),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const AuditPage = Schema.Struct({ entries: Schema.Array(AuditEntry), nextCursor })
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/audit")

@@ -4,16 +4,14 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { EmailLog } from "../../../domain/accounts/EmailLog.ts"
 import { ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 /** Newest first. */
 const list = HttpApiEndpoint.get("list", "/api/email-logs")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(
-    success(Schema.Struct({ emailLogs: Schema.Array(EmailLog), nextCursor: Schema.NullOr(Schema.String) }))
-  )
+  .addSuccess(success(Schema.Struct({ emailLogs: Schema.Array(EmailLog), nextCursor })))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "admin")
 

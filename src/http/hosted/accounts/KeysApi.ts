@@ -5,13 +5,13 @@ import * as Schema from "effect/Schema"
 import { ApiKey, CreateAgentKey, CreateOrgKey, PatchKey } from "../../../domain/accounts/ApiKey.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, KeyId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ key: ApiKey }))
-export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor: Schema.NullOr(Schema.String) })
+export const KeyPage = Schema.Struct({ keys: Schema.Array(ApiKey), nextCursor })
 /** The only response with the secret. */
 export const MadeKey = Schema.Struct({ key: ApiKey, secret: Schema.Redacted(Schema.String) })
 const Deleted = success(Schema.Struct({ id: KeyId, deleted: Schema.Literal(true) }))

@@ -5,14 +5,11 @@ import * as Schema from "effect/Schema"
 import { AccessToken, CreateToken } from "../../../domain/accounts/AccessToken.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { TokenId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-export const TokenPage = Schema.Struct({
-  tokens: Schema.Array(AccessToken),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const TokenPage = Schema.Struct({ tokens: Schema.Array(AccessToken), nextCursor })
 /** The only response with the secret. */
 export const MadeToken = Schema.Struct({ token: AccessToken, secret: Schema.Redacted(Schema.String) })
 

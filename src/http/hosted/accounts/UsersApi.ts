@@ -11,7 +11,7 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { UserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ChoosePassword, CreateUser, Invitation, Member, PatchUser } from "../../../domain/accounts/Team.ts"
 import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -22,10 +22,7 @@ export const OneMember = Schema.Struct({ user: Member })
 /** The only responses with an invitation's token. */
 export const InvitedMember = Schema.Struct({ user: Member, invitation: Schema.NullOr(Invitation) })
 
-export const MemberPage = Schema.Struct({
-  users: Schema.Array(Member),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const MemberPage = Schema.Struct({ users: Schema.Array(Member), nextCursor })
 
 const list = HttpApiEndpoint.get("list", "/users")
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))

@@ -6,15 +6,12 @@ import { Split } from "../../../domain/agents/Agent.ts"
 import { AgentVersion, AgentVersionSettings, SettingChange } from "../../../domain/agents/AgentVersion.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { OneAgent } from "./AgentsApi.ts"
 
-export const AgentVersionPage = Schema.Struct({
-  versions: Schema.Array(AgentVersion),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const AgentVersionPage = Schema.Struct({ versions: Schema.Array(AgentVersion), nextCursor })
 export const OneAgentVersion = Schema.Struct({
   version: Schema.Struct({ ...AgentVersion.fields, settings: AgentVersionSettings }),
   /** Changes from the previous version. */

@@ -6,16 +6,13 @@ import { Agent, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
 import { AgentProblem } from "../../../domain/agents/AgentProblem.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 export const OneAgent = Schema.Struct({ agent: Agent })
-export const AgentPage = Schema.Struct({
-  agents: Schema.Array(Agent),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const AgentPage = Schema.Struct({ agents: Schema.Array(Agent), nextCursor })
 export const AgentProblems = Schema.Struct({ problems: Schema.Array(AgentProblem) })
 const Deleted = success(Schema.Struct({ id: AgentId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: AgentId })

@@ -18,7 +18,7 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
@@ -30,11 +30,7 @@ const path = Schema.Struct({ id: CorrectionId })
 const list = HttpApiEndpoint.get("list", "/agents/:id/corrections")
   .setPath(agentPath)
   .setUrlParams(Schema.Struct({ limit: limitParam(100), cursor: cursorParam }))
-  .addSuccess(
-    success(
-      Schema.Struct({ corrections: Schema.Array(Correction), nextCursor: Schema.NullOr(Schema.String) })
-    )
-  )
+  .addSuccess(success(Schema.Struct({ corrections: Schema.Array(Correction), nextCursor })))
   .addError(failure(ValidationError, NotFound))
   .annotate(RequiredRole, "agent")
 

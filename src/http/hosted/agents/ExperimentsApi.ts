@@ -12,20 +12,14 @@ import {
 } from "../../../domain/agents/Experiment.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 export const OneExperiment = Schema.Struct({ experiment: Experiment })
 export const ReportedExperiment = Schema.Struct({ experiment: Experiment, report: ExperimentReport })
-export const ExperimentPage = Schema.Struct({
-  experiments: Schema.Array(Experiment),
-  nextCursor: Schema.NullOr(Schema.String)
-})
-export const ExperimentResultPage = Schema.Struct({
-  results: Schema.Array(ExperimentResult),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const ExperimentPage = Schema.Struct({ experiments: Schema.Array(Experiment), nextCursor })
+export const ExperimentResultPage = Schema.Struct({ results: Schema.Array(ExperimentResult), nextCursor })
 export const OneThreshold = Schema.Struct({ threshold: PublishThreshold })
 const Deleted = success(Schema.Struct({ id: ExperimentId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })

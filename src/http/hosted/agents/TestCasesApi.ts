@@ -12,15 +12,12 @@ import {
 } from "../../../domain/agents/TestCase.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ case: TestCase }))
-export const TestCasePage = Schema.Struct({
-  cases: Schema.Array(TestCase),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const TestCasePage = Schema.Struct({ cases: Schema.Array(TestCase), nextCursor })
 const Imported = success(Schema.Struct({ imported: Schema.Int }))
 const Deleted = success(Schema.Struct({ id: TestCaseId, deleted: Schema.Literal(true) }))
 const Lines = Schema.String.pipe(

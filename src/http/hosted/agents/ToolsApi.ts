@@ -5,7 +5,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
@@ -14,7 +14,7 @@ import { ManageAuth, Managed, Open, RequiredRole, SessionAuth } from "../../Auth
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ tool: Tool }))
-export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor: Schema.NullOr(Schema.String) })
+export const ToolPage = Schema.Struct({ tools: Schema.Array(Tool), nextCursor })
 const Deleted = success(Schema.Struct({ id: ToolId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const toolPath = Schema.Struct({ id: ToolId })

@@ -4,16 +4,13 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Budget, BudgetId, CreateBudget, PatchBudget } from "../../../domain/billing/Budget.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ budget: Budget }))
-const BudgetPage = Schema.Struct({
-  budgets: Schema.Array(Budget),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+const BudgetPage = Schema.Struct({ budgets: Schema.Array(Budget), nextCursor })
 const Deleted = success(Schema.Struct({ id: BudgetId, deleted: Schema.Literal(true) }))
 const path = Schema.Struct({ id: BudgetId })
 

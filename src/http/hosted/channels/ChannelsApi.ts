@@ -9,16 +9,13 @@ import {
 } from "../../../domain/channels/ChannelConfiguration.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, ChannelId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ channel: ChannelConfiguration }))
-export const ChannelPage = Schema.Struct({
-  channels: Schema.Array(ChannelConfiguration),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const ChannelPage = Schema.Struct({ channels: Schema.Array(ChannelConfiguration), nextCursor })
 const Deleted = success(Schema.Struct({ id: ChannelId, deleted: Schema.Literal(true) }))
 const agentPath = Schema.Struct({ id: AgentId })
 const channelPath = Schema.Struct({ id: ChannelId })

@@ -11,7 +11,7 @@ import {
 import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
 import { PostedMessage } from "../../../domain/conversations/InboxView.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import {
@@ -54,14 +54,7 @@ const list = HttpApiEndpoint.get("list", "/conversations")
       channel: optional(ConversationChannel)
     })
   )
-  .addSuccess(
-    success(
-      Schema.Struct({
-        conversations: Schema.Array(HostedConversation),
-        nextCursor: Schema.NullOr(Schema.String)
-      })
-    )
-  )
+  .addSuccess(success(Schema.Struct({ conversations: Schema.Array(HostedConversation), nextCursor })))
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
 

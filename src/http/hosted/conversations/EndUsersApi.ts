@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { EndUser } from "../../../domain/conversations/EndUser.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { EndUserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { Text } from "../../../domain/Text.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -17,10 +17,7 @@ const Lines = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
 ).annotations({ description: 'One JSON object a line; the last is `{type: "end", lines}`.' })
 
-export const EndUserPage = Schema.Struct({
-  endUsers: Schema.Array(EndUser),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const EndUserPage = Schema.Struct({ endUsers: Schema.Array(EndUser), nextCursor })
 
 /** Newest first. `externalId` must match exactly. */
 const list = HttpApiEndpoint.get("list", "/end-users")

@@ -8,7 +8,7 @@ import { Entry, InboxFilter, InboxStanding } from "../../../domain/conversations
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, MessageId, RunId } from "../../../domain/Ids.ts"
 import { ConversationPreview, InboxMessage, LastRun } from "../../../domain/conversations/InboxView.ts"
-import { cursorParam, limitParam, WholeNumber } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, WholeNumber, nextCursor } from "../../../domain/Page.ts"
 import { ArtifactRef } from "../../../domain/knowledge/Source.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -23,10 +23,7 @@ export const InboxConversation = Schema.Struct({
   ...InboxStanding.fields
 })
 
-export const InboxPage = Schema.Struct({
-  conversations: Schema.Array(InboxConversation),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const InboxPage = Schema.Struct({ conversations: Schema.Array(InboxConversation), nextCursor })
 
 /** Last activity first, each with the customer and the last message. */
 const list = HttpApiEndpoint.get("list", "/api/inbox")

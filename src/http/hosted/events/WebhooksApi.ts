@@ -13,20 +13,14 @@ import {
   WebhookId
 } from "../../../domain/events/Webhook.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
 const One = success(Schema.Struct({ webhook: Webhook }))
-export const WebhookPage = Schema.Struct({
-  webhooks: Schema.Array(Webhook),
-  nextCursor: Schema.NullOr(Schema.String)
-})
-export const DeliveryPage = Schema.Struct({
-  deliveries: Schema.Array(WebhookDelivery),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const WebhookPage = Schema.Struct({ webhooks: Schema.Array(Webhook), nextCursor })
+export const DeliveryPage = Schema.Struct({ deliveries: Schema.Array(WebhookDelivery), nextCursor })
 /** The response of a creation or rotation, the only ones with a secret. */
 export const MadeWebhook = Schema.Struct({ webhook: Webhook, secret: Schema.Redacted(Schema.String) })
 /** The id of the event that is sent. */

@@ -13,7 +13,7 @@ import {
   PassageSearch,
   SourceDocument
 } from "../../../domain/knowledge/Content.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -21,10 +21,7 @@ import { failure, success } from "../../Envelope.ts"
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const passagePath = Schema.Struct({ id: SourceId, passage: ChunkId })
 
-export const DocumentPage = Schema.Struct({
-  documents: Schema.Array(SourceDocument),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const DocumentPage = Schema.Struct({ documents: Schema.Array(SourceDocument), nextCursor })
 
 /** The documents in the order in which they were read. */
 const documents = HttpApiEndpoint.get("documents", "/sources/:id/documents")

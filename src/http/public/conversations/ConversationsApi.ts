@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { Conversation, Message } from "../../../domain/conversations/Conversation.ts"
 import { NotFound, PaginationNotReady, ValidationError } from "../../../domain/Errors.ts"
 import { ConversationId, EndUserId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
 import { failure, success, UpdatedAt } from "../../Envelope.ts"
 
@@ -15,10 +15,7 @@ const { agentId, createdAt, endUserId, id } = Conversation.fields
 /** An item of the list. */
 const ConversationItem = Schema.Struct(Conversation.fields)
 
-export const ConversationPage = Schema.Struct({
-  conversations: Schema.Array(ConversationItem),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const ConversationPage = Schema.Struct({ conversations: Schema.Array(ConversationItem), nextCursor })
 
 export const MessageItem = Schema.Struct(Message.fields)
 

@@ -17,7 +17,7 @@ import {
 } from "../../../domain/Errors.ts"
 import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { IngestionJobId, SourceId } from "../../../domain/Ids.ts"
-import { cursorParam, limitParam } from "../../../domain/Page.ts"
+import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import {
   CreateSource,
   EmbeddingState,
@@ -48,10 +48,7 @@ export const SourceItem = Schema.Struct({
   latestJob
 })
 
-export const SourcePage = Schema.Struct({
-  sources: Schema.Array(SourceItem),
-  nextCursor: Schema.NullOr(Schema.String)
-})
+export const SourcePage = Schema.Struct({ sources: Schema.Array(SourceItem), nextCursor })
 
 /** One source. Its `error` is the `lastError` of the list. */
 export const SourceDetail = Schema.Struct({ ...CreatedSource.fields, error: lastError, latestJob })
