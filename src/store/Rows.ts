@@ -10,7 +10,10 @@ import { type Page, pageOf } from "../domain/Page.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
-/** All rows, in the order of the statement. */
+/**
+ * All rows, in the order of the statement. It compiles the schema of the array: a statement of each turn keeps the
+ * function.
+ */
 export const all = <A, I>(Row: Schema.Schema<A, I>) => {
   const decode = Schema.decodeUnknown(Schema.Array(Row))
   return (statement: Rows): Effect.Effect<ReadonlyArray<A>> => Effect.orDie(Effect.flatMap(statement, decode))

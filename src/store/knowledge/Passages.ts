@@ -32,6 +32,8 @@ const SectionRow = Schema.Struct({
   chunks: Schema.Array(Schema.Tuple(Schema.Number, Schema.String))
 })
 
+const sectionsOf = Rows.all(SectionRow)
+
 /** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
 const chunksAfter = 8
@@ -94,7 +96,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
           ) c
           order by c.document_id, c.ordinal
         ) found
-        group by found.document_id, found.heading, found.created_at`.pipe(Rows.all(SectionRow))
+        group by found.document_id, found.heading, found.created_at`.pipe(sectionsOf)
       return sections.flatMap(({ chunks, ...section }) =>
         chunks.map(([ordinal, text]): SectionChunk => ({ ...section, ordinal, text }))
       )
