@@ -21,10 +21,10 @@ import type {
   HostChannel
 } from "../domain/channels/HostChannel.ts"
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
-import { Unauthorized } from "../domain/Errors.ts"
 import { fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { shownAs } from "./Markdown.ts"
 import { nothing, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
+import { unsigned } from "./Refusals.ts"
 
 const callTimeout = Duration.seconds(20)
 const maxAnswerBytes = 1_048_576
@@ -33,8 +33,6 @@ const maxFrom = 256
 const refused = (message: string, retryable = false) =>
   new ChannelError({ reason: "Refused", message, retryable })
 const unknown = (message: string) => new ChannelError({ reason: "Unknown", message, retryable: true })
-
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 
 const accountOf = ({ accessToken, externalId, profile, secrets }: ChannelAccess): HostAccount => ({
   id: externalId,

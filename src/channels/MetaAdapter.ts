@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import { type ChannelAdapter, ChannelError, type ChannelRecipient } from "../capabilities/ChannelAdapters.ts"
-import { NotConfigured, Unauthorized } from "../domain/Errors.ts"
+import { NotConfigured } from "../domain/Errors.ts"
 import type { JsonObject } from "../domain/Text.ts"
 import { unreadable } from "./Exchange.ts"
 import { fieldsOf, identifierOf } from "./Fields.ts"
@@ -18,19 +18,13 @@ import type { Normalizer } from "./Normalized.ts"
 import { isSigned } from "./Signature.ts"
 import * as Whatsapp from "./whatsapp/Inbound.ts"
 import { whatsapp } from "./whatsapp/Send.ts"
+import { unreached, unsigned } from "./Refusals.ts"
 
 /** The provider accepts free text for a day after the customer's last message. */
 const replyWindow = Duration.hours(24)
 
 const unverifiable = () =>
   new NotConfigured({ message: "Webhooks of messaging providers need CHANNEL_APP_SECRET to be set." })
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
-const unreached = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The contact has no address on this channel.",
-    retryable: false
-  })
 const foreign = () =>
   new ChannelError({
     reason: "Refused",

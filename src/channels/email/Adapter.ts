@@ -16,18 +16,17 @@ import {
 } from "../../capabilities/ChannelAdapters.ts"
 import type { MailLogin, MailSubmission, SubmissionError } from "../../capabilities/Mailer.ts"
 import { urlOf } from "../../domain/Address.ts"
-import { Unauthorized } from "../../domain/Errors.ts"
 import { shownAs } from "../Markdown.ts"
 import { nothing } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
+import { unsigned } from "../Refusals.ts"
 
 /** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v1=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
 
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
 const refused = (message: string) => new ChannelError({ reason: "Refused", message, retryable: false })
 
 /** Checks `v1=` and the HMAC-SHA-256 of `{timestamp}.{body}`, for requests of the last five minutes. */

@@ -6,27 +6,19 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { type ChannelAdapter, ChannelError, type ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
-import { Unauthorized } from "../../domain/Errors.ts"
+import type { ChannelAdapter, ChannelRequest } from "../../capabilities/ChannelAdapters.ts"
 import { unreadable } from "../Exchange.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { shownAs } from "../Markdown.ts"
 import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
+import { unreached, unsigned } from "../Refusals.ts"
 
 /** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
 const signatureForm = /^v0=([0-9a-f]{64})$/
 const stampForm = /^\d{1,12}$/
-
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
-const unreached = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The contact has no address on this channel.",
-    retryable: false
-  })
 
 /** Checks `v0=` and the HMAC-SHA-256 of `v0:{timestamp}:{body}`, for requests of the last five minutes. */
 const isSigned = (secret: Redacted.Redacted, { body, header, now }: ChannelRequest) => {

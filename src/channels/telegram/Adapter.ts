@@ -10,16 +10,15 @@ import * as Redacted from "effect/Redacted"
 import {
   type ChannelAccess,
   type ChannelAdapter,
-  ChannelError,
   type ChannelRecipient
 } from "../../capabilities/ChannelAdapters.ts"
-import { Unauthorized } from "../../domain/Errors.ts"
 import { unreadable } from "../Exchange.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { type MarkedSpan, unmarked, withMarks } from "../Marked.ts"
 import { nothing } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
+import { unreached, unsigned } from "../Refusals.ts"
 
 /** Derived from the token, so that a bot that is activated again keeps its secret. */
 const secretOf = ({ accessToken }: ChannelAccess) =>
@@ -30,14 +29,6 @@ const isEqual = (given: string, expected: string) =>
     createHmac("sha256", "compared").update(given).digest(),
     createHmac("sha256", "compared").update(expected).digest()
   )
-
-const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
-const unreached = () =>
-  new ChannelError({
-    reason: "Refused",
-    message: "The contact has no address on this channel.",
-    retryable: false
-  })
 
 const types = { strong: "bold", emphasis: "italic", code: "code", fence: "pre" } as const satisfies Record<
   MarkedSpan["kind"],

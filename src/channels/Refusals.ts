@@ -1,0 +1,12 @@
+/** Refusals that several channels share. */
+import { ChannelError } from "../capabilities/ChannelAdapters.ts"
+import { Unauthorized } from "../domain/Errors.ts"
+
+export const unsigned = () => new Unauthorized({ message: "The signature of the body is missing or wrong." })
+
+export const unreached = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The contact has no address on this channel.",
+    retryable: false
+  })
