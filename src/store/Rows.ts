@@ -11,8 +11,8 @@ import { type Page, pageOf } from "../domain/Page.ts"
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
 /**
- * All rows, in the order of the statement. It compiles the schema of the array: a statement of each turn keeps the
- * function.
+ * All rows, in the order of the statement. Each call compiles the schema of the array, so a statement that every turn
+ * runs keeps the function.
  */
 export const all = <A, I>(Row: Schema.Schema<A, I>) => {
   const decode = Schema.decodeUnknown(Schema.Array(Row))
