@@ -10,13 +10,12 @@ import { type Page, pageOf } from "../domain/Page.ts"
 
 type Rows = Effect.Effect<ReadonlyArray<unknown>, SqlError>
 
-/**
- * All rows, in the order of the statement. Each call compiles the schema of the array, so a statement that every turn
- * runs keeps the function.
- */
+/** All rows, in the order of the statement. */
 export const all = <A, I>(Row: Schema.Schema<A, I>) => {
-  const decode = Schema.decodeUnknown(Schema.Array(Row))
-  return (statement: Rows): Effect.Effect<ReadonlyArray<A>> => Effect.orDie(Effect.flatMap(statement, decode))
+  // The schema of the rows' array would be compiled for each call.
+  const decode = Schema.decodeUnknown(Row)
+  return (statement: Rows): Effect.Effect<ReadonlyArray<A>> =>
+    Effect.orDie(Effect.flatMap(statement, (rows) => Effect.forEach(rows, (row) => decode(row))))
 }
 
 /** The page of `limit` rows, in the order of ids. The statement returns one more row if there is a next page. */

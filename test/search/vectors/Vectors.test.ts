@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import { roundVector } from "../../../src/domain/knowledge/StoredVector.ts"
 import { RandomRotation } from "../../../src/search/vectors/RandomRotation.ts"
 import { Vectors } from "../../../src/search/vectors/Vectors.ts"
 
@@ -16,8 +17,8 @@ const vector = FastCheck.array(FastCheck.double({ min: -1, max: 1, noNaN: true }
   minLength: size,
   maxLength: size
 }).map(unit)
-/** Of several groups of sixteen. */
-const optional = FastCheck.array(FastCheck.option(vector), { maxLength: 50, size: "max" })
+/** Of several groups of sixteen, rounded as they are stored. */
+const optional = FastCheck.array(FastCheck.option(vector.map(roundVector)), { maxLength: 50, size: "max" })
 
 const filled = (all: ReadonlyArray<Float32Array | null>) => {
   const vectors = new Vectors(size)
@@ -84,7 +85,7 @@ describe("Vectors", () => {
   it("keeps apart what several collections hold, across the pages of their memory", () => {
     const wide = 1_536
     const make = (seed: number) =>
-      unit(Array.from({ length: wide }, (_, place) => Math.sin(seed * 12.9898 + place * 78.233)))
+      roundVector(unit(Array.from({ length: wide }, (_, place) => Math.sin(seed * 12.9898 + place * 78.233))))
     const several = Array.from({ length: 3 }, () => new Vectors(wide))
     const count = 400
     for (let slot = 0; slot < count; slot++) {

@@ -1,4 +1,5 @@
 /** A migration whose process is killed at each of its statements, on both engines: all of it is there afterwards, or nothing. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -7,7 +8,7 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { afterAll, beforeAll, describe, inject } from "vitest"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { serverUrl, thread } from "../../TestDatabase.ts"
+import { serverUrl, TestServer, thread } from "../../TestDatabase.ts"
 import { bundle, discard, run } from "../../Children.ts"
 
 /**
@@ -94,6 +95,11 @@ const check = ({ end, found }: Awaited<ReturnType<typeof killed>>, least: number
   expect(found.filter((one) => one !== "all" && one !== "nothing")).toEqual([])
 }
 
+/** Other tests of the worker read what tables there are. */
+const dropped = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.orDie(sql`drop table if exists kill_a, kill_b, kill_c, migrations_kill`)
+)
+
 describe("A migration that is killed at any of its statements", () => {
   for (const moment of ["before", "during"] as const) {
     it.live(
@@ -109,7 +115,7 @@ describe("A migration that is killed at any of its statements", () => {
       () =>
         Effect.flatMap(serverUrl, (url) =>
           Effect.promise(async () => check(await killed(Redacted.value(url), moment), kills[moment]))
-        ),
+        ).pipe(Effect.ensuring(Effect.provide(dropped, TestServer))),
       300_000
     )
   }
