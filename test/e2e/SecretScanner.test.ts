@@ -6,12 +6,12 @@ import * as Fs from "node:fs"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
-import { gunzipSync } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { search } from "../../src/testing/SecretScanner.ts"
+import { filesBelow } from "../Archives.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { otherVariables, overhear, variablesOf } from "./Engines.ts"
 import { ask, csrf, makeTenant, type Received, type Sent, signIn } from "./routes/RouteWorld.ts"
@@ -269,7 +269,7 @@ describe("No secret of the operator or of a tenant", () => {
     )
     expect(await spoke.stop()).toBe(0)
 
-    const archive = Path.join(folder, "all.spoke")
+    const archive = Path.join(folder, "archive")
     const exported = await run(["export", archive], environment)
     expect([exported.code, exported.stderr.length > 0]).toEqual([0, true])
     const examined = await run(["doctor"], environment)
@@ -288,7 +288,12 @@ describe("No secret of the operator or of a tenant", () => {
       ["output", spoke.output()],
       ["telemetry", collected.join("\n")],
       ["processes", commands.join("\n")],
-      ["archive", gunzipSync(Fs.readFileSync(archive)).toString("latin1")],
+      [
+        "archive",
+        filesBelow(archive)
+          .map(({ bytes }) => bytes.toString("latin1"))
+          .join("\n")
+      ],
       ...[exported, examined, unopened].flatMap(({ stderr, stdout }, place) => [
         [`command ${place}`, `${stdout}\n${stderr}`] as const
       ]),

@@ -67,3 +67,9 @@ export const operatorToken = new Option("--operator-token <token>", "the operato
   .argParser(secret)
 export const operatorTokenFile = new Option("--operator-token-file <file>", "file with the operator's token")
 export const json = new Option("--json", "print the whole answer as JSON")
+
+/** The number of connections that read at the same time. */
+export const streams = () =>
+  new Option("--streams <count>", "connections that read rows at the same time; an embedded database has one")
+    .argParser(wholeNumber(1, 32))
+    .default(4)

@@ -1,37 +1,51 @@
-/** `spoke export <file>`: the whole store as one archive, for `spoke import` into an empty database of any engine. */
+/** `spoke export <folder>`: the whole store as one archive, for `spoke import` into an empty database of any engine. */
 import * as Effect from "effect/Effect"
 import * as Backup from "../backup/Backup.ts"
 import { fromEnvironment } from "../config/Config.ts"
 import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
 import * as Output from "./Output.ts"
+import { explain } from "./Signals.ts"
 
 const failed = (cause: { readonly message: string }) => new CommandFailed({ message: cause.message })
 
-const write = (file: string, { withSecret }: { readonly withSecret?: true | undefined }) =>
+interface Flags {
+  readonly withSecret?: true | undefined
+  readonly streams: number
+}
+
+const write = (folder: string, { streams, withSecret }: Flags) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
-    const { missing, originals, rows } = yield* Backup.exportTo(settings, file, withSecret === true)
-    yield* Output.line(`${rows} rows and ${originals} originals exported to ${file}`)
+    const { missing, originals, rows } = yield* Backup.exportTo(settings, folder, {
+      withSecret: withSecret === true,
+      streams
+    })
+    yield* Output.line(`${rows} rows and ${originals} originals exported to ${folder}`)
     if (missing > 0)
       yield* Output.note(`${missing} originals were removed during the export and are not included`)
-  }).pipe(Effect.mapError(failed))
+  }).pipe(
+    Effect.onInterrupt(() => explain("Run the same command again: finished parts are kept.")),
+    Effect.mapError(failed)
+  )
 
 export const exportCommand = (run: Arguments.Run) =>
   Arguments.command(
     "export",
-    "Write the whole store, rows and originals, to one file.",
-    "spoke export spoke.tgz",
-    "spoke export spoke.tgz --with-secret"
+    "Write the whole store, rows and originals, to a folder. Run it again to continue an interrupted export.",
+    "spoke export backup",
+    "spoke export backup --streams 8",
+    "spoke export backup --with-secret"
   )
-    .argument("<file>", "the archive to write; it must not exist")
-    .option("--with-secret", "include the master secret: whoever has the file can then read all of it")
-    .action((file, flags) => run(write(file, flags)))
+    .argument("<folder>", "the archive to write; it must not exist, unless its export was interrupted")
+    .option("--with-secret", "include the master secret: whoever has the archive can then read all of it")
+    .addOption(Arguments.streams())
+    .action((folder, flags) => run(write(folder, flags)))
 
 /** Imports an archive, for `spoke import`. */
-export const restore = (file: string) =>
+export const restore = (folder: string) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
-    const { originals, rows } = yield* Backup.importFrom(settings, file)
+    const { originals, rows } = yield* Backup.importFrom(settings, folder)
     yield* Output.line(`${rows} rows and ${originals} originals imported`)
   }).pipe(Effect.mapError(failed))

@@ -1,5 +1,5 @@
 /**
- * `spoke import <file>`: imports an archive of `spoke export` into an empty database, or conversations as JSON lines
+ * `spoke import <path>`: imports an archive of `spoke export` into an empty database, or conversations as JSON lines
  * through the operator's route.
  */
 import * as fs from "node:fs"
@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ImportReport } from "../../domain/conversations/ConversationImport.ts"
 import { fromEnvironment } from "../config/Config.ts"
-import { isArchive } from "../backup/ArchiveFile.ts"
+import { isArchive } from "../backup/Manifest.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
@@ -171,7 +171,7 @@ const importAll = (file: string, send: Effect.Effect.Success<ReturnType<typeof s
 
 const bring = (file: string, flags: Flags) =>
   Effect.gen(function* () {
-    if (yield* isArchive(file)) return yield* restore(file)
+    if (isArchive(file)) return yield* restore(file)
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
       Effect.onInterrupt(() => explain("Import again to continue: imported conversations are not repeated."))
     )
@@ -189,11 +189,11 @@ export const importCommand = (run: Arguments.Run) =>
   Arguments.command(
     "import",
     "Import an archive of spoke export into an empty database, or conversations of another service. Repeated imports store a conversation once.",
-    "spoke import spoke.tgz",
+    "spoke import backup",
     "spoke import conversations.jsonl --agent agt_…",
     "zcat conversations.jsonl.gz | spoke import - --agent agt_…"
   )
-    .argument("<file>", "an archive, or one conversation a line as JSON; - reads standard input")
+    .argument("<path>", "an archive, or a file with one conversation a line as JSON; - reads standard input")
     .option("--agent <id>", "agent of the conversations that name none")
     .addOption(Arguments.url)
     .addOption(Arguments.operatorToken)

@@ -16,6 +16,7 @@ import * as ModelStub from "../../servers/ModelStub.ts"
 import { hasPgvector, pgvectorUrl } from "../../servers/PgvectorServer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
+import { filesBelow } from "../../Archives.ts"
 import { awkward, ofProcesses } from "../AwkwardRows.ts"
 import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { command, removeFolder, run, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
@@ -26,7 +27,7 @@ const operatorToken = "operator"
 describe.skipIf(skipped)("A store goes from engine to engine", () => {
   const folder = temporaryFolder()
   const dataDir = (name: string) => Path.join(folder, name)
-  const file = (name: string) => Path.join(folder, `${name}.spoke`)
+  const archiveAt = (name: string) => Path.join(folder, `${name}.archive`)
   const address = new URL("postgres://127.0.0.1")
   let world: World
   let secret = ""
@@ -210,10 +211,13 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
     const way = [first, second, third, fourth] as const
     for (const [index, from] of way.slice(0, -1).entries()) {
       const to = way[index + 1] ?? from
-      const archive = file(`way-${index}`)
+      const archive = archiveAt(`way-${index}`)
       const { stdout } = await good(["export", archive], from)
       expect(stdout).toMatch(/^\d+ rows and \d+ originals exported/u)
-      expect(Fs.statSync(archive).mode & 0o777).toBe(0o600)
+      const files = filesBelow(archive).map(({ name }) => name)
+      expect(files).not.toContain("unfinished.jsonl")
+      for (const name of files) expect(Fs.statSync(Path.join(archive, name)).mode & 0o777).toBe(0o600)
+      expect(Fs.statSync(archive).mode & 0o777).toBe(0o700)
       await good(["import", archive], to)
       expect(await contents(to)).toEqual(before)
       expect(originals(Path.basename(to.SPOKE_DATA_DIR))).toEqual(originals("first"))
@@ -259,7 +263,7 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
   }
 
   it("again after a command that was killed (-9) on its way: it has left nothing, and nothing is doubled", async () => {
-    const archive = file("killed")
+    const archive = archiveAt("killed")
     await good(["export", archive], first)
     const server = await onServer("killed")
     await good(["migrate"], server)
@@ -281,19 +285,19 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
 
   it("with its generated secret only where that was asked for", async () => {
     const to = embedded("given")
-    await good(["export", file("without")], first)
-    const refused = await run(["import", file("without")], to)
+    await good(["export", archiveAt("without")], first)
+    const refused = await run(["import", archiveAt("without")], to)
     expect(refused.code).toBe(1)
     expect(refused.stderr).toContain("another master secret")
-    await good(["export", "--with-secret", file("with")], first)
-    await good(["import", file("with")], to)
+    await good(["export", "--with-secret", archiveAt("with")], first)
+    await good(["import", archiveAt("with")], to)
     expect(secretOf("given")).toBe(secret)
     expect(Fs.statSync(Path.join(dataDir("given"), "secrets.json")).mode & 0o777).toBe(0o600)
     expect(await contents(to)).toEqual(before)
   }, 120_000)
 
   it("not where there is something already, under another secret, or from a file that is not whole: nothing is changed", async () => {
-    const archive = file("refusals")
+    const archive = archiveAt("refusals")
     await good(["export", archive], first)
     const again = await run(["export", archive], first)
     expect(again.stderr).toContain("already exists")
@@ -308,16 +312,20 @@ describe.skipIf(skipped)("A store goes from engine to engine", () => {
     })
     expect(other.code).toBe(1)
     expect(other.stderr).toContain("another master secret")
-    const bytes = Fs.readFileSync(archive)
-    for (const [name, part] of [
-      ["cut", bytes.subarray(0, bytes.length * 0.7)],
-      ["shorter", bytes.subarray(0, bytes.length - 9)],
-      ["turned", Buffer.from(bytes.map((byte, index) => (index === bytes.length >> 1 ? byte ^ 1 : byte)))]
-    ] as const) {
-      Fs.writeFileSync(file(name), part)
-      const { code, stderr } = await run(["import", file(name)], empty)
-      expect([name, code]).toEqual([name, 1])
-      expect(stderr).toContain("not a whole archive")
+    for (const name of ["manifest.json", "originals.txt.gz", "rows/messages-000001.jsonl.gz"]) {
+      const place = Path.join(archive, name)
+      const bytes = Fs.readFileSync(place)
+      for (const part of [
+        bytes.subarray(0, bytes.length * 0.7),
+        bytes.subarray(0, bytes.length - 9),
+        Buffer.from(bytes.map((byte, index) => (index === bytes.length >> 1 ? byte ^ 1 : byte)))
+      ]) {
+        Fs.writeFileSync(place, part)
+        const { code, stderr } = await run(["import", archive], empty)
+        expect([name, code]).toEqual([name, 1])
+        expect(stderr).toContain("not a whole archive")
+      }
+      Fs.writeFileSync(place, bytes)
     }
     await good(["import", archive], empty)
     expect(await contents(empty)).toEqual(before)

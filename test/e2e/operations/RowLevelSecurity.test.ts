@@ -66,12 +66,12 @@ describe.skipIf(binaries === undefined)("Two tenants under row level security", 
     const looked = await run(["doctor", "--json"], { ...variables, SPOKE_DATA_DIR: folder })
     expect(looked.stdout).toContain("tenants' statements run as")
     await spoke.stop()
-    const file = Path.join(folder, "store.spoke")
-    const exported = await run(["export", file], { ...variables, SPOKE_DATA_DIR: folder })
+    const archive = Path.join(folder, "archive")
+    const exported = await run(["export", archive], { ...variables, SPOKE_DATA_DIR: folder })
     expect(exported).toMatchObject({ code: 0 })
     const { role, url } = await ordinary()
     const there = { ...variables, DATABASE_URL: url, SPOKE_TENANT_ROLE: role }
-    const imported = await run(["import", file], { ...there, SPOKE_DATA_DIR: folder })
+    const imported = await run(["import", archive], { ...there, SPOKE_DATA_DIR: folder })
     expect(imported).toMatchObject({ code: 0 })
     spoke = await start(folder, there)
     for (const { world } of tenants) {

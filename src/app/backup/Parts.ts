@@ -1,0 +1,114 @@
+/**
+ * Writes the rows of tables to parts of an archive, several at a time, each a range of keys of one table. An interrupted
+ * export keeps the finished parts whose rows have not changed since: the database compares their hash.
+ */
+import * as path from "node:path"
+import * as Effect from "effect/Effect"
+import * as Rows from "../../store/archive/Rows.ts"
+import type { Table } from "../../store/archive/Tables.ts"
+import * as Manifest from "./Manifest.ts"
+import * as PartFile from "./PartFile.ts"
+
+/** Rows of a part. Fewer make more files, more are repeated after an interruption. */
+export const rowsPerPart = 20_000
+
+/** What a part is to hold, and the finished part that may hold it already. */
+interface Planned {
+  readonly table: Table
+  readonly range: Rows.Range
+  readonly finished: Manifest.Part | undefined
+}
+
+export interface Work {
+  readonly folder: string
+  readonly tables: ReadonlyArray<Table>
+  readonly tenantId: string | null
+  readonly finished: Manifest.Finished
+  readonly add: (part: Manifest.Part) => Effect.Effect<void, PartFile.ArchiveError>
+  /** Changes a row before it is written; null: rows are written as they are. */
+  readonly rewrite: ((table: Table) => (row: string) => string) | null
+  readonly rowsPerPart: number
+}
+
+/** Names of files by table: `chunks-000001`. */
+const makeNames = (finished: Manifest.Finished) => {
+  const last = new Map<string, number>()
+  for (const { file, table } of finished.values()) {
+    const number = Number(/-(\d+)\.jsonl\.gz$/u.exec(file)?.[1] ?? 0)
+    last.set(table, Math.max(last.get(table) ?? 0, number))
+  }
+  return (table: string) => {
+    const number = (last.get(table) ?? 0) + 1
+    last.set(table, number)
+    return path.posix.join("rows", `${table}-${String(number).padStart(6, "0")}.jsonl.gz`)
+  }
+}
+
+/**
+ * The next part each time it runs, in the transaction of the caller; null at the end. Callers take turns. A finished
+ * part keeps its range, so that parts never overlap.
+ */
+const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
+  Effect.map(Effect.makeSemaphore(1), (turns) => {
+    let place = 0
+    let after: Rows.Key | null = null
+    const next = Effect.gen(function* () {
+      const table = tables[place]
+      if (table === undefined) return null
+      const known = finished.get(Manifest.placeOf({ table: table.table, after }))
+      const begin: Rows.Range = { tenantId, after, upTo: null }
+      const upTo = known === undefined ? yield* Rows.boundary(table, begin, rows) : known.upTo
+      const planned: Planned = { table, range: { ...begin, upTo }, finished: known }
+      after = upTo
+      if (upTo === null) place += 1
+      return planned
+    })
+    return turns.withPermits(1)(next)
+  })
+
+/** Writes parts until there are no more. Run it once for each stream, each time in a transaction of its own. */
+export const make = (work: Work) =>
+  Effect.gen(function* () {
+    const next = yield* makePlan(work)
+    const nameOf = makeNames(work.finished)
+    const alone = yield* Effect.makeSemaphore(1)
+    const parts = new Map<string, Manifest.Part>()
+
+    const isCurrent = ({ finished, range, table }: Planned) =>
+      finished === undefined
+        ? Effect.succeed(false)
+        : Effect.map(
+            Rows.digestOfRange(table, range),
+            ({ hash, rows }) => rows === finished.rows && hash === finished.hash
+          )
+
+    const written = ({ finished, range, table }: Planned) =>
+      Effect.gen(function* () {
+        const file = finished?.file ?? nameOf(table.table)
+        const rewrite = work.rewrite?.(table)
+        const seen = Rows.digesting()
+        const { bytes, sha256 } = yield* PartFile.write(path.join(work.folder, file), (take) =>
+          Rows.readRange(table, range, (lines) => {
+            seen.add(lines)
+            return take(rewrite === undefined ? lines : lines.map(rewrite))
+          })
+        )
+        const { after, upTo } = range
+        const part: Manifest.Part = { table: table.table, after, upTo, ...seen.digest(), file, bytes, sha256 }
+        yield* alone.withPermits(1)(work.add(part))
+        return part
+      })
+
+    const stream = Effect.gen(function* () {
+      for (;;) {
+        const planned = yield* next
+        if (planned === null) return
+        const part =
+          (yield* isCurrent(planned)) && planned.finished !== undefined
+            ? planned.finished
+            : yield* written(planned)
+        parts.set(Manifest.placeOf(part), part)
+      }
+    })
+    return { stream, parts }
+  })

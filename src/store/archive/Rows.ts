@@ -1,0 +1,170 @@
+/**
+ * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself writes
+ * and reads these texts, so no value is converted by our types.
+ */
+import { createHash } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { Table } from "./Tables.ts"
+
+/** Number of rows that are read at a time. */
+const batch = 200
+
+/** The texts of a row's key. */
+export const Key = Schema.Array(Schema.String)
+export type Key = typeof Key.Type
+
+/** Rows of one tenant, or all of them, behind `after` up to `upTo`, in the order of the key. Null: no bound. */
+export interface Range {
+  readonly tenantId: string | null
+  readonly after: Key | null
+  readonly upTo: Key | null
+}
+
+/** How many rows, and the sum of their hashes, which does not depend on their order. */
+export interface Digest {
+  readonly rows: number
+  readonly hash: string
+}
+
+/** Texts of values depend on these settings. They hold until the transaction ends. */
+export const pinned = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`
+    select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO, YMD', true), set_config('IntervalStyle', 'postgres', true),
+      set_config('extra_float_digits', '1', true), set_config('bytea_output', 'hex', true)`
+)
+
+const columnsOf = (sql: SqlClient.SqlClient, columns: ReadonlyArray<string>) =>
+  sql.csv(columns.map((column) => sql`${sql(column)}`))
+
+/** The text of a row. */
+export const lineOf = (sql: SqlClient.SqlClient, { columns }: Pick<Table, "columns">) =>
+  sql`json_build_array(${sql.csv(columns.map((column) => sql`${sql(column)}::text`))})::text`
+
+export const keyOf = (sql: SqlClient.SqlClient, { key }: Pick<Table, "key">) =>
+  sql`array[${sql.csv(key.map((column) => sql`${sql(column)}::text`))}]`
+
+const bound = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, values: Key, sign: "<=" | ">") => {
+  const given = sql.csv(
+    key.map((_, place) => sql`${values[place] ?? ""}::${sql.literal(keyTypes[place] ?? "text")}`)
+  )
+  return sql`(${columnsOf(sql, key)}) ${sql.literal(sign)} (${given})`
+}
+
+/** The condition of a range. */
+export const within = (sql: SqlClient.SqlClient, table: Table, { after, tenantId, upTo }: Range) =>
+  sql.and([
+    sql`true`,
+    ...(tenantId === null || table.owner === null ? [] : [sql`${sql(table.owner)} = ${tenantId}`]),
+    ...(after === null ? [] : [bound(sql, table, after, ">")]),
+    ...(upTo === null ? [] : [bound(sql, table, upTo, "<=")])
+  ])
+
+/** The key of the row that is `rows` rows behind `after`; null when there are fewer. */
+export const boundary = (table: Table, range: Range, rows: number) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ readonly key: Key }>`
+        select ${keyOf(sql, table)} as key from ${sql(table.table)} where ${within(sql, table, range)}
+        order by ${columnsOf(sql, table.key)} offset ${rows - 1}::bigint limit 1`,
+      ([row]) => row?.key ?? null
+    )
+  )
+
+/** Passes the rows of a range on in batches. Needs a transaction. */
+export const readRange = <E, R>(
+  table: Table,
+  range: Range,
+  take: (rows: ReadonlyArray<string>) => Effect.Effect<void, E, R>
+) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`
+      declare archived no scroll cursor for select ${lineOf(sql, table)} as line from ${sql(table.table)}
+      where ${within(sql, table, range)} order by ${columnsOf(sql, table.key)}`
+    const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batch))} from archived`
+    for (;;) {
+      const rows = yield* next
+      if (rows.length > 0) yield* take(rows.map(({ line }) => line))
+      if (rows.length < batch) break
+    }
+    yield* sql`close archived`
+  })
+
+/** The digest of what `from` selects, a fragment whose rows have a text `line`. */
+export const digestOf = (sql: SqlClient.SqlClient, from: ReturnType<typeof lineOf>) =>
+  Effect.map(
+    sql<Digest>`
+      select count(*)::float8 as rows, coalesce(sum(
+        ('x' || left(encode(sha256(convert_to(line, 'UTF8')), 'hex'), 16))::bit(64)::bigint::numeric
+      ), 0)::text as hash from (${from}) hashed`,
+    ([found]): Digest => found ?? { rows: 0, hash: "0" }
+  )
+
+export const digestOfRange = (table: Table, range: Range) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    digestOf(
+      sql,
+      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} where ${within(sql, table, range)}`
+    )
+  )
+
+/** Computes the same digest here, of rows as they pass. */
+export const digesting = () => {
+  let rows = 0
+  let sum = 0n
+  return {
+    add: (lines: ReadonlyArray<string>) => {
+      rows += lines.length
+      for (const line of lines) sum += createHash("sha256").update(line).digest().readBigInt64BE(0)
+    },
+    digest: (): Digest => ({ rows, hash: sum.toString() })
+  }
+}
+
+/** The digest of rows that have the digests `all`. */
+export const sumOf = (all: ReadonlyArray<Digest>): Digest => ({
+  rows: all.reduce((total, { rows }) => total + rows, 0),
+  hash: all.reduce((total, { hash }) => total + BigInt(hash), 0n).toString()
+})
+
+/** What becomes of a row whose key is there: an error, the row that is there, or the given one. */
+type OnConflict = "fail" | "keep" | "replace"
+
+const conflictOf = (sql: SqlClient.SqlClient, { columns, counted, key }: Table, on: OnConflict) => {
+  if (on === "fail") return sql``
+  // Numbers of a sequence never change, and may not be set.
+  const others = columns.filter((column) => !key.includes(column) && !counted.includes(column))
+  return on === "keep" || others.length === 0
+    ? sql`on conflict (${columnsOf(sql, key)}) do nothing`
+    : sql`on conflict (${columnsOf(sql, key)}) do update set ${sql.csv(others.map((column) => sql`${sql(column)} = excluded.${sql(column)}`))}`
+}
+
+/** Writes rows, given as texts in the order of the table's columns. */
+export const write = (table: Table, rows: ReadonlyArray<string>, on: OnConflict = "fail") =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) => {
+    const typed = table.types.map(
+      (type, place) => sql`(line ->> ${sql.literal(String(place))})::${sql.literal(type)}`
+    )
+    return sql`
+      insert into ${sql(table.table)} (${columnsOf(sql, table.columns)}) overriding system value
+      select ${sql.csv(typed)} from jsonb_array_elements(${`[${rows.join(",")}]`}::jsonb) with ordinality as given (line, place)
+      order by place ${conflictOf(sql, table, on)}`
+  })
+
+/** Sets each sequence behind the highest number in its column. */
+export const raiseSequences = (all: ReadonlyArray<Table>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (const { counted, table } of all) {
+      yield* Effect.forEach(
+        counted,
+        (column) => sql`
+          select setval(pg_get_serial_sequence(quote_ident(${table}), ${column}),
+            coalesce(max(${sql(column)}), 1), max(${sql(column)}) is not null) from ${sql(table)}`,
+        { discard: true }
+      )
+    }
+  })
