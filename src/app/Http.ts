@@ -89,6 +89,7 @@ import * as McpRoute from "../http/mcp/McpRoute.ts"
 import * as OperatorAuth from "../http/operator/OperatorAuth.ts"
 import { DomainsHandlers } from "../http/operator/DomainsHandlers.ts"
 import { ImportsHandlers } from "../http/operator/ImportsHandlers.ts"
+import { MovesHandlers } from "../http/operator/MovesHandlers.ts"
 import { QueuesHandlers } from "../http/operator/QueuesHandlers.ts"
 import { RecoveryHandlers } from "../http/operator/RecoveryHandlers.ts"
 import { TenantsHandlers } from "../http/operator/TenantsHandlers.ts"
@@ -196,6 +197,7 @@ const managed = Layer.mergeAll(
 const operator = Layer.mergeAll(
   DomainsHandlers,
   ImportsHandlers,
+  MovesHandlers,
   QueuesHandlers,
   RecoveryHandlers,
   TenantsHandlers

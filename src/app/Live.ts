@@ -18,6 +18,9 @@ import { PlanTable } from "../usecases/billing/Billing.ts"
 import { ChannelSettings } from "../usecases/channels/ChannelSettings.ts"
 import { ConnectorSettings } from "../usecases/knowledge/ConnectorSettings.ts"
 import { AlertRecipient, JobAlerts } from "../usecases/operations/JobAlerts.ts"
+import { AuditTrail } from "../usecases/accounts/AuditTrail.ts"
+import { TenantGate } from "../usecases/operations/moves/TenantGate.ts"
+import { TenantMoves } from "../usecases/operations/moves/TenantMoves.ts"
 import { Queues } from "../usecases/operations/Queues.ts"
 import { RateLimitSettings } from "../usecases/billing/RateLimits.ts"
 import { SourceScopes } from "../usecases/knowledge/SourceScopes.ts"
@@ -122,7 +125,8 @@ export const layer = <E = never, R = never>(
     Events.layer,
     Knowledge.layer,
     JobAlerts.Default,
-    Queues.Default
+    Queues.Default,
+    TenantGate.Default.pipe(Layer.provideMerge(TenantMoves.Default.pipe(Layer.provide(AuditTrail.Default))))
   ).pipe(
     Layer.provideMerge(shared),
     Layer.provideMerge(Layer.merge(capabilities(settings, replace), settingsOf(settings))),

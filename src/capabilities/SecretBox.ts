@@ -2,23 +2,37 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+
+/** Purposes of what is stored sealed. A comment of its column names it: `sealed: tool-secret`. */
+export const storedPurposes = [
+  "tool-secret",
+  "tool-tokens",
+  "tool-sign-in",
+  "channel-token",
+  "channel-secrets",
+  "webhook-secret",
+  "source-secret",
+  "stored-answer",
+  "sso-secret"
+] as const
+
+export const isStoredPurpose = (name: string): name is (typeof storedPurposes)[number] =>
+  storedPurposes.some((purpose) => purpose === name)
 
 /** Each purpose has its own derived key. */
 export type Purpose =
+  | (typeof storedPurposes)[number]
   | "cursor"
   | "realtime"
   | "visitor"
-  | "tool-secret"
-  | "tool-tokens"
-  | "tool-sign-in"
-  | "channel-token"
-  | "channel-secrets"
-  | "webhook-secret"
-  | "source-secret"
-  | "stored-answer"
-  | "sso-secret"
   | "sso-flow"
   | "passkey-flow"
+
+export interface Sealing {
+  readonly seal: (purpose: Purpose, text: string) => Effect.Effect<string>
+  readonly open: (purpose: Purpose, sealed: string) => Effect.Effect<Option.Option<string>>
+}
 
 export class SecretBox extends Context.Tag("capabilities/SecretBox")<
   SecretBox,
@@ -31,5 +45,7 @@ export class SecretBox extends Context.Tag("capabilities/SecretBox")<
     readonly seal: (purpose: Purpose, text: string) => Effect.Effect<string>
     /** The sealed text, or none when it was changed or its key is not available. */
     readonly open: (purpose: Purpose, sealed: string) => Effect.Effect<Option.Option<string>>
+    /** Seals and opens with keys that are derived from another secret, to pass sealed texts between installations. */
+    readonly under: (secret: Redacted.Redacted) => Sealing
   }
 >() {}

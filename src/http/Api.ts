@@ -43,6 +43,7 @@ import { TokensApi } from "./hosted/accounts/TokensApi.ts"
 import { PasswordsApi, UsersApi } from "./hosted/accounts/UsersApi.ts"
 import { DomainsApi } from "./operator/DomainsApi.ts"
 import { ImportsApi } from "./operator/ImportsApi.ts"
+import { MovesApi } from "./operator/MovesApi.ts"
 import { QueuesApi } from "./operator/QueuesApi.ts"
 import { RecoveryApi } from "./operator/RecoveryApi.ts"
 import { TenantsApi } from "./operator/TenantsApi.ts"
@@ -108,6 +109,7 @@ export const Api = HttpApi.make("spoke")
   .add(DomainsApi)
   .add(RecoveryApi)
   .add(ImportsApi)
+  .add(MovesApi)
   .add(QueuesApi)
   .add(MessagingApi)
   .add(BillingApi)

@@ -14,6 +14,7 @@ import {
   NotConfigured,
   PlanRestricted,
   RateLimited,
+  ServiceUnavailable,
   Unauthorized,
   ValidationError
 } from "../domain/Errors.ts"
@@ -52,16 +53,27 @@ export class Managed extends Context.Tag("http/Managed")<
 /** Annotation of endpoints without a middleware: the reason why they are open. */
 export class Open extends Context.Tag("http/Open")<Open, string>() {}
 
-/** `x-api-key` or `Authorization: Bearer`. Fails in this order: key, plan, agent, origin, permission, rate limit. */
+/**
+ * `x-api-key` or `Authorization: Bearer`. Fails in this order: key, tenant not served here, plan, agent, origin,
+ * permission, rate limit.
+ */
 export class AgentKeyAuth extends HttpApiMiddleware.Tag<AgentKeyAuth>()("http/AgentKeyAuth", {
   provides: CurrentKey,
-  failure: failure(Unauthorized, PlanRestricted, Forbidden, RateLimited, ValidationError, InternalError)
+  failure: failure(
+    Unauthorized,
+    PlanRestricted,
+    Forbidden,
+    RateLimited,
+    ValidationError,
+    ServiceUnavailable,
+    InternalError
+  )
 }) {}
 
-/** Cookie `spoke_session`. Fails in this order: cross-site request, session, role. */
+/** Cookie `spoke_session`. Fails in this order: cross-site request, session, tenant not served here, role. */
 export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/SessionAuth", {
   provides: CurrentUser,
-  failure: failure(Unauthorized, Forbidden, ValidationError, InternalError)
+  failure: failure(Unauthorized, Forbidden, ValidationError, ServiceUnavailable, InternalError)
 }) {}
 
 /**
@@ -70,7 +82,7 @@ export class SessionAuth extends HttpApiMiddleware.Tag<SessionAuth>()("http/Sess
  */
 export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/ManageAuth", {
   provides: CurrentUser,
-  failure: failure(Unauthorized, Forbidden, ValidationError, Conflict, InternalError)
+  failure: failure(Unauthorized, Forbidden, ValidationError, Conflict, ServiceUnavailable, InternalError)
 }) {}
 
 /**
@@ -79,7 +91,15 @@ export class ManageAuth extends HttpApiMiddleware.Tag<ManageAuth>()("http/Manage
  */
 export class CallerAuth extends HttpApiMiddleware.Tag<CallerAuth>()("http/CallerAuth", {
   provides: CurrentCaller,
-  failure: failure(Unauthorized, Forbidden, PlanRestricted, RateLimited, ValidationError, InternalError)
+  failure: failure(
+    Unauthorized,
+    Forbidden,
+    PlanRestricted,
+    RateLimited,
+    ValidationError,
+    ServiceUnavailable,
+    InternalError
+  )
 }) {}
 
 /** `Authorization: Bearer $SPOKE_OPERATOR_TOKEN`. */

@@ -15,11 +15,11 @@ import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
 import { type AgentKey, allows, type Requirement } from "../domain/accounts/Access.ts"
 import { widgetPrefix } from "../domain/agents/Widget.ts"
 import { networkOf } from "../domain/ClientNetwork.ts"
-import { workFor } from "../concurrency/CurrentOwner.ts"
 import { Forbidden, InternalError, PlanRestricted, RateLimited, Unauthorized } from "../domain/Errors.ts"
 import * as CheapSpans from "../concurrency/CheapSpans.ts"
 import { intersectScopes } from "../domain/knowledge/SourceScope.ts"
 import { type Allowance, RateLimits } from "../usecases/billing/RateLimits.ts"
+import { TenantGate } from "../usecases/operations/moves/TenantGate.ts"
 import { VisitorTokens } from "../usecases/chat/widget/VisitorTokens.ts"
 import { AgentKeyAuth } from "./Auth.ts"
 import * as Headers from "./server/Headers.ts"
@@ -131,15 +131,22 @@ interface Authorities {
   readonly keys: KeyStore["Type"]
   readonly limits: RateLimits
   readonly visitors: VisitorTokens
+  readonly gate: TenantGate
 }
 
-export const authorities = Effect.all({ keys: KeyStore, limits: RateLimits, visitors: VisitorTokens })
+export const authorities = Effect.all({
+  keys: KeyStore,
+  limits: RateLimits,
+  visitors: VisitorTokens,
+  gate: TenantGate
+})
 
 /**
- * The live agent key of `requester`. Fails in this order: key, plan, agent, origin, permission, rate limit, visitor.
+ * The live agent key of `requester`. Fails in this order: key, tenant not served here, plan, agent, origin, permission,
+ * rate limit, visitor.
  */
 export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
-  { keys, limits, visitors }: Authorities,
+  { gate, keys, limits, visitors }: Authorities,
   requirements: KeyRequirements,
   requester: Requester
 ) {
@@ -149,7 +156,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   if (Option.isNone(found)) return yield* unauthorized()
   const live = found.value
   yield* CheapSpans.annotate({ keyId: live.keyId, tenantId: live.tenantId })
-  yield* workFor(live.tenantId)
+  yield* gate.enter(live.tenantId)
   const isWidget = Redacted.value(secret.value).startsWith(widgetPrefix)
   if (requirements.widgets !== true && isWidget) {
     return yield* new Forbidden({ message: "The public name of a widget is valid only for its chat." })
@@ -181,7 +188,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
 /** The middleware for every endpoint of `api` that declares it, with the endpoint's permission. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
-): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits | VisitorTokens> =>
+): Layer.Layer<AgentKeyAuth, never, KeyStore | RateLimits | TenantGate | VisitorTokens> =>
   Layer.effect(
     AgentKeyAuth,
     Effect.gen(function* () {

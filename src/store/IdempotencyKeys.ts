@@ -45,10 +45,10 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
       )
 
     /** Deletes answers older than 24 hours. */
-    const prune =
-      sql`/* every tenant: sweep */ delete from idempotency_keys where created_at < now() - interval '24 hours'`.pipe(
-        Effect.asVoid
-      )
+    const prune = sql`/* every tenant: sweep */
+        delete from idempotency_keys where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)`.pipe(
+      Effect.asVoid
+    )
 
     return { claim, answer, prune } as const
   })

@@ -100,5 +100,13 @@ export const awkward = `
   insert into webhook_deliveries (tenant_id, event_id, endpoint_id, type, ids, answer_text)
     select tenant_id, 'evt_1', id, 'turn.settled', '{"n": 1.10}', E'\\u2028' from webhook_endpoints limit 1`
 
-/** Rows of running processes, which belong to no copy of a store. */
-export const ofProcesses = ["instances", "passage_sweep", "rate_counters"]
+/** Rows of running processes and of moves under way, which belong to no copy of a store. */
+export const ofProcesses = [
+  "instances",
+  "passage_sweep",
+  "rate_counters",
+  "tenant_moves",
+  "tenant_moves_changes",
+  "tenant_moves_jobs",
+  "tenant_moves_parts"
+]

@@ -54,6 +54,7 @@ import { UsageReport } from "../../src/usecases/billing/UsageReport.ts"
 import { openScope } from "../../src/domain/knowledge/SourceScope.ts"
 import { VisitorTokens } from "../../src/usecases/chat/widget/VisitorTokens.ts"
 import * as TestServer from "./TestServer.ts"
+import { openGate } from "./OpenGate.ts"
 
 export const liveKey = (changes: Partial<LiveKey> = {}): LiveKey => ({
   keyId: KeyId.make("key_1"),
@@ -141,7 +142,11 @@ const box = Layer.succeed(SecretBox, {
     return Effect.succeed(given === tag(text) ? Option.some(text) : Option.none())
   },
   seal: (_, text) => Effect.succeed(text),
-  open: (_, text) => Effect.succeed(Option.some(text))
+  open: (_, text) => Effect.succeed(Option.some(text)),
+  under: () => ({
+    seal: (_, text) => Effect.succeed(text),
+    open: (_, text) => Effect.succeed(Option.some(text))
+  })
 })
 
 type Start = (...request: Parameters<ChatTurn["start"]>) => ReturnType<ChatTurn["start"]>
@@ -464,6 +469,7 @@ const services = Layer.mergeAll(
   keyStore,
   rateLimits,
   noVisitors,
+  openGate,
   box
 )
 

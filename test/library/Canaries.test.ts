@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type ModelPart, ModelRuntime } from "../../src/capabilities/ModelRuntime.ts"
-import * as Backup from "../../src/app/backup/Backup.ts"
+import { exportTo } from "../../src/app/backup/Export.ts"
 import { fromRecord } from "../../src/app/config/Config.ts"
 import { ExpiredRows } from "../../src/store/accounts/ExpiredRows.ts"
 import { RetentionStore } from "../../src/store/accounts/Retention.ts"
@@ -231,7 +231,7 @@ describe("A canary", () => {
     const folder = Path.join(hosted.folder, "archive")
     await Effect.runPromise(
       Effect.flatMap(fromRecord({ SPOKE_DATA_DIR: hosted.folder }, false), (settings) =>
-        Backup.exportTo(settings, folder, { withSecret: false, streams: 1 })
+        exportTo(settings, folder, { withSecret: false, streams: 1, tenant: null })
       )
     )
     const files = filesBelow(folder)

@@ -2,6 +2,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { RunStatus } from "../../src/domain/chat/AgentRun.ts"
+import { Move, MoveState } from "../../src/domain/accounts/TenantMove.ts"
 import { KeyStatus } from "../../src/domain/accounts/ApiKey.ts"
 import { Budget } from "../../src/domain/billing/Budget.ts"
 import { ModelCallKind } from "../../src/domain/billing/ModelCall.ts"
@@ -44,6 +45,8 @@ const known: Readonly<Record<string, ReadonlyArray<string>>> = {
   // A delayed job is a waiting one that is not due.
   "queue_jobs.state": without(JobState.literals, "delayed"),
   "sources.status": SourceStatus.literals,
+  "tenant_moves.role": Move.fields.role.literals,
+  "tenant_moves.state": MoveState.literals,
   "test_cases.origin": TestCaseOrigin.literals,
   "tool_connections.state": StoredConnectionState.literals,
   "webhook_deliveries.status": DeliveryStatus.literals,

@@ -381,7 +381,9 @@ it("Effects of every tenant are those of this list", () => {
     )
   )
   expect([...new Set(found)].toSorted()).toEqual([
-    "app/backup/Backup.ts archive",
+    "app/backup/Export.ts archive",
+    "app/backup/Import.ts archive",
+    "app/backup/TenantImport.ts archive",
     "app/cli/doctor/Database.ts operator",
     "concurrency/TenantSession.ts batch",
     "store/Isolation.ts migration",
@@ -393,7 +395,9 @@ it("Effects of every tenant are those of this list", () => {
     "store/database/Migrations.ts migration",
     "store/database/Vector.ts migration",
     "store/knowledge/VectorCopies.ts vectors",
-    "store/knowledge/VectorIndexes.ts vectors"
+    "store/knowledge/VectorIndexes.ts vectors",
+    "usecases/operations/moves/TenantGate.ts operator",
+    "usecases/operations/moves/TenantMoves.ts archive"
   ])
   const used = new Set([
     ...found.map((line) => line.split(" ")[1]),

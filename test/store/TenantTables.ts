@@ -100,6 +100,10 @@ export const tables: Readonly<Record<string, TableRecord>> = {
   tenant_storage: tenant,
   tenant_usage: tenant,
   tenants: installation("the list of tenants"),
+  tenant_moves: installation("at the destination the tenant arrives after its row"),
+  tenant_moves_changes: installation("keys of rows, for as long as a move lasts"),
+  tenant_moves_jobs: installation("jobs, for as long as a move lasts"),
+  tenant_moves_parts: installation("keys of rows, for as long as a move lasts"),
   test_cases: tenant,
   tools: tenant,
   turn_claims: tenant,
@@ -140,7 +144,8 @@ const directory = {
   // Whose the account is by now.
   "store/conversations/EndUsers.ts ofPerson": ["channels o"],
   "store/conversations/EndUsers.ts deliveries": ["channels o"],
-  "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"]
+  "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"],
+  "store/moves/HeldJobs.ts removeEvents": ["channels o"]
 }
 
 /** Statements over all tenants: sweeps, each in batches, and what the operator asks of the installation. */

@@ -6,26 +6,33 @@
  * - `originals/<first two digits>/<SHA-256>`: the bytes of an original.
  * - `unfinished.jsonl`: while it is being written, the header and a line for each finished part.
  */
-import { createHash } from "node:crypto"
+import { createHash, randomBytes } from "node:crypto"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { Key } from "../../store/archive/Rows.ts"
-import { Shape } from "../../store/archive/Tables.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { RowKey, TableShape } from "../../domain/accounts/TenantMove.ts"
 import { ArchiveError, attempt, damaged, syncFolder, verify, type Written } from "./PartFile.ts"
 
 const Header = Schema.Struct({
   spoke: Schema.Literal("archive"),
   format: Schema.Literal(2),
+  /** Random; of this archive. */
+  id: Schema.String,
   /** Version of the program that wrote it. */
   version: Schema.String,
   migrations: Schema.Array(Schema.String),
   /** Ids of the master secrets that its sealed values need. The secrets cannot be derived from their ids. */
   keys: Schema.Array(Schema.String),
   /** The master secret itself, if it was requested. */
-  secret: Schema.optionalWith(Schema.Redacted(Schema.String), { exact: true })
+  secret: Schema.optionalWith(Schema.Redacted(Schema.String), { exact: true }),
+  /** The only tenant of the archive. `hasSealKey`: its secrets are sealed under a key of the operator. */
+  tenant: Schema.optionalWith(
+    Schema.Struct({ id: TenantId, name: Schema.String, hasSealKey: Schema.Boolean }),
+    { exact: true }
+  )
 })
 export type Header = typeof Header.Type
 
@@ -34,8 +41,8 @@ const File = { file: Schema.String, bytes: Schema.Int, sha256: Schema.String }
 /** Rows of `table` behind `after` up to `upTo`; null for no bound. `hash` is of the rows, not of the file. */
 const Part = Schema.Struct({
   table: Schema.String,
-  after: Schema.NullOr(Key),
-  upTo: Schema.NullOr(Key),
+  after: Schema.NullOr(RowKey),
+  upTo: Schema.NullOr(RowKey),
   rows: Schema.Int,
   hash: Schema.String,
   ...File
@@ -45,10 +52,13 @@ export type Part = typeof Part.Type
 const Manifest = Schema.Struct({
   ...Header.fields,
   /** Each after those it refers to. */
-  tables: Schema.Array(Shape),
+  tables: Schema.Array(TableShape),
   parts: Schema.Array(Part),
   /** A list of refs, one a line. */
-  originals: Schema.Struct({ count: Schema.Int, ...File })
+  originals: Schema.Struct({ count: Schema.Int, ...File }),
+  /** Of a tenant: its jobs, and the events of its channels that were processed, one a line. */
+  jobs: Schema.optionalWith(Schema.Struct(File), { exact: true }),
+  events: Schema.optionalWith(Schema.Struct(File), { exact: true })
 })
 export type Manifest = typeof Manifest.Type
 
@@ -58,6 +68,8 @@ const decodeManifest = Schema.decode(Schema.parseJson(Manifest))
 const headerLine = Schema.parseJson(Header)
 const partLine = Schema.parseJson(Part)
 
+export const jobsName = "jobs.jsonl.gz"
+export const eventsName = "events.jsonl.gz"
 const manifestName = "manifest.json"
 const journalName = "unfinished.jsonl"
 
@@ -75,18 +87,21 @@ export type Finished = ReadonlyMap<string, Part>
 export const placeOf = ({ after, table }: Pick<Part, "table" | "after">): string =>
   JSON.stringify([table, after])
 
-const sameHeader = (one: Header, other: Header) =>
-  JSON.stringify([one.migrations, one.keys, one.secret !== undefined]) ===
-  JSON.stringify([other.migrations, other.keys, other.secret !== undefined])
+/** A header before the archive has its id. */
+export type Given = Omit<Header, "id">
 
-const readJournal = (folder: string, header: Header) =>
+const sameHeader = (one: Given, other: Given) =>
+  JSON.stringify([one.migrations, one.keys, one.secret !== undefined, one.tenant?.id]) ===
+  JSON.stringify([other.migrations, other.keys, other.secret !== undefined, other.tenant?.id])
+
+const readJournal = (folder: string, given: Given) =>
   Effect.gen(function* () {
     const file = path.join(folder, journalName)
     const [first = "", ...lines] = (yield* attempt(`${file} cannot be read`, () =>
       fs.promises.readFile(file, "utf8")
     )).split("\n")
     const begun = yield* Effect.mapError(Schema.decode(headerLine)(first), () => damaged(file))
-    if (!sameHeader(begun, header)) {
+    if (!sameHeader(begun, given)) {
       return yield* new ArchiveError({
         message: `${folder} has an export that was begun with other options, secrets or migrations. Choose another folder.`
       })
@@ -98,22 +113,23 @@ const readJournal = (folder: string, header: Header) =>
         onRight: (part) => (isThere(path.join(folder, part.file)) ? [part] : [])
       })
     )
-    return new Map(parts.map((part) => [placeOf(part), part]))
+    return { header: begun, finished: new Map(parts.map((part) => [placeOf(part), part])) }
   })
 
 /**
  * Begins an archive, or continues one that was interrupted. An archive that is whole is never changed, and a folder with
  * anything else in it is refused.
  */
-export const begin = (folder: string, header: Header) =>
+export const begin = (folder: string, given: Given) =>
   Effect.gen(function* () {
     const what = `${folder} cannot be written`
     const journal = path.join(folder, journalName)
     if (isThere(path.join(folder, manifestName))) {
       return yield* new ArchiveError({ message: `${folder} already exists. Choose another name.` })
     }
-    const isNew = !isThere(journal)
-    if (isNew && isThere(folder)) {
+    // One that was cut off before its first line was not begun.
+    const isNew = (fs.statSync(journal, { throwIfNoEntry: false })?.size ?? 0) === 0
+    if (isNew && !isThere(journal) && isThere(folder)) {
       const names = yield* attempt(what, () => fs.promises.readdir(folder))
       if (names.length > 0)
         return yield* new ArchiveError({
@@ -121,7 +137,10 @@ export const begin = (folder: string, header: Header) =>
         })
     }
     yield* attempt(what, () => fs.promises.mkdir(folder, { recursive: true, mode: 0o700 }))
-    const finished: Finished = isNew ? new Map() : yield* readJournal(folder, header)
+    const fresh = { ...given, id: randomBytes(16).toString("hex") }
+    const { finished, header }: { readonly finished: Finished; readonly header: Header } = isNew
+      ? { finished: new Map(), header: fresh }
+      : yield* readJournal(folder, given)
     const handle = yield* Effect.acquireRelease(
       attempt(what, () => fs.promises.open(journal, "a", 0o600)),
       (opened) => Effect.promise(() => opened.close().catch(() => undefined))
@@ -134,18 +153,19 @@ export const begin = (folder: string, header: Header) =>
     // A line that was cut off ends here.
     yield* append(isNew ? `${Schema.encodeSync(headerLine)(header)}\n` : "\n")
     return {
+      header,
       finished,
       add: (part: Part) => append(`${Schema.encodeSync(partLine)(part)}\n`),
       /** The archive is whole from here on. */
       end: (manifest: Manifest) =>
         attempt(what, async () => {
           const text = encodeManifest(manifest)
-          const fresh = path.join(folder, `${manifestName}.${process.pid}.partial`)
-          await fs.promises.writeFile(fresh, JSON.stringify({ manifest: text, sha256: sha256(text) }), {
+          const partial = path.join(folder, `${manifestName}.${process.pid}.partial`)
+          await fs.promises.writeFile(partial, JSON.stringify({ manifest: text, sha256: sha256(text) }), {
             mode: 0o600,
             flush: true
           })
-          await fs.promises.rename(fresh, path.join(folder, manifestName))
+          await fs.promises.rename(partial, path.join(folder, manifestName))
           await syncFolder(folder)
           await fs.promises.rm(journal)
         })
@@ -171,8 +191,9 @@ const read = (folder: string) =>
 
 /** {@link read}. Fails unless every file of it is whole. */
 export const verified = (folder: string) =>
-  Effect.tap(read(folder), ({ originals, parts }) =>
-    Effect.forEach([...parts, originals], (one: Written & { readonly file: string }) =>
-      verify(path.join(folder, one.file), one)
+  Effect.tap(read(folder), ({ events, jobs, originals, parts }) =>
+    Effect.forEach(
+      [...parts, originals, ...[events, jobs].filter((file) => file !== undefined)],
+      (one: Written & { readonly file: string }) => verify(path.join(folder, one.file), one)
     )
   )

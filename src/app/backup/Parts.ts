@@ -4,8 +4,9 @@
  */
 import * as path from "node:path"
 import * as Effect from "effect/Effect"
+import type { RowKey } from "../../domain/accounts/TenantMove.ts"
 import * as Rows from "../../store/archive/Rows.ts"
-import type { Table } from "../../store/archive/Tables.ts"
+import { type Table, withoutSealed } from "../../store/archive/Tables.ts"
 import * as Manifest from "./Manifest.ts"
 import * as PartFile from "./PartFile.ts"
 
@@ -25,8 +26,9 @@ export interface Work {
   readonly tenantId: string | null
   readonly finished: Manifest.Finished
   readonly add: (part: Manifest.Part) => Effect.Effect<void, PartFile.ArchiveError>
-  /** Changes a row before it is written; null: rows are written as they are. */
-  readonly rewrite: ((table: Table) => (row: string) => string) | null
+  /** Changes rows before they are written. Their hash is that of the rows without what it changes. */
+  readonly reseal:
+    ((table: Table, rows: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>) | null
   readonly rowsPerPart: number
 }
 
@@ -51,7 +53,7 @@ const makeNames = (finished: Manifest.Finished) => {
 const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
   Effect.map(Effect.makeSemaphore(1), (turns) => {
     let place = 0
-    let after: Rows.Key | null = null
+    let after: RowKey | null = null
     const next = Effect.gen(function* () {
       const table = tables[place]
       if (table === undefined) return null
@@ -74,27 +76,35 @@ export const make = (work: Work) =>
     const alone = yield* Effect.makeSemaphore(1)
     const parts = new Map<string, Manifest.Part>()
 
+    const isSealed = ({ sealed }: Table) => work.reseal !== null && sealed.some((purpose) => purpose !== null)
+    /** The table as its rows are hashed. */
+    const hashed = (table: Table) => (isSealed(table) ? withoutSealed(table) : table)
+
     const isCurrent = ({ finished, range, table }: Planned) =>
-      finished === undefined
+      // A secret may have changed in a row that is the same without it.
+      finished === undefined || isSealed(table)
         ? Effect.succeed(false)
         : Effect.map(
-            Rows.digestOfRange(table, range),
+            Rows.digestOfRange(hashed(table), range),
             ({ hash, rows }) => rows === finished.rows && hash === finished.hash
           )
 
     const written = ({ finished, range, table }: Planned) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
-        const rewrite = work.rewrite?.(table)
         const seen = Rows.digesting()
         const { bytes, sha256 } = yield* PartFile.write(path.join(work.folder, file), (take) =>
-          Rows.readRange(table, range, (lines) => {
-            seen.add(lines)
-            return take(rewrite === undefined ? lines : lines.map(rewrite))
-          })
+          Rows.readRange(table, range, (rows) =>
+            Effect.gen(function* () {
+              if (!isSealed(table)) seen.add(rows)
+              yield* take(work.reseal === null ? rows : yield* work.reseal(table, rows))
+            })
+          )
         )
+        // Such tables are small.
+        const digest = isSealed(table) ? yield* Rows.digestOfRange(hashed(table), range) : seen.digest()
         const { after, upTo } = range
-        const part: Manifest.Part = { table: table.table, after, upTo, ...seen.digest(), file, bytes, sha256 }
+        const part: Manifest.Part = { table: table.table, after, upTo, ...digest, file, bytes, sha256 }
         yield* alone.withPermits(1)(work.add(part))
         return part
       })

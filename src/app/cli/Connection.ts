@@ -196,3 +196,36 @@ export const manage = ({ token, tokenFile, url }: ManageFlags) =>
     const bearer = `Bearer ${Redacted.value(secret.value)}`
     return yield* requests(url, ["authorization", bearer], "/api/manage/v1")
   })
+
+/** Options of commands that use the operator's routes. */
+export interface OperatorFlags {
+  readonly url?: string | undefined
+  readonly operatorToken?: Redacted.Redacted | undefined
+  readonly operatorTokenFile?: string | undefined
+}
+
+/** The server's address and token. Defaults come from the data directory, where the first start stores them. */
+export const operatorOf = (flags: OperatorFlags) =>
+  Effect.gen(function* () {
+    const ours = yield* secretOf(flags.operatorTokenFile, flags.operatorToken)
+    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
+    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, token: ours.value }
+    const { dataDir } = yield* fromEnvironment()
+    const kept = yield* DataDirectory.credentials.read(dataDir)
+    const secrets = yield* DataDirectory.secrets.read(dataDir)
+    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
+    const token = Option.orElse(ours, () => Option.map(secrets, (found) => found.operatorToken))
+    if (Option.isNone(url) || Option.isNone(token)) {
+      return yield* new CommandFailed({
+        message:
+          `The server or the token is missing. Start a server here first (spoke serve), or give --url and ` +
+          `--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN). Looked in ${dataDir}.`
+      })
+    }
+    return { url: url.value, token: token.value }
+  }).pipe(
+    Effect.catchTags({
+      InvalidConfig: ({ message }) => new CommandFailed({ message }),
+      DataDirectoryError: ({ message }) => new CommandFailed({ message })
+    })
+  )

@@ -1,6 +1,7 @@
 /** `spoke export <folder>`: the whole store as one archive, for `spoke import` into an empty database of any engine. */
 import * as Effect from "effect/Effect"
-import * as Backup from "../backup/Backup.ts"
+import { exportTo } from "../backup/Export.ts"
+import { importFrom } from "../backup/Import.ts"
 import { fromEnvironment } from "../config/Config.ts"
 import * as Arguments from "./Arguments.ts"
 import { CommandFailed } from "./Connection.ts"
@@ -17,9 +18,10 @@ interface Flags {
 const write = (folder: string, { streams, withSecret }: Flags) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
-    const { missing, originals, rows } = yield* Backup.exportTo(settings, folder, {
+    const { missing, originals, rows } = yield* exportTo(settings, folder, {
       withSecret: withSecret === true,
-      streams
+      streams,
+      tenant: null
     })
     yield* Output.line(`${rows} rows and ${originals} originals exported to ${folder}`)
     if (missing > 0)
@@ -46,6 +48,6 @@ export const exportCommand = (run: Arguments.Run) =>
 export const restore = (folder: string) =>
   Effect.gen(function* () {
     const settings = yield* fromEnvironment()
-    const { originals, rows } = yield* Backup.importFrom(settings, folder)
+    const { originals, rows } = yield* importFrom(settings, folder)
     yield* Output.line(`${rows} rows and ${originals} originals imported`)
   }).pipe(Effect.mapError(failed))

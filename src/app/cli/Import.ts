@@ -7,14 +7,10 @@ import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ImportReport } from "../../domain/conversations/ConversationImport.ts"
-import { fromEnvironment } from "../config/Config.ts"
 import { isArchive } from "../backup/Manifest.ts"
-import * as DataDirectory from "../DataDirectory.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import { restore } from "./Export.ts"
@@ -27,43 +23,14 @@ const maxBatchBytes = 1_048_576
 /** Maximum bytes of a line: the server's limit for one request. */
 const maxLineBytes = 16 * 1_048_576
 
-interface Flags {
-  readonly url?: string | undefined
-  readonly operatorToken?: Redacted.Redacted | undefined
-  readonly operatorTokenFile?: string | undefined
+interface Flags extends Connection.OperatorFlags {
   readonly agent?: string | undefined
 }
-
-/** The server's address and token. Defaults come from the data directory, where the first start stores them. */
-const target = (flags: Flags) =>
-  Effect.gen(function* () {
-    const ours = yield* Connection.secretOf(flags.operatorTokenFile, flags.operatorToken)
-    const asked = Option.filter(Option.fromNullable(flags.url), (address) => address !== "")
-    if (Option.isSome(asked) && Option.isSome(ours)) return { url: asked.value, token: ours.value }
-    const { dataDir } = yield* fromEnvironment()
-    const kept = yield* DataDirectory.credentials.read(dataDir)
-    const secrets = yield* DataDirectory.secrets.read(dataDir)
-    const url = Option.orElse(asked, () => Option.map(kept, (found) => found.url))
-    const token = Option.orElse(ours, () => Option.map(secrets, (found) => found.operatorToken))
-    if (Option.isNone(url) || Option.isNone(token)) {
-      return yield* new Connection.CommandFailed({
-        message:
-          `The server or the token is missing. Start a server here first (spoke serve), or give --url and ` +
-          `--operator-token (SPOKE_URL, SPOKE_OPERATOR_TOKEN). Looked in ${dataDir}.`
-      })
-    }
-    return { url: url.value, token: token.value }
-  }).pipe(
-    Effect.catchTags({
-      InvalidConfig: ({ message }) => new Connection.CommandFailed({ message }),
-      DataDirectoryError: ({ message }) => new Connection.CommandFailed({ message })
-    })
-  )
 
 /** Sends lines and returns the report. */
 const sender = ({ agent, ...flags }: Flags) =>
   Effect.gen(function* () {
-    const { token, url } = yield* target(flags)
+    const { token, url } = yield* Connection.operatorOf(flags)
     const client = yield* HttpClient.HttpClient
     const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
     return (lines: ReadonlyArray<string>) =>

@@ -22,6 +22,7 @@ import { replayCommand } from "./Replay.ts"
 import { retrieve } from "./Retrieve.ts"
 import { serve } from "./Serve.ts"
 import * as Services from "./Services.ts"
+import { tenantCommand } from "./tenant/Tenant.ts"
 import { FailureLogged, wordsOf } from "./Words.ts"
 
 const commands = [
@@ -35,6 +36,7 @@ const commands = [
   mcp,
   exportCommand,
   importCommand,
+  tenantCommand,
   newSecret,
   pullCommand,
   planCommand,

@@ -108,7 +108,8 @@ const make = ([current, ...previous]: MasterSecrets): SecretBox["Type"] => {
     verify: (purpose, signed) => Effect.sync(() => verify(purpose, signed)),
     seal: (purpose, text) =>
       Effect.sync(() => `${version}.${newest.id}.${encode(newest.encrypt(purpose, text))}`),
-    open: (purpose, sealed) => Effect.sync(() => open(purpose, sealed))
+    open: (purpose, sealed) => Effect.sync(() => open(purpose, sealed)),
+    under: (secret) => make([secret])
   }
 }
 

@@ -8,10 +8,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { atLeast } from "../../domain/accounts/Access.ts"
 import { permits } from "../../domain/accounts/AccessToken.ts"
-import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { Forbidden } from "../../domain/Errors.ts"
 import { AccessTokens } from "../../usecases/accounts/AccessTokens.ts"
 import { RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
+import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { ManageAuth } from "../Auth.ts"
 import * as Routes from "../Routes.ts"
 import { once } from "./Repeatable.ts"
@@ -21,18 +21,19 @@ const bearer = /^bearer +(\S+) *$/iu
 /** The middleware for every endpoint of `api` that declares it. */
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>
-): Layer.Layer<ManageAuth, never, AccessTokens | RepeatedRequests> =>
+): Layer.Layer<ManageAuth, never, AccessTokens | RepeatedRequests | TenantGate> =>
   Layer.effect(
     ManageAuth,
     Effect.gen(function* () {
       const tokens = yield* AccessTokens
       const repeated = yield* RepeatedRequests
+      const gate = yield* TenantGate
       const routes = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route] as const))
       return Effect.gen(function* () {
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const [, secret = ""] = bearer.exec(headers["authorization"] ?? "") ?? []
         const { scopes, user } = yield* tokens.authenticate(Redacted.make(secret))
-        yield* workFor(user.tenantId)
+        yield* gate.enter(user.tenantId)
         const { route } = yield* HttpRouter.RouteContext
         const { role, scope } = routes.get(Routes.keyOf(route)) ?? {}
         if (role === undefined || scope === undefined || !atLeast(user.role, role)) {

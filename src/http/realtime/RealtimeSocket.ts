@@ -14,10 +14,10 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { networkOf } from "../../domain/ClientNetwork.ts"
-import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import { MessageId } from "../../domain/Ids.ts"
 import { type Grant, RealtimeAccess } from "../../usecases/chat/RealtimeAccess.ts"
+import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { Frame } from "../../domain/conversations/RealtimeFrame.ts"
 import { RealtimeFeed } from "../../usecases/conversations/RealtimeFeed.ts"
 import * as Connection from "./Connection.ts"
@@ -41,6 +41,7 @@ const subprotocol = "spoke."
 const encode = Schema.encode(Schema.parseJson(Frame))
 
 const placeGone = new CloseEvent(Connection.codes.tryAgainLater, "Others need the place. Connect again.")
+const elsewhere = new CloseEvent(Connection.codes.tryAgainLater, "The account was moved. Connect again.")
 const unauthorized = new CloseEvent(Connection.codes.unauthorized, "The token is invalid or expired.")
 
 const parametersOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -77,6 +78,7 @@ export const layer = (limits: Partial<Limits> = {}) =>
     Effect.gen(function* () {
       const access = yield* RealtimeAccess
       const feed = yield* RealtimeFeed
+      const gate = yield* TenantGate
       const { pingEvery, sockets, socketsPerConversation } = { ...defaults, ...limits }
       const placeFor = makeSocketPlaces(sockets, socketsPerConversation)
 
@@ -98,12 +100,16 @@ export const layer = (limits: Partial<Limits> = {}) =>
           tenantId: grant?.tenantId ?? "unknown",
           network: networkOf(Option.getOrUndefined(request.remoteAddress))
         })
-        if (grant !== null) yield* workFor(grant.tenantId)
+        if (grant !== null) yield* gate.enter(grant.tenantId)
         yield* grant === null
           ? Connection.serve(request, Stream.fail(unauthorized), { pingEvery, until: Effect.never })
           : Connection.serve(request, framesOf(feed, grant, lastMessageId), {
               pingEvery,
-              until: Effect.raceFirst(expiry(grant), Effect.as(wanted, placeGone))
+              until: Effect.raceAll([
+                expiry(grant),
+                Effect.as(wanted, placeGone),
+                Effect.as(gate.whenAway(grant.tenantId), elsewhere)
+              ])
             })
         return HttpServerResponse.empty()
       }).pipe(Effect.scoped)

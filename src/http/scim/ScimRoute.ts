@@ -9,7 +9,6 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { workFor } from "../../concurrency/CurrentOwner.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   patchGroup,
@@ -23,6 +22,7 @@ import * as Json from "../../domain/Json.ts"
 import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
 import { Scim } from "../../usecases/accounts/Scim.ts"
 import { ScimAccess } from "../../usecases/accounts/ScimAccess.ts"
+import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { RequestId } from "../server/RequestId.ts"
 import { json, problem, scimPath } from "./Problem.ts"
 import * as Resources from "./Resources.ts"
@@ -85,6 +85,7 @@ export const layer = (appUrl: string) =>
       const access = yield* ScimAccess
       const scim = yield* Scim
       const audit = yield* AuditTrail
+      const gate = yield* TenantGate
       const base = new URL(scimPath, appUrl).href
 
       const person = (found: Parameters<typeof Resources.personResource>[1], status = 200) =>
@@ -117,7 +118,7 @@ export const layer = (appUrl: string) =>
           const { headers } = yield* HttpServerRequest.HttpServerRequest
           const secret = /^bearer +(\S+) *$/i.exec(headers["authorization"] ?? "")?.[1] ?? ""
           const scope = yield* access.authenticate(Redacted.make(secret))
-          yield* workFor(scope.tenantId)
+          yield* gate.enter(scope.tenantId)
           return yield* handle(scope)
         }).pipe(
           Effect.catchIf(

@@ -44,7 +44,7 @@ import * as Headers from "./Headers.ts"
 import * as OpenAiError from "../OpenAiError.ts"
 import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
-import { isOutage } from "./Outage.ts"
+import { isMoving, isOutage } from "./Outage.ts"
 import * as RepeatedRefusals from "./RepeatedRefusals.ts"
 import * as RequestContext from "./RequestContext.ts"
 import * as RequestId from "./RequestId.ts"
@@ -113,6 +113,10 @@ const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
 
 const internal = new InternalError({ message: "Something went wrong on our side." })
 const stopping = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+const moving = new ServiceUnavailable({
+  message: "This account is being moved. Try again in a moment.",
+  details: { retryAfterSeconds: 2 }
+})
 const outage = new ServiceUnavailable({ message: "The database cannot be reached. Try again." })
 
 const recover = (
@@ -137,6 +141,7 @@ export const responseOfFailure = (
   const error = documented(cause)
   if (Option.isSome(error)) return Effect.succeed(tell(error.value, requestId))
   if (Cause.isInterruptedOnly(cause)) return Effect.succeed(tell(stopping, requestId))
+  if (Option.exists(Cause.dieOption(cause), isMoving)) return Effect.succeed(tell(moving, requestId))
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
     const told = tell(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), told)

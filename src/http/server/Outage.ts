@@ -17,6 +17,16 @@ const saysSo = (cause: unknown): boolean => {
   return isError(cause) && broken.test(cause.message)
 }
 
+/** What the database answers to a change of a tenant that is being moved (migrations/0016). */
+const moving = "SM001"
+
+/** True when the database refused a change because the tenant is being moved. */
+export const isMoving = (thrown: unknown): boolean =>
+  Predicate.isTagged(thrown, "SqlError") &&
+  Predicate.hasProperty(thrown, "cause") &&
+  Predicate.hasProperty(thrown.cause, "code") &&
+  thrown.cause.code === moving
+
 /** True when the same request may be sent again once the database is back. */
 export const isOutage = (thrown: unknown): boolean =>
   Predicate.isTagged(thrown, "SqlError") && Predicate.hasProperty(thrown, "cause") && saysSo(thrown.cause)

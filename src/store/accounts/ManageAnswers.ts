@@ -54,7 +54,8 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
     const sweep = sql`/* every tenant: sweep */
       delete from manage_answers where (tenant_id, token_id, idempotency_key) in (
         select tenant_id, token_id, idempotency_key from manage_answers
-        where created_at < now() - interval '24 hours' order by created_at limit ${sweepBatch}::int
+        where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)
+        order by created_at limit ${sweepBatch}::int
       ) returning token_id`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.length === sweepBatch),

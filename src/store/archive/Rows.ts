@@ -5,27 +5,17 @@
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import type { RowDigest, RowKey } from "../../domain/accounts/TenantMove.ts"
 import type { Table } from "./Tables.ts"
 
 /** Number of rows that are read at a time. */
 const batch = 200
 
-/** The texts of a row's key. */
-export const Key = Schema.Array(Schema.String)
-export type Key = typeof Key.Type
-
 /** Rows of one tenant, or all of them, behind `after` up to `upTo`, in the order of the key. Null: no bound. */
 export interface Range {
   readonly tenantId: string | null
-  readonly after: Key | null
-  readonly upTo: Key | null
-}
-
-/** How many rows, and the sum of their hashes, which does not depend on their order. */
-export interface Digest {
-  readonly rows: number
-  readonly hash: string
+  readonly after: RowKey | null
+  readonly upTo: RowKey | null
 }
 
 /** Texts of values depend on these settings. They hold until the transaction ends. */
@@ -46,7 +36,7 @@ export const lineOf = (sql: SqlClient.SqlClient, { columns }: Pick<Table, "colum
 export const keyOf = (sql: SqlClient.SqlClient, { key }: Pick<Table, "key">) =>
   sql`array[${sql.csv(key.map((column) => sql`${sql(column)}::text`))}]`
 
-const bound = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, values: Key, sign: "<=" | ">") => {
+const bound = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, values: RowKey, sign: "<=" | ">") => {
   const given = sql.csv(
     key.map((_, place) => sql`${values[place] ?? ""}::${sql.literal(keyTypes[place] ?? "text")}`)
   )
@@ -66,9 +56,9 @@ export const within = (sql: SqlClient.SqlClient, table: Table, { after, tenantId
 export const boundary = (table: Table, range: Range, rows: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
-      sql<{ readonly key: Key }>`
-        select ${keyOf(sql, table)} as key from ${sql(table.table)} where ${within(sql, table, range)}
-        order by ${columnsOf(sql, table.key)} offset ${rows - 1}::bigint limit 1`,
+      sql<{ readonly key: RowKey }>`
+        select ${keyOf(sql, table)} as key from ${sql(table.table)} t where ${within(sql, table, range)}
+        order by ${sql.csv(table.key.map((column) => sql`t.${sql(column)}`))} offset ${rows - 1}::bigint limit 1`,
       ([row]) => row?.key ?? null
     )
   )
@@ -96,11 +86,11 @@ export const readRange = <E, R>(
 /** The digest of what `from` selects, a fragment whose rows have a text `line`. */
 export const digestOf = (sql: SqlClient.SqlClient, from: ReturnType<typeof lineOf>) =>
   Effect.map(
-    sql<Digest>`
+    sql<RowDigest>`
       select count(*)::float8 as rows, coalesce(sum(
         ('x' || left(encode(sha256(convert_to(line, 'UTF8')), 'hex'), 16))::bit(64)::bigint::numeric
       ), 0)::text as hash from (${from}) hashed`,
-    ([found]): Digest => found ?? { rows: 0, hash: "0" }
+    ([found]): RowDigest => found ?? { rows: 0, hash: "0" }
   )
 
 export const digestOfRange = (table: Table, range: Range) =>
@@ -120,12 +110,12 @@ export const digesting = () => {
       rows += lines.length
       for (const line of lines) sum += createHash("sha256").update(line).digest().readBigInt64BE(0)
     },
-    digest: (): Digest => ({ rows, hash: sum.toString() })
+    digest: (): RowDigest => ({ rows, hash: sum.toString() })
   }
 }
 
 /** The digest of rows that have the digests `all`. */
-export const sumOf = (all: ReadonlyArray<Digest>): Digest => ({
+export const sumOf = (all: ReadonlyArray<RowDigest>): RowDigest => ({
   rows: all.reduce((total, { rows }) => total + rows, 0),
   hash: all.reduce((total, { hash }) => total + BigInt(hash), 0n).toString()
 })

@@ -7,21 +7,14 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { TableShape } from "../../domain/accounts/TenantMove.ts"
 
 /** The tables cannot be sorted by their references, or the target database does not have the form of the archive. */
 export class ArchiveMismatch extends Schema.TaggedError<ArchiveMismatch>()("ArchiveMismatch", {
   message: Schema.String
 }) {}
 
-/** A table, and its columns with their SQL types, in one order. */
-export const Shape = Schema.Struct({
-  table: Schema.String,
-  columns: Schema.Array(Schema.String),
-  types: Schema.Array(Schema.String)
-})
-type Shape = typeof Shape.Type
-
-export interface Table extends Shape {
+export interface Table extends TableShape {
   /** Columns that identify a row and order the rows, and their SQL types. With a tenant, it is the first of them. */
   readonly key: ReadonlyArray<string>
   readonly keyTypes: ReadonlyArray<string>
@@ -98,6 +91,17 @@ const keyed = (tables: ReadonlyArray<Table>) =>
 /** Every table, each after those it refers to. */
 export const tables = described.pipe(Effect.flatMap(keyed), Effect.flatMap(inOrder))
 
+/** Without the columns whose values are sealed: rows are compared without them, as each installation seals for itself. */
+export const withoutSealed = (table: Table): Table => {
+  const isOpen = (_: unknown, place: number) => table.sealed[place] === null
+  return {
+    ...table,
+    columns: table.columns.filter(isOpen),
+    types: table.types.filter(isOpen),
+    sealed: table.sealed.filter(isOpen)
+  }
+}
+
 /** Every table with rows of one tenant, each after those it refers to. */
 export const ofTenants = Effect.map(tables, (all) => all.filter(({ owner }) => owner !== null))
 
@@ -120,11 +124,11 @@ export const nonEmptyTables = Effect.gen(function* () {
   return found.map(({ table }) => table)
 })
 
-const shapeOf = ({ columns, types }: Shape) =>
+const shapeOf = ({ columns, types }: TableShape) =>
   columns.map((column, place) => `${column} ${types[place] ?? ""}`).toSorted()
 
 /** The table with its columns in the order of `shape`. */
-const inOrderOf = (here: Table, { columns, types }: Shape): Table => ({
+const inOrderOf = (here: Table, { columns, types }: TableShape): Table => ({
   ...here,
   columns,
   types,
@@ -132,7 +136,7 @@ const inOrderOf = (here: Table, { columns, types }: Shape): Table => ({
 })
 
 /** The table here that has the columns of `shape`. Fails when there is none, or one whose columns differ. */
-export const matching = (known: ReadonlyArray<Table>, shape: Shape) => {
+export const matching = (known: ReadonlyArray<Table>, shape: TableShape) => {
   const here = known.find(({ table }) => table === shape.table)
   return here !== undefined && shapeOf(here).join() === shapeOf(shape).join()
     ? Effect.succeed(inOrderOf(here, shape))

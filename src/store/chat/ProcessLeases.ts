@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { processStopped } from "../../domain/chat/AgentRun.ts"
 import { released } from "../billing/TurnQuota.ts"
 import { reported } from "../events/ReportedEvents.ts"
@@ -42,7 +43,8 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     /** Running runs whose process has died or whose deadline has passed, in the order of their tickets. */
     const dead = sql<Run>`/* every tenant: sweep */
       with expired as (delete from instances where lease_until < now())
-      select r.tenant_id as "tenantId", r.id from agent_runs r where r.status = 'running' and ${isDead}
+      select r.tenant_id as "tenantId", r.id from agent_runs r
+      where r.status = 'running' and ${isDead} and tenant_is_swept(r.tenant_id)
       order by r.conversation_id, r.ticket limit ${sweepLimit}`
 
     /** Returns the runs that it has ended. */
@@ -129,6 +131,28 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       return ended.length
     }).pipe(Effect.withSpan("ProcessLeases.sweep"))
 
-    return { renew, leave, leaveAll, sweep } as const
+    /**
+     * Ends the tenant's running turns like those of a dead process, though their processes live: what these still write
+     * finds no running turn.
+     */
+    const endAll = Effect.fn("ProcessLeases.endAll")(function* ({ tenantId }: TenantScope) {
+      const runs = yield* sql<Run>`
+        update agent_runs set ends_by = now() - interval '1 second'
+        where tenant_id = ${tenantId} and status = 'running' returning tenant_id as "tenantId", id`
+      yield* sql`
+        update budget_holds set ends_by = now() - interval '1 second' where tenant_id = ${tenantId}`
+      yield* letGo
+      if (runs.length > 0) yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
+    })
+
+    /** How many of the tenant's turns run. */
+    const running = ({ tenantId }: TenantScope) =>
+      sql<{ readonly count: number }>`
+        select count(*)::int as count from agent_runs where tenant_id = ${tenantId} and status = 'running'`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.count ?? 0)
+      )
+
+    return { renew, leave, leaveAll, sweep, endAll, running } as const
   })
 }) {}

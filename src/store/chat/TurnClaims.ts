@@ -55,10 +55,10 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
       )
 
     /** Deletes claims older than 24 hours. */
-    const prune =
-      sql`/* every tenant: sweep */ delete from turn_claims where created_at < now() - interval '24 hours'`.pipe(
-        Effect.asVoid
-      )
+    const prune = sql`/* every tenant: sweep */
+        delete from turn_claims where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)`.pipe(
+      Effect.asVoid
+    )
 
     return { claim, release, prune } as const
   })

@@ -178,7 +178,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     const prune = Effect.gen(function* () {
       const people = yield* sql`/* every tenant: sweep */
         delete from widget_sessions where (tenant_id, id_hash) in (
-          select tenant_id, id_hash from widget_sessions where not ${alive}
+          select tenant_id, id_hash from widget_sessions where not ${alive} and tenant_is_swept(tenant_id)
           order by used_at limit ${pruned} for update skip locked
         )
         returning tenant_id as "tenantId", end_user_id as id`.pipe(

@@ -13,7 +13,8 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
      */
     const batch = (size: number) => sql`/* every tenant: sweep */
       with waiting as (
-        select tenant_id, id, conversation_id, created_at from messages where position is null
+        select tenant_id, id, conversation_id, created_at from messages
+        where position is null and tenant_is_swept(tenant_id)
         order by conversation_id desc, created_at desc, id desc limit ${size}
       ),
       held as (
@@ -40,8 +41,8 @@ export class LegacyMessages extends Effect.Service<LegacyMessages>()("store/conv
     const giveKeys = (size: number) =>
       Effect.gen(function* () {
         // Checked before the transaction, because usually there is nothing to do and no lock is needed.
-        const waiting =
-          yield* sql`/* every tenant: sweep */ select 1 from messages where position is null limit 1`
+        const waiting = yield* sql`/* every tenant: sweep */
+            select 1 from messages where position is null and tenant_is_swept(tenant_id) limit 1`
         if (waiting.length === 0) return 0
         return yield* Effect.gen(function* () {
           const [lock] = yield* sql<{ readonly mine: boolean }>`

@@ -337,7 +337,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       const sweep = sql`/* every tenant: sweep */
         delete from webhook_deliveries where (tenant_id, event_id, endpoint_id) in (
           select tenant_id, event_id, endpoint_id from webhook_deliveries
-          where created_at < now() - make_interval(secs => ${Duration.toSeconds(retention)}) and status <> 'pending'
+          where created_at < now() - make_interval(secs => ${Duration.toSeconds(retention)}) and status <> 'pending' and tenant_is_swept(tenant_id)
           order by created_at limit ${sweepBatch}::int
         ) returning event_id`.pipe(
         Effect.orDie,

@@ -76,7 +76,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
       const behind = (profile: string) =>
         sql<AgentScope>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId" from agent_stats
-          where profile <> ${profile} order by agent_id`.pipe(Effect.orDie)
+          where profile <> ${profile} and tenant_is_swept(tenant_id) order by agent_id`.pipe(Effect.orDie)
 
       /**
        * Sources with live chunks that lack a vector of `model`: of agents that have not moved, or whose last failure is
@@ -94,7 +94,8 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           ) s
           left join embedding_failures f
             on f.tenant_id = s.tenant_id and f.source_id = s.id and f.profile = ${model.profile}
-          where (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
+          where tenant_is_swept(s.tenant_id)
+            and (f.failed_at is null or f.failed_at < now() - ${Duration.toSeconds(again)}::float8 * interval '1 second')
             and exists (
               select from chunks c
               where c.tenant_id = s.tenant_id and c.source_id = s.id and c.version is not null and ${supportsChunk(sql, model)}
@@ -137,7 +138,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
           delete from chunk_embeddings where ctid in (
             select e.ctid from agent_stats stats
             join chunk_embeddings e on e.tenant_id = stats.tenant_id and e.agent_id = stats.agent_id
-            where stats.profile = ${profile} and e.profile <> ${profile}
+            where stats.profile = ${profile} and e.profile <> ${profile} and tenant_is_swept(stats.tenant_id)
               and stats.profile_since < now() - ${Duration.toSeconds(kept)}::float8 * interval '1 second'
             limit ${limit}::int
           ) returning chunk_id`.pipe(

@@ -31,7 +31,8 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
 
     const outdated = (limit: number) =>
       sql<OutdatedDocument>`/* every tenant: sweep */
-        select id, tenant_id as "tenantId", agent_id as "agentId", title from documents where index_format < ${indexFormat}
+        select id, tenant_id as "tenantId", agent_id as "agentId", title from documents
+        where index_format < ${indexFormat} and tenant_is_swept(tenant_id)
         order by agent_id, id limit ${limit}::int`.pipe(Effect.orDie)
 
     /** In reading order. */

@@ -133,6 +133,7 @@ import { Team } from "../../../src/usecases/accounts/Team.ts"
 import { UsageReport } from "../../../src/usecases/billing/UsageReport.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { layerNoConnections } from "../../NoConnections.ts"
+import { openGate } from "../OpenGate.ts"
 
 export const operatorToken = "operator-token-of-the-tests"
 export const appUrl = "https://app.example"
@@ -279,6 +280,7 @@ export const accountsServer = (options: Options = {}) => {
     Layer.provide([SessionCookie.layer(url), SignOnCookie.layer(url), PasskeyCookie.layer(url)]),
     Layer.provide(Layer.succeed(TrustedProxies, options.trustedProxies ?? new BlockList())),
     Layer.provide(ScimRoute.layer(url)),
+    Layer.provide(openGate),
     Layer.provide(OperatorAuth.layer(options.token ?? Option.some(Redacted.make(operatorToken))))
   )
   return HttpApiBuilder.serve().pipe(

@@ -42,6 +42,7 @@ import { Billing, PlanTable } from "../../../src/usecases/billing/Billing.ts"
 import { EmailDeliveries } from "../../../src/usecases/accounts/EmailDeliveries.ts"
 import { Subscriptions } from "../../../src/usecases/billing/Subscriptions.ts"
 import { appUrl, type Call, call, operate, operatorToken, password } from "../accounts/AccountsServer.ts"
+import { openGate } from "../OpenGate.ts"
 
 export const secret = "whsec_canary_of_these_tests"
 
@@ -125,7 +126,7 @@ export const billingServer = (options: Options = {}) =>
           EmailHandlers,
           EmailLogsHandlers
         ).pipe(
-          Layer.provide(SessionAuth.layer(Surface, appUrl)),
+          Layer.provide(SessionAuth.layer(Surface, appUrl).pipe(Layer.provide(openGate))),
           Layer.provide(SessionCookie.layer(appUrl)),
           Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken)))),
           Layer.provide(DerivedKeys.layer([Redacted.make("a master secret of the tests, long enough")]))

@@ -52,6 +52,7 @@ import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { layerNoConnections } from "../../NoConnections.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { openGate } from "../OpenGate.ts"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
@@ -77,7 +78,7 @@ const Server = Layer.suspend(() => {
     AuditHandlers,
     ChannelsHandlers
   ).pipe(
-    Layer.provide(SessionAuth.layer(Surface, appUrl)),
+    Layer.provide(SessionAuth.layer(Surface, appUrl).pipe(Layer.provide(openGate))),
     Layer.provide(SessionCookie.layer(appUrl)),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
   )

@@ -50,6 +50,7 @@ import { reset } from "../../TestDatabase.ts"
 import { turnLayer } from "../../usecases/chat/TurnHarness.ts"
 import { liveKey, rateLimits } from "../PublicServer.ts"
 import * as TestServer from "../TestServer.ts"
+import { openGate } from "../OpenGate.ts"
 
 export const appUrl = "https://app.example"
 
@@ -135,7 +136,7 @@ export const layer = (artifacts: Layer.Layer<ArtifactStore> = layerMemory) =>
         Layer.provide(Layer.mergeAll(HostedChatHandlers, ShimsHandlers, SdkHandlers)),
         Layer.provide(CallerAuth.layer(Surface, appUrl)),
         Layer.provide(RealtimeSocket.layer()),
-        Layer.provide(Layer.mergeAll(keyStore, rateLimits, accounts))
+        Layer.provide(Layer.mergeAll(keyStore, rateLimits, accounts, openGate))
       )
     ).pipe(Layer.provideMerge(useCases(artifacts)))
   )

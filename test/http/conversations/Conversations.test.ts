@@ -31,6 +31,7 @@ import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { inboxView } from "./InboxServer.ts"
 import { liveKey, noVisitors, rateLimits } from "../PublicServer.ts"
 import * as TestServer from "../TestServer.ts"
+import { openGate } from "../OpenGate.ts"
 
 const Surface = HttpApi.make("spoke").add(ConversationsApi).add(HostedConversationsApi).add(ImportsApi)
 
@@ -74,7 +75,7 @@ const server = TestServer.layer(
     Layer.provide(Layer.mergeAll(PublicHandlers.layer, ConversationsHandlers, ImportsHandlers)),
     Layer.provide(Layer.mergeAll(KeyAuth.layer(Surface), session)),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make("operator")))),
-    Layer.provide(Layer.mergeAll(keyStore, rateLimits, noVisitors)),
+    Layer.provide(Layer.mergeAll(keyStore, rateLimits, noVisitors, openGate)),
     Layer.provide(DerivedKeys.layer([Redacted.make("the master secret of these tests, 32 bytes")]))
   )
 ).pipe(Layer.provideMerge(Layer.merge(useCases, inboxView)))

@@ -22,6 +22,7 @@ import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { TurnSettings } from "../../../src/usecases/chat/TurnSettings.ts"
 import { RealtimeFeed } from "../../../src/usecases/conversations/RealtimeFeed.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { openGate } from "../OpenGate.ts"
 
 export const masters = [Redacted.make("a master secret of the tests, long enough")] as const
 
@@ -41,7 +42,10 @@ const useCases = Layer.mergeAll(RealtimeAccess.Default, RealtimeFeed.Default).pi
 /** `HttpServer`, and what the socket stands on. */
 export const layer = (limits: Partial<RealtimeSocket.Limits> = {}) =>
   Server.serve(
-    HttpApiBuilder.api(HttpApi.make("none")).pipe(Layer.provide(RealtimeSocket.layer(limits)))
+    HttpApiBuilder.api(HttpApi.make("none")).pipe(
+      Layer.provide(RealtimeSocket.layer(limits)),
+      Layer.provide(openGate)
+    )
   ).pipe(
     RealtimeSocket.untraced,
     Layer.provideMerge(Layer.mergeAll(useCases, NodeSocket.layerWebSocketConstructor)),

@@ -45,6 +45,7 @@ import { reset, TestDatabase } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
 import { layer as builtIn } from "../../../src/readers/connectors/Registered.ts"
 import { layerSettings } from "../../usecases/knowledge/ConnectorLayers.ts"
+import { openGate } from "../OpenGate.ts"
 
 const Surface = HttpApi.make("spoke").add(TenantsApi).add(SessionsApi).add(HostedSourcesApi)
 
@@ -63,7 +64,7 @@ const Stores = Layer.mergeAll(
 
 const Server = Layer.suspend(() => {
   const handlers = Layer.mergeAll(TenantsHandlers, SessionsHandlers, SourcesHandlers).pipe(
-    Layer.provide(SessionAuth.layer(Surface, appUrl)),
+    Layer.provide(SessionAuth.layer(Surface, appUrl).pipe(Layer.provide(openGate))),
     Layer.provide(SessionCookie.layer(appUrl)),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
   )

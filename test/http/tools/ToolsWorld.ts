@@ -52,6 +52,7 @@ import { ToolTrials } from "../../../src/usecases/chat/tools/ToolTrials.ts"
 import { layerArtifacts } from "../../KeptArtifacts.ts"
 import { reset } from "../../TestDatabase.ts"
 import { appUrl, call, operatorToken, signedIn } from "../accounts/AccountsServer.ts"
+import { openGate } from "../OpenGate.ts"
 
 const Surface = HttpApi.make("spoke")
   .add(TenantsApi)
@@ -96,7 +97,7 @@ export const server = Layer.suspend(() => {
     ToolsHandlers,
     ToolSignInsHandlers
   ).pipe(
-    Layer.provide(SessionAuth.layer(Surface, appUrl)),
+    Layer.provide(SessionAuth.layer(Surface, appUrl).pipe(Layer.provide(openGate))),
     Layer.provide([SessionCookie.layer(appUrl), ToolAddresses.layer(appUrl)]),
     Layer.provide(OperatorAuth.layer(Option.some(Redacted.make(operatorToken))))
   )

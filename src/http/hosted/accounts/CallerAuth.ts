@@ -11,10 +11,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { KeyStore } from "../../../capabilities/KeyStore.ts"
 import { atLeast, type Caller } from "../../../domain/accounts/Access.ts"
-import { workFor } from "../../../concurrency/CurrentOwner.ts"
 import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
 import type { RateLimits } from "../../../usecases/billing/RateLimits.ts"
+import type { TenantGate } from "../../../usecases/operations/moves/TenantGate.ts"
 import type { VisitorTokens } from "../../../usecases/chat/widget/VisitorTokens.ts"
 import { CallerAuth } from "../../Auth.ts"
 import { authenticate, authorities, secretOf } from "../../KeyAuth.ts"
@@ -26,7 +26,7 @@ import { sessionToken } from "./SessionCookie.ts"
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
-): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits | VisitorTokens> => {
+): Layer.Layer<CallerAuth, never, Accounts | KeyStore | RateLimits | TenantGate | VisitorTokens> => {
   const check = sameOrigin(new URL(appUrl).origin)
   return Layer.effect(
     CallerAuth,
@@ -42,7 +42,7 @@ export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGrou
         }
         yield* check
         const user = yield* accounts.authenticate(token.value)
-        yield* workFor(user.tenantId)
+        yield* known.gate.enter(user.tenantId)
         if (minRole === undefined || !atLeast(user.role, minRole)) {
           return yield* new Forbidden({ message: "Your role does not allow this." })
         }

@@ -7,9 +7,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { atLeast } from "../../../domain/accounts/Access.ts"
-import { workFor } from "../../../concurrency/CurrentOwner.ts"
 import { Forbidden, Unauthorized } from "../../../domain/Errors.ts"
 import { Accounts } from "../../../usecases/accounts/Accounts.ts"
+import { TenantGate } from "../../../usecases/operations/moves/TenantGate.ts"
 import { SessionAuth } from "../../Auth.ts"
 import * as Routes from "../../Routes.ts"
 import { SameOrigin } from "./SameOrigin.ts"
@@ -36,17 +36,18 @@ export const sameOrigin = (origin: string) =>
 export const layer = <Id extends string, Groups extends HttpApiGroup.HttpApiGroup.Any, E, R>(
   api: HttpApi.HttpApi<Id, Groups, E, R>,
   appUrl: string
-): Layer.Layer<SessionAuth | SameOrigin, never, Accounts> => {
+): Layer.Layer<SessionAuth | SameOrigin, never, Accounts | TenantGate> => {
   const check = sameOrigin(new URL(appUrl).origin)
   const session = Effect.gen(function* () {
     const accounts = yield* Accounts
+    const gate = yield* TenantGate
     const roles = new Map(Routes.table(api).map((route) => [Routes.keyOf(route), route.role] as const))
     return Effect.gen(function* () {
       yield* check
       const token = yield* sessionToken
       if (Option.isNone(token)) return yield* new Unauthorized({ message: "Sign in first." })
       const user = yield* accounts.authenticate(token.value)
-      yield* workFor(user.tenantId)
+      yield* gate.enter(user.tenantId)
       const { route } = yield* HttpRouter.RouteContext
       const minRole = roles.get(Routes.keyOf(route))
       if (minRole !== undefined && atLeast(user.role, minRole)) return user

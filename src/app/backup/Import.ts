@@ -1,0 +1,131 @@
+/** Imports an archive of the whole store into an empty database: all rows in one transaction, or none. */
+import { randomBytes } from "node:crypto"
+import * as path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
+import * as Rows from "../../store/archive/Rows.ts"
+import { patient } from "../../store/archive/Snapshot.ts"
+import * as Tables from "../../store/archive/Tables.ts"
+import { migrate } from "../../store/Database.ts"
+import type { Settings } from "../config/Config.ts"
+import * as DataDirectory from "../DataDirectory.ts"
+import { artifactStore, database } from "../Live.ts"
+import * as Package from "../Package.ts"
+import { chooseVector } from "../Vector.ts"
+import * as ArchivedStore from "./ArchivedStore.ts"
+import * as Manifest from "./Manifest.ts"
+import * as Originals from "./Originals.ts"
+import * as PartFile from "./PartFile.ts"
+
+const { ArchiveError } = PartFile
+
+/**
+ * The secrets to store in a new data directory; none when it has secrets already. Fails unless they fit the archive.
+ */
+const secretsFor = (settings: Settings, { keys, secret: included }: Manifest.Header) =>
+  Effect.gen(function* () {
+    const kept = ArchivedStore.isEmbedded(settings)
+      ? yield* DataDirectory.secrets.read(settings.dataDir)
+      : Option.none()
+    const own = Option.map(kept, ({ secret }) => secret)
+    const brought =
+      ArchivedStore.isEmbedded(settings) && settings.secrets.length === 0 && Option.isNone(own)
+        ? Option.fromNullable(included)
+        : Option.none()
+    const given = settings.secrets.length > 0 ? settings.secrets : Option.toArray(own)
+    const ids = [...given, ...Option.toArray(brought)].map(keyIdOf)
+    // Values that were not resealed since the last rotation need the earlier secrets.
+    if (!keys.every((id) => ids.includes(id))) return yield* ArchivedStore.wrongSecret(settings)
+    return Option.map(brought, (secret) => ({
+      secret,
+      operatorToken: Redacted.make(randomBytes(32).toString("base64url"))
+    }))
+  })
+
+const mustBeEmpty = Effect.gen(function* () {
+  const filled = yield* Tables.nonEmptyTables
+  if (filled.length === 0) return
+  return yield* new ArchiveError({
+    message: `The database is not empty (${filled.slice(0, 3).join(", ")}): import into a new one. Nothing was changed.`
+  })
+})
+
+/** Rows of one statement; few, because a row may be long. */
+const rowsAtOnce = 200
+
+const readPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) =>
+  Stream.runForEach(
+    PartFile.read(path.join(folder, file)).pipe(Stream.flattenIterables, Stream.grouped(rowsAtOnce)),
+    (rows) => Rows.write(table, Array.from(rows))
+  )
+
+/** Fails unless the table has the rows of its parts. */
+const sameRows = (table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
+  Effect.gen(function* () {
+    const expected = Rows.sumOf(parts)
+    const stored = yield* Rows.digestOfRange(table, { tenantId: null, after: null, upTo: null })
+    if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
+    return yield* new ArchiveError({
+      message: `The rows of ${table.table} differ from those of the archive (${stored.rows} instead of ${expected.rows}). Nothing was changed.`
+    })
+  })
+
+const readRows = (folder: string, { parts, tables }: Manifest.Manifest) =>
+  Effect.gen(function* () {
+    const known = yield* Tables.tables
+    const matched = yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+    let rows = 0
+    for (const table of matched) {
+      const own = parts.filter((part) => part.table === table.table)
+      yield* Effect.forEach(own, (part) => readPart(folder, table, part), { discard: true })
+      const count = yield* sameRows(table, own)
+      yield* ArchivedStore.tell(table.table, count)
+      rows += count
+    }
+    yield* Rows.raiseSequences(known)
+    return rows
+  })
+
+/** Imports `folder` into an empty database: all rows in one transaction, or none. */
+export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Settings, folder: string) {
+  const manifest = yield* Manifest.verified(folder)
+  if (manifest.tenant !== undefined) {
+    return yield* new ArchiveError({
+      message: `${folder} has one tenant. Import it with spoke tenant import ${folder}.`
+    })
+  }
+  return yield* Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const fresh = yield* secretsFor(settings, manifest)
+    yield* migrate(Package.migrations)
+    yield* chooseVector(settings)
+    yield* ArchivedStore.sameMigrations(manifest)
+    yield* mustBeEmpty
+    if (Option.isSome(fresh)) yield* DataDirectory.secrets.write(settings.dataDir, fresh.value)
+    const originals = yield* Originals.restoreAll(folder)
+    yield* ArchivedStore.tell("originals", originals)
+    const rows = yield* sql.withTransaction(
+      Effect.gen(function* () {
+        // A server started meanwhile either writes first, and the import fails, or waits for this lock.
+        yield* sql`lock table tenants in share row exclusive mode`
+        yield* patient
+        yield* Rows.pinned
+        yield* mustBeEmpty
+        return yield* readRows(folder, manifest)
+      })
+    )
+    yield* sql`analyze`
+    const totals: ArchivedStore.Totals = { rows, originals, missing: 0 }
+    return totals
+  }).pipe(
+    forEveryTenant("archive"),
+    Effect.provide(artifactStore(settings)),
+    Effect.provide(database(settings)),
+    Effect.scoped
+  )
+})

@@ -1,0 +1,261 @@
+/**
+ * Imports an archive of one tenant into an installation that may have others and serve them. The tenant is not served
+ * before all of it has arrived and was compared. An interrupted import continues; a refused one leaves nothing.
+ */
+import { randomBytes } from "node:crypto"
+import * as path from "node:path"
+import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Stream from "effect/Stream"
+import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
+import * as Wire from "../../domain/accounts/TenantMove.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../../store/archive/Rows.ts"
+import { patient } from "../../store/archive/Snapshot.ts"
+import * as Tables from "../../store/archive/Tables.ts"
+import { migrate } from "../../store/Database.ts"
+import type { Settings } from "../config/Config.ts"
+import * as Secrets from "../config/Secrets.ts"
+import { database } from "../Live.ts"
+import { localSide } from "../moves/LocalSide.ts"
+import { MoveFailed, type Side } from "../moves/Side.ts"
+import * as TenantStore from "../moves/TenantStore.ts"
+import * as Package from "../Package.ts"
+import { chooseVector } from "../Vector.ts"
+import * as ArchivedStore from "./ArchivedStore.ts"
+import * as Manifest from "./Manifest.ts"
+import * as Originals from "./Originals.ts"
+import * as PartFile from "./PartFile.ts"
+
+const { ArchiveError } = PartFile
+
+export interface ImportOptions {
+  /** The key that the export was sealed with; null: the installation has the archive's master secret. */
+  readonly sealKey: Redacted.Redacted | null
+  /** Parts that are written at the same time. The embedded database writes one. */
+  readonly streams: number
+}
+
+/** Rows, and jobs, of one request. */
+const rowsAtOnce = 200
+const jobsAtOnce = 100
+/** Originals in memory at a time. */
+const originalsAtOnce = 4
+
+const mustHaveTenant = ({ tenant }: Manifest.Manifest, folder: string) =>
+  tenant === undefined
+    ? new ArchiveError({
+        message: `${folder} has a whole store. Import it into an empty database with spoke import ${folder}.`
+      })
+    : Effect.succeed(tenant)
+
+/** Fails unless the secrets of the archive can be opened. */
+const mustOpen = (
+  settings: Settings,
+  { keys, tenant }: Manifest.Manifest,
+  sealKey: Redacted.Redacted | null
+) =>
+  Effect.gen(function* () {
+    if (tenant?.hasSealKey === true) {
+      if (sealKey !== null && keys.includes(keyIdOf(sealKey))) return
+      return yield* new ArchiveError({
+        message:
+          sealKey === null
+            ? "The secrets of the archive are sealed under a key. Give the file that it was exported with: --key-file."
+            : "This is not the key that the archive was exported with."
+      })
+    }
+    const { masters } = yield* Secrets.Secrets
+    const ids = masters.map(keyIdOf)
+    if (keys.every((id) => ids.includes(id))) return
+    return yield* new ArchiveError({
+      message: `${ArchivedStore.wrongSecret(settings).message} Or export the tenant with a key of its own: --key-file.`
+    })
+  })
+
+const sameTables = ({ tables }: Manifest.Manifest) =>
+  Effect.gen(function* () {
+    const known = yield* Tables.ofTenants
+    return yield* Effect.forEach(tables, (shape) => Tables.matching(known, shape))
+  })
+
+const originals = (side: Side, folder: string) =>
+  Originals.listed(folder).pipe(
+    Stream.grouped(jobsAtOnce),
+    Stream.mapEffect((refs) => side.ask(new Wire.MissingOriginals({ refs: Array.from(refs) }))),
+    Stream.flatMap(({ refs }) => Stream.fromIterable(refs)),
+    Stream.mapEffect(
+      (ref) => Effect.flatMap(Originals.load(folder, ref), (bytes) => side.putOriginal(ref, bytes)),
+      { concurrency: originalsAtOnce }
+    ),
+    Stream.runDrain
+  )
+
+/** The rows of a part, in the order of the table's columns here. */
+const writePart = (
+  side: Side,
+  driver: string,
+  folder: string,
+  part: Manifest.Part,
+  sealKey: Redacted.Redacted | null
+) =>
+  Stream.runForEach(
+    PartFile.read(path.join(folder, part.file)).pipe(Stream.flattenIterables, Stream.grouped(rowsAtOnce)),
+    (rows) => side.ask(new Wire.WritePage({ driver, table: part.table, rows: Array.from(rows), sealKey }))
+  ).pipe(
+    Effect.zipRight(side.ask(new Wire.Arrived({ table: part.table, after: part.after, upTo: part.upTo })))
+  )
+
+/** Fails unless the tenant has as many rows as the parts, and the same. */
+const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<Manifest.Part>) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const expected = Rows.sumOf(parts)
+    const digest = Rows.digestOfRange(Tables.withoutSealed(table), { tenantId, after: null, upTo: null })
+    const stored = yield* sql.withTransaction(Effect.zipRight(Effect.zipRight(patient, Rows.pinned), digest))
+    if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
+    return yield* new MoveFailed({
+      reason: "differs",
+      message: `The rows of ${table.table} differ from those of the archive (${stored.rows} instead of ${expected.rows}).`
+    })
+  })
+
+const lists = (side: Side, driver: string, folder: string, { events, jobs }: Manifest.Manifest) => {
+  const each = <A, E>(
+    file: { readonly file: string } | undefined,
+    write: (values: ReadonlyArray<unknown>) => Effect.Effect<A, E>
+  ) =>
+    file === undefined
+      ? Effect.void
+      : Stream.runForEach(
+          PartFile.read(path.join(folder, file.file)).pipe(
+            Stream.flattenIterables,
+            Stream.mapEffect((line) =>
+              Effect.mapError(Schema.decode(Schema.parseJson(Schema.Unknown))(line), () =>
+                PartFile.damaged(file.file)
+              )
+            ),
+            Stream.grouped(jobsAtOnce)
+          ),
+          (values) => write(Array.from(values))
+        )
+  return Effect.zipRight(
+    each(events, (values) => side.ask(new Wire.WriteEvents({ driver, events: values }))),
+    each(jobs, (values) =>
+      Effect.flatMap(Effect.orDie(Schema.decodeUnknown(Schema.Array(Wire.HeldJob))(values)), (given) =>
+        side.ask(new Wire.WriteJobs({ driver, jobs: given }))
+      )
+    )
+  )
+}
+
+const discarded = (side: Side, driver: string) =>
+  side
+    .ask(new Wire.RemoveSome({ driver }))
+    .pipe(
+      Effect.repeat({ until: ({ more }) => !more }),
+      Effect.zipRight(side.ask(new Wire.Forget({ driver })))
+    )
+
+/** Runs `work` on the installation's database, for a tenant of an archive. */
+const within = <A, E, R>(settings: Settings, streams: number, work: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    yield* migrate(Package.migrations)
+    yield* chooseVector(settings)
+    return yield* Effect.provide(work, TenantStore.layer(settings))
+  }).pipe(
+    forEveryTenant("archive"),
+    Effect.provide(database(ArchivedStore.withConnections(settings, streams + 1))),
+    Effect.scoped
+  )
+
+/** Imports the tenant of the archive, or continues an import of it. */
+export const importTenant = Effect.fn("Backup.importTenant")(function* (
+  settings: Settings,
+  folder: string,
+  { sealKey, streams: asked }: ImportOptions
+) {
+  const manifest = yield* Manifest.verified(folder)
+  const { id } = yield* mustHaveTenant(manifest, folder)
+  const streams = ArchivedStore.isEmbedded(settings) ? 1 : asked
+  return yield* within(
+    settings,
+    streams,
+    Effect.gen(function* () {
+      yield* ArchivedStore.sameMigrations(manifest)
+      yield* mustOpen(settings, manifest, sealKey)
+      const tables = yield* sameTables(manifest)
+      const side = yield* localSide("database", id)
+      const driver = randomBytes(24).toString("base64url")
+      const { state } = yield* side.ask(
+        new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null })
+      )
+      const written = Effect.gen(function* () {
+        yield* originals(side, folder)
+        const arrived = new Set((yield* side.ask(new Wire.Parts())).parts.map(Manifest.placeOf))
+        let rows = 0
+        for (const table of tables) {
+          const parts = manifest.parts.filter((part) => part.table === table.table)
+          yield* Effect.forEach(
+            parts.filter((part) => !arrived.has(Manifest.placeOf(part))),
+            (part) => writePart(side, driver, folder, part, sealKey),
+            { concurrency: streams, discard: true }
+          )
+          const count = yield* sameRows(id, table, parts)
+          yield* ArchivedStore.tell(table.table, count)
+          rows += count
+        }
+        yield* lists(side, driver, folder, manifest)
+        yield* side.ask(new Wire.Serve({ driver, handovers: 1 }))
+        return rows
+      })
+      // A command that was killed behind the decision has everything stored.
+      const rows = state === "serving" ? 0 : yield* written
+      yield* side.ask(new Wire.Forget({ driver }))
+      const totals: ArchivedStore.Totals = { rows, originals: manifest.originals.count, missing: 0 }
+      return totals
+    }).pipe(
+      // What was refused is not left behind; what was interrupted continues.
+      Effect.tapErrorTag("MoveFailed", ({ reason }) =>
+        reason === "conflict" || reason === "differs"
+          ? Effect.ignore(
+              Effect.flatMap(localSide("database", id), (side) =>
+                Effect.gen(function* () {
+                  const driver = randomBytes(24).toString("base64url")
+                  yield* side.ask(
+                    new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null })
+                  )
+                  yield* discarded(side, driver)
+                })
+              )
+            )
+          : Effect.void
+      )
+    )
+  )
+})
+
+/** Removes what an interrupted import of the archive has stored. */
+export const discardImport = Effect.fn("Backup.discardImport")(function* (
+  settings: Settings,
+  folder: string
+) {
+  const manifest = yield* Manifest.verified(folder)
+  const { id } = yield* mustHaveTenant(manifest, folder)
+  yield* within(
+    settings,
+    1,
+    Effect.gen(function* () {
+      const side = yield* localSide("database", id)
+      const { move } = yield* side.ask(new Wire.Facts())
+      if (move === null || move.move !== manifest.id || move.state !== "away")
+        return yield* new ArchiveError({ message: "No import of this archive was begun here." })
+      const driver = randomBytes(24).toString("base64url")
+      yield* side.ask(new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null }))
+      return yield* discarded(side, driver)
+    })
+  )
+})

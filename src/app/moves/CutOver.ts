@@ -1,0 +1,132 @@
+/** The change of sides: the tenant pauses, the last changes are copied, and the other side serves it. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Wire from "../../domain/accounts/TenantMove.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { MoveFailed } from "./Side.ts"
+import { carryJobs, catchUp, copyLastChanges, type Transfer } from "./Transfer.ts"
+
+/** Jobs may end for so long before they wait for the other side; as long as at the end of a process. */
+const drain = Duration.seconds(30)
+/** A side whose command does not come back holds jobs for no longer. */
+const drainHold = Duration.seconds(60)
+/** Part of the pause in which turns may end. */
+const turnsShare = 0.6
+const poll = Duration.millis(40)
+/** Between the decision and the first request at the other side, jobs are carried over for so long; others follow. */
+export const decisionCarry = Duration.millis(500)
+const releaseTimeout = Duration.seconds(1)
+/** Attempts in which turns that still run end the pause, and the time between them. */
+const patientAttempts = 5
+const betweenAttempts = Duration.seconds(2)
+/** Changes that are left when the pause begins. */
+const few = 50
+
+export interface CutOverOptions {
+  /** The tenant pauses for at most so long. */
+  readonly maxPause: Duration.Duration
+  /** Fails instead of ending turns that run longer than the pause. */
+  readonly keepTurns: boolean
+}
+
+const progressOf = ({ from }: Transfer) => from.ask(new Wire.Progress())
+
+/** Waits until `done`, and copies changes meanwhile. True when that was in time. */
+const settled = (
+  transfer: Transfer,
+  limit: Duration.Duration,
+  done: (progress: { readonly turns: number; readonly jobs: number }) => boolean
+) =>
+  Effect.gen(function* () {
+    const end = (yield* monotonicMillis) + Duration.toMillis(limit)
+    for (;;) {
+      const progress = yield* progressOf(transfer)
+      if (done(progress)) return true
+      if ((yield* monotonicMillis) >= end) return false
+      yield* catchUp(transfer, few)
+      yield* Effect.sleep(poll)
+    }
+  })
+
+const taken = () =>
+  new MoveFailed({
+    reason: "taken",
+    message: "Another command has taken over the move. Nothing was cut over."
+  })
+
+const hold = ({ driver, from }: Transfer, to: "draining" | "pausing", lasts: Duration.Duration) =>
+  Effect.filterOrFail(
+    from.ask(new Wire.Hold({ driver, to, millis: Duration.toMillis(lasts) })),
+    ({ changed }) => changed,
+    taken
+  )
+
+/** No job begins, and those that run end or wait. */
+const drainJobs = (transfer: Transfer) =>
+  Effect.gen(function* () {
+    const { driver, from } = transfer
+    yield* hold(transfer, "draining", drainHold)
+    const ended = yield* settled(transfer, drain, ({ jobs }) => jobs === 0)
+    if (!ended) yield* from.ask(new Wire.EndRunning({ driver, turns: false, jobs: true }))
+    yield* catchUp(transfer, few)
+  })
+
+/**
+ * One attempt. `turns`: turns still ran and the pause was ended. `late`: the pause was over before the decision.
+ */
+const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boolean) =>
+  Effect.gen(function* () {
+    const { driver, from, to } = transfer
+    yield* drainJobs(transfer)
+    const began = yield* monotonicMillis
+    yield* hold(transfer, "pausing", maxPause)
+    const turnsWait = Duration.times(maxPause, turnsShare)
+    const quiet = yield* settled(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
+    if (!quiet) {
+      if (!endsTurns) return "turns" as const
+      yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))
+    }
+    const fenced = yield* from.ask(new Wire.Fence({ driver, millis: 500 }))
+    if (!fenced.changed) return "late" as const
+    yield* copyLastChanges(transfer)
+    const decided = yield* from.ask(new Wire.HandOver({ driver }))
+    const { move } = yield* progressOf(transfer)
+    // The answer of the decision may have been lost, so the state counts.
+    if (!decided.changed && move?.state !== "away") return "late" as const
+    // From here on the jobs are the other side's. They come before those that it queues itself.
+    yield* carryJobs(transfer, decisionCarry)
+    yield* to.ask(new Wire.Serve({ driver, handovers: move?.handovers ?? 0 }))
+    return { pausedMillis: (yield* monotonicMillis) - began, at: yield* Clock.currentTimeMillis }
+  })
+
+/** Tries until the tenant has changed sides. Returns how long it paused, in milliseconds. */
+export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOptions) =>
+  Effect.gen(function* () {
+    const { driver, from, tell } = transfer
+    for (let count = 1; ; count += 1) {
+      const isLast = count > patientAttempts
+      const outcome = yield* attempt(transfer, maxPause, isLast && !keepTurns).pipe(
+        // Without this the tenant is served again when the hold is over.
+        Effect.onError(() =>
+          Effect.ignore(Effect.timeout(from.ask(new Wire.Release({ driver })), releaseTimeout))
+        )
+      )
+      if (typeof outcome !== "string") return outcome.pausedMillis
+      yield* from.ask(new Wire.Release({ driver }))
+      if (isLast && (keepTurns || count > 2 * patientAttempts))
+        return yield* new MoveFailed({
+          reason: "refused",
+          message:
+            outcome === "turns"
+              ? "Turns of the tenant always run longer than the pause. Nothing was cut over. Run the command again at a quieter time, or without --keep-turns."
+              : "The last changes cannot be copied within the pause. Nothing was cut over. Run the command again at a quieter time."
+        })
+      yield* tell(
+        outcome === "turns"
+          ? "turns still run; the tenant is served on, and the next attempt follows"
+          : "the pause was too short; the tenant is served on, and the next attempt follows"
+      )
+      yield* Effect.sleep(betweenAttempts)
+    }
+  })

@@ -1,0 +1,140 @@
+/** The two installations of a move, as the command that drives it sees them. */
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { MoveRequest } from "../../domain/accounts/TenantMove.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
+
+/** A step was refused, or an installation does not answer. `message` is for the user of the command line. */
+export class MoveFailed extends Schema.TaggedError<MoveFailed>()("MoveFailed", {
+  message: Schema.String,
+  /** `away`: the installation does not answer for now. The others are those of `ArrivalRefused`. */
+  reason: Schema.Literal("away", "conflict", "differs", "order", "refused", "taken")
+}) {}
+
+export interface Side {
+  /** For messages: `origin` or `destination`, with the address. */
+  readonly name: string
+  /** Asks for one of `MoveRequest`. */
+  readonly ask: <A, I>(request: Schema.WithResult<A, I, never, never, never>) => Effect.Effect<A, MoveFailed>
+  /** The bytes of an original; none when it was removed. */
+  readonly original: (ref: ArtifactRef) => Effect.Effect<Option.Option<Uint8Array>, MoveFailed>
+  readonly putOriginal: (ref: ArtifactRef, bytes: Uint8Array) => Effect.Effect<void, MoveFailed>
+}
+
+const requestTimeout = Duration.minutes(2)
+
+/** How long a command waits for an installation that is restarted. */
+const patience = Duration.minutes(2)
+
+const again = Schedule.exponential("100 millis").pipe(
+  Schedule.union(Schedule.spaced("2 seconds")),
+  Schedule.upTo(patience)
+)
+
+const Failure = Schema.Struct({
+  error: Schema.Struct({
+    code: Schema.String,
+    message: Schema.String,
+    details: Schema.optional(Schema.Struct({ reason: Schema.optional(Schema.String) }))
+  })
+})
+
+const isReason = Schema.is(MoveFailed.fields.reason)
+
+/** Statuses after which the same request may succeed: overload, a restart behind a proxy. */
+const passing = new Set([429, 502, 503, 504])
+
+/** An installation over HTTP. Every request may be repeated, so one whose answer was lost is sent again. */
+export const overHttp = (
+  role: "destination" | "origin",
+  tenantId: TenantId,
+  url: string,
+  token: Redacted.Redacted
+) =>
+  Effect.map(HttpClient.HttpClient, (client): Side => {
+    const base = url.replace(/\/+$/u, "").replace(/\/v1$/u, "")
+    const name = `${role} (${base})`
+    const path = `${base}/api/operator/tenants/${encodeURIComponent(tenantId)}/move`
+    const silent = () =>
+      new MoveFailed({
+        reason: "away",
+        message: `The ${name} does not answer. Run the command again to continue.`
+      })
+
+    const refusal = (response: HttpClientResponse.HttpClientResponse) =>
+      response.json.pipe(
+        Effect.flatMap(Schema.decodeUnknown(Failure)),
+        Effect.option,
+        Effect.flatMap((failure) => {
+          const error = Option.getOrUndefined(failure)?.error
+          const reason = error?.details?.reason
+          const message = `The ${name} says: ${error?.message ?? `status ${response.status}`}`
+          return new MoveFailed({
+            message,
+            reason: passing.has(response.status) ? "away" : isReason(reason) ? reason : "refused"
+          })
+        })
+      )
+
+    const send = (request: HttpClientRequest.HttpClientRequest) =>
+      client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
+        Effect.mapError(silent),
+        Effect.timeoutFail({ duration: requestTimeout, onTimeout: silent }),
+        Effect.filterOrElse(({ status }) => (status >= 200 && status < 300) || status === 404, refusal)
+      )
+
+    const retried = <A>(one: Effect.Effect<A, MoveFailed>) =>
+      Effect.retry(one, { while: ({ reason }) => reason === "away", schedule: again })
+
+    const found = (response: HttpClientResponse.HttpClientResponse) =>
+      response.status === 404 ? refusal(response) : Effect.succeed(response)
+
+    const ask: Side["ask"] = (request) =>
+      Effect.gen(function* () {
+        const encoded = yield* Effect.orDie(Schema.encodeUnknown(MoveRequest)(request))
+        const response = yield* send(
+          HttpClientRequest.bodyUnsafeJson(HttpClientRequest.post(path), encoded)
+        ).pipe(Effect.flatMap(found))
+        const body = yield* Effect.mapError(response.json, silent)
+        return yield* Schema.decodeUnknown(Schema.Struct({ data: Schema.successSchema(request) }))(body).pipe(
+          Effect.map(({ data }) => data),
+          Effect.mapError(
+            () =>
+              new MoveFailed({
+                reason: "refused",
+                message: `The answer of the ${name} has an unexpected form. Do both run the same version?`
+              })
+          )
+        )
+      }).pipe(retried)
+
+    const at = (ref: ArtifactRef) => `${path}/originals/${encodeURIComponent(ref)}`
+    return {
+      name,
+      ask,
+      original: (ref) =>
+        send(HttpClientRequest.get(at(ref))).pipe(
+          Effect.flatMap((response) =>
+            response.status === 404
+              ? Effect.succeed(Option.none<Uint8Array>())
+              : Effect.mapBoth(response.arrayBuffer, {
+                  onFailure: silent,
+                  onSuccess: (bytes) => Option.some(new Uint8Array(bytes))
+                })
+          ),
+          retried
+        ),
+      putOriginal: (ref, bytes) =>
+        send(
+          HttpClientRequest.bodyUint8Array(HttpClientRequest.put(at(ref)), bytes, "application/octet-stream")
+        ).pipe(Effect.flatMap(found), Effect.asVoid, retried)
+    }
+  })

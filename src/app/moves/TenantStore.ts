@@ -1,0 +1,33 @@
+/** What a command needs of an installation's store to write a tenant into it. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as SqlAudit from "../../capabilities/AuditLog/Sql.ts"
+import * as QueueTable from "../../capabilities/JobQueue/Table.ts"
+import * as DerivedKeys from "../../capabilities/SecretBox/DerivedKeys.ts"
+import { ProcessLeases } from "../../store/chat/ProcessLeases.ts"
+import { ArtifactRows } from "../../store/knowledge/ArtifactRows.ts"
+import { AuditTrail } from "../../usecases/accounts/AuditTrail.ts"
+import { Artifacts } from "../../usecases/knowledge/Artifacts.ts"
+import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
+import type { Settings } from "../config/Config.ts"
+import * as Secrets from "../config/Secrets.ts"
+import { artifactStore } from "../Live.ts"
+
+const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
+
+/** On an open database with its tables. */
+export const layer = (settings: Settings) =>
+  TenantMoves.Default.pipe(
+    Layer.provide(Layer.merge(Artifacts.Default, AuditTrail.Default)),
+    Layer.provide(
+      Layer.mergeAll(
+        ArtifactRows.Default,
+        ProcessLeases.Default,
+        QueueTable.layerTable,
+        SqlAudit.layerSql,
+        artifactStore(settings),
+        secretBox
+      )
+    ),
+    Layer.provideMerge(Secrets.layer(settings))
+  )

@@ -1,0 +1,322 @@
+/**
+ * Brings the rows, originals and jobs of a tenant from the side that serves it to the other one, while it is served.
+ * docs/design/placement.md says why nothing is lost or doubled.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import type * as Redacted from "effect/Redacted"
+import type * as Schema from "effect/Schema"
+import * as Wire from "../../domain/accounts/TenantMove.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
+import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { MoveFailed, type Side } from "./Side.ts"
+
+/** Rows of a part. Fewer are repeated after an interruption, more make fewer requests. */
+const rowsPerPart = 20_000
+/** Keys of rows that are compared at a time. */
+const rowsPerSample = 1_000
+/** Changes of a round, and how many at most where some of them depend on later ones. */
+const changesPerRound = 500
+const maxChangesPerRound = 32_000
+/** Changes are copied this often while rows are compared. */
+const compareInterval = Duration.seconds(1)
+/** Originals in transfer at a time. */
+const originalsAtOnce = 4
+
+export interface Transfer {
+  readonly from: Side
+  readonly to: Side
+  readonly driver: string
+  /** Under which secrets pass. */
+  readonly sealKey: Redacted.Redacted
+  /** Pages in transfer at a time. */
+  readonly streams: number
+  readonly tables: ReadonlyArray<string>
+  readonly tell: (text: string) => Effect.Effect<void>
+  /** Counts secrets that could not be opened. */
+  readonly unreadable: (count: number) => void
+}
+
+const isOrder = ({ reason }: MoveFailed) => reason === "order"
+
+const original = ({ from, to }: Transfer, ref: ArtifactRef) =>
+  Effect.flatMap(
+    from.original(ref),
+    // It was removed, so its rows are gone too, or will be.
+    Option.match({ onNone: () => Effect.void, onSome: (bytes) => to.putOriginal(ref, bytes) })
+  )
+
+const originals = (transfer: Transfer, refs: ReadonlyArray<ArtifactRef>) =>
+  Effect.gen(function* () {
+    if (refs.length === 0) return
+    const missing = yield* transfer.to.ask(new Wire.MissingOriginals({ refs }))
+    yield* Effect.forEach(missing.refs, (ref) => original(transfer, ref), {
+      concurrency: originalsAtOnce,
+      discard: true
+    })
+  })
+
+/** Copies the originals that the destination does not have. */
+export const copyOriginals = (transfer: Transfer) =>
+  Effect.gen(function* () {
+    let count = 0
+    for (let after = ""; ;) {
+      const { refs } = yield* transfer.from.ask(new Wire.Originals({ after }))
+      const last = refs.at(-1)
+      if (last === undefined) break
+      yield* originals(transfer, refs)
+      count += refs.length
+      after = last
+    }
+    if (count > 0) yield* transfer.tell(`${"originals".padEnd(24)} ${count}`)
+  })
+
+const storeChanges = (transfer: Transfer, { changes, refs, seqs }: Wire.ChangeSet) =>
+  Effect.gen(function* () {
+    if (seqs.length === 0) return
+    const { driver, from, sealKey, to } = transfer
+    yield* originals(transfer, refs)
+    const { unreadable } = yield* to.ask(new Wire.WriteChanges({ driver, changes, sealKey }))
+    transfer.unreadable(unreadable)
+    yield* from.ask(new Wire.Acknowledge({ seqs }))
+  })
+
+/**
+ * Copies the oldest changes, in the order in which they were made. Returns how many; 0 when none are left. Pages must not
+ * be in transfer meanwhile: one that was read before a change and written after it would bring the old row back.
+ */
+const copyChanges = (transfer: Transfer, limit = changesPerRound): Effect.Effect<number, MoveFailed> =>
+  Effect.gen(function* () {
+    const { from, sealKey, tables } = transfer
+    const found = yield* from.ask(new Wire.ReadChanges({ tables, limit, sealKey }))
+    yield* storeChanges(transfer, found)
+    return found.seqs.length
+  }).pipe(
+    // What they depend on is among the later changes.
+    Effect.catchIf(
+      (error) => isOrder(error) && limit < maxChangesPerRound,
+      () => copyChanges(transfer, limit * 4)
+    )
+  )
+
+/** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `few` of the last round. */
+export const catchUp = (transfer: Transfer, few = changesPerRound - 1) =>
+  copyChanges(transfer).pipe(Effect.repeat({ until: (count) => count <= few }), Effect.asVoid)
+
+/** Copies all changes of a tenant that is fenced. */
+export const copyLastChanges = (transfer: Transfer) => catchUp(transfer, 0)
+
+/** Pages are in transfer beside each other; changes are copied alone. */
+const makeTurns = (streams: number) =>
+  Effect.map(Effect.makeSemaphore(streams), (places) => ({
+    page: places.withPermits(1),
+    changes: places.withPermits(streams)
+  }))
+type Turns = Effect.Effect.Success<ReturnType<typeof makeTurns>>
+
+const writePage = (transfer: Transfer, table: string, rows: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    if (rows.length === 0) return
+    const { driver, sealKey, to } = transfer
+    const { unreadable } = yield* to.ask(new Wire.WritePage({ driver, table, rows, sealKey }))
+    transfer.unreadable(unreadable)
+  })
+
+const copyPage = (transfer: Transfer, part: Wire.TablePart, turns: Turns) => {
+  const { from, sealKey, tables } = transfer
+  const { table } = part
+  const alone = Effect.gen(function* () {
+    const { next, rows } = yield* from.ask(new Wire.ReadPage({ ...part, sealKey }))
+    yield* writePage(transfer, table, rows)
+    return { next, count: rows.length }
+  })
+  // A row that it depends on has changed since the table of that row was copied.
+  const withChanges = Effect.gen(function* () {
+    yield* catchUp(transfer)
+    const limit = maxChangesPerRound
+    const { page, ...changes } = yield* from.ask(
+      new Wire.ReadPageWithChanges({ ...part, sealKey, tables, limit })
+    )
+    yield* storeChanges(transfer, changes)
+    yield* writePage(transfer, table, page.rows)
+    return { next: page.next, count: page.rows.length }
+  })
+  return Effect.catchIf(turns.page(alone), isOrder, () => turns.changes(withChanges))
+}
+
+const copyPart = (transfer: Transfer, part: Wire.TablePart, turns: Turns) =>
+  Effect.gen(function* () {
+    let count = 0
+    for (let { after } = part; ;) {
+      const page = yield* copyPage(transfer, { ...part, after }, turns)
+      count += page.count
+      if (page.next === null) break
+      after = page.next
+    }
+    yield* transfer.to.ask(new Wire.Arrived(part))
+    // Keeps the list of changes short.
+    if (part.upTo !== null) yield* turns.changes(copyChanges(transfer))
+    return count
+  })
+
+/** Parts that have arrived, by where they begin. */
+type Arrived = ReadonlyMap<string, Wire.TablePart>
+
+const placeOf = ({ after, table }: Pick<Wire.TablePart, "table" | "after">) => JSON.stringify([table, after])
+
+/** Copies the parts of a table that have not arrived, several at a time. */
+const copyTable = (transfer: Transfer, table: string, arrived: Arrived, turns: Turns) =>
+  Effect.gen(function* () {
+    const { from, streams } = transfer
+    const waiting = yield* Queue.bounded<Wire.TablePart | null>(streams)
+    let count = 0
+    const plan = Effect.gen(function* () {
+      for (let after: Wire.RowKey | null = null; ;) {
+        const known = arrived.get(placeOf({ table, after }))
+        const upTo: Wire.RowKey | null =
+          known === undefined
+            ? (yield* from.ask(new Wire.Split({ table, after, rows: rowsPerPart }))).upTo
+            : known.upTo
+        if (known === undefined) yield* Queue.offer(waiting, { table, after, upTo })
+        if (upTo === null) break
+        after = upTo
+      }
+      yield* Queue.offerAll(
+        waiting,
+        Array.from({ length: streams }, () => null)
+      )
+    })
+    const work = Effect.gen(function* () {
+      for (;;) {
+        const part = yield* Queue.take(waiting)
+        if (part === null) return
+        const copied = yield* copyPart(transfer, part, turns)
+        count += copied
+        if (part.upTo !== null) yield* transfer.tell(`${table.padEnd(24)} ${count} …`)
+      }
+    })
+    yield* Effect.all([plan, ...Array.from({ length: streams }, () => work)], {
+      concurrency: "unbounded",
+      discard: true
+    })
+    if (count > 0) yield* transfer.tell(`${table.padEnd(24)} ${count}`)
+  })
+
+/** Copies everything that has not arrived yet, and then the changes that were made meanwhile. */
+export const copy = (transfer: Transfer) =>
+  Effect.gen(function* () {
+    const { from, tables, to } = transfer
+    yield* copyOriginals(transfer)
+    const turns = yield* makeTurns(transfer.streams)
+    const filled = new Set((yield* from.ask(new Wire.Filled())).tables)
+    const { parts } = yield* to.ask(new Wire.Parts())
+    const arrived = new Map(parts.map((part) => [placeOf(part), part]))
+    for (const [place, table] of tables.entries()) {
+      // Rows of a table that is empty now come as changes.
+      if (!filled.has(table)) continue
+      // Changes of later tables may depend on rows that have not arrived.
+      yield* copyTable({ ...transfer, tables: tables.slice(0, place + 1) }, table, arrived, turns)
+    }
+    yield* catchUp(transfer)
+  })
+
+const differs = (table: string, what: string) =>
+  new MoveFailed({
+    reason: "differs",
+    message:
+      `The copy of ${table} differs: ${what}. Nothing was cut over. Something else has written to the destination's ` +
+      `tables; undo the move with --rollback and begin again.`
+  })
+
+/** What was compared of a table. Rows with changes at that time were compared when these were copied. */
+export interface Compared {
+  readonly table: string
+  readonly rows: number
+  readonly hash: string
+}
+
+const compareTable = (transfer: Transfer, table: string, between: Effect.Effect<void, MoveFailed>) =>
+  Effect.gen(function* () {
+    const { from, to } = transfer
+    let rows = 0
+    let hash = 0n
+    for (let after: Wire.RowKey | null = null; ;) {
+      const sample: Schema.WithResult.Success<Wire.Sample> = yield* from.ask(
+        new Wire.Sample({ table, after, rows: rowsPerSample })
+      )
+      const { digest, keys, next } = sample
+      if (keys.length > 0) {
+        const other = yield* to.ask(new Wire.Compare({ table, keys }))
+        if (other.rows !== digest.rows)
+          return yield* differs(table, `${digest.rows - other.rows} of ${digest.rows} rows are missing`)
+        if (other.hash !== digest.hash)
+          return yield* differs(table, `some of ${digest.rows} rows are not the same`)
+      }
+      rows += digest.rows
+      hash += BigInt(digest.hash)
+      yield* between
+      if (next === null) break
+      after = next
+    }
+    const here = yield* from.ask(new Wire.Count({ table, changing: null }))
+    const there = yield* to.ask(new Wire.Count({ table, changing: here.changing }))
+    if (here.rows !== there.rows)
+      return yield* differs(table, `it has ${there.rows} rows instead of ${here.rows}`)
+    const compared: Compared = { table, rows, hash: hash.toString() }
+    return compared
+  })
+
+/** Tables without rows at the origin have none at the destination, unless they have got some just now. */
+const compareEmpty = (transfer: Transfer) =>
+  Effect.gen(function* () {
+    yield* catchUp(transfer)
+    const there = (yield* transfer.to.ask(new Wire.Filled())).tables
+    const here = new Set((yield* transfer.from.ask(new Wire.Filled())).tables)
+    for (const table of there.filter((name) => !here.has(name))) {
+      yield* compareTable(transfer, table, Effect.void)
+    }
+  })
+
+/** Compares the rows and their number on both sides, table by table. Fails when they differ. */
+export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<Compared>, MoveFailed> =>
+  Effect.gen(function* () {
+    let caughtUp = yield* monotonicMillis
+    /** Keeps the list of changes short. */
+    const between = Effect.gen(function* () {
+      if ((yield* monotonicMillis) - caughtUp < Duration.toMillis(compareInterval)) return
+      yield* catchUp(transfer)
+      caughtUp = yield* monotonicMillis
+    })
+    const filled = new Set((yield* transfer.from.ask(new Wire.Filled())).tables)
+    const compared = yield* Effect.forEach(
+      transfer.tables.filter((table) => filled.has(table)),
+      (table) => compareTable(transfer, table, between)
+    )
+    yield* compareEmpty(transfer)
+    yield* catchUp(transfer)
+    return compared
+  })
+
+/** Carries jobs over that wait at a side that does not serve the tenant: all of them, or as many as there is time for. */
+export const carryJobs = ({ driver, from, to }: Transfer, lasts: Duration.Duration = Duration.infinity) =>
+  Effect.gen(function* () {
+    const end = (yield* monotonicMillis) + Duration.toMillis(lasts)
+    do {
+      const { jobs } = yield* from.ask(new Wire.ReadJobs())
+      if (jobs.length === 0) return
+      yield* to.ask(new Wire.WriteJobs({ driver, jobs }))
+      yield* from.ask(new Wire.AcknowledgeJobs({ ids: jobs.map(({ id }) => id) }))
+    } while ((yield* monotonicMillis) < end)
+  })
+
+/** Copies what channels have delivered and was processed: no reply depends on it any more. */
+export const copyEvents = ({ driver, from, to }: Transfer) =>
+  Effect.gen(function* () {
+    for (let after: string | null = ""; after !== null;) {
+      const page: Schema.WithResult.Success<Wire.ReadEvents> = yield* from.ask(new Wire.ReadEvents({ after }))
+      if (page.events.length > 0) yield* to.ask(new Wire.WriteEvents({ driver, events: page.events }))
+      after = page.next
+    }
+  })

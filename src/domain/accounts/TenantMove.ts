@@ -1,0 +1,356 @@
+/**
+ * Moves of a tenant between installations: what each of the two is asked, by a command that drives the move. Both run the
+ * same version, so these requests are no public interface. docs/design/placement.md has the states.
+ */
+import * as Schema from "effect/Schema"
+import { TenantId } from "../Ids.ts"
+import { ArtifactRef } from "../knowledge/Source.ts"
+
+export const MoveState = Schema.Literal("serving", "draining", "pausing", "fenced", "away")
+export type MoveState = typeof MoveState.Type
+
+/** What one of the two installations knows of a move. */
+export const Move = Schema.Struct({
+  tenantId: TenantId,
+  /** The same at both. */
+  move: Schema.String,
+  role: Schema.Literal("origin", "destination"),
+  state: MoveState,
+  /** How often the tenant has changed sides. */
+  handovers: Schema.Int,
+  /** Where callers find the tenant while it is away; null where it arrives from an archive. */
+  servedAt: Schema.NullOr(Schema.String),
+  /** Accounts of channels, as `channel:external id`. */
+  accounts: Schema.Array(Schema.String)
+})
+export type Move = typeof Move.Type
+
+/** A table's name, and its columns with their SQL types. */
+export const TableShape = Schema.Struct({
+  table: Schema.String,
+  columns: Schema.Array(Schema.String),
+  types: Schema.Array(Schema.String)
+})
+export type TableShape = typeof TableShape.Type
+
+/** The texts of a row's key. */
+export const RowKey = Schema.Array(Schema.String)
+export type RowKey = typeof RowKey.Type
+
+/** A row: a JSON array of the PostgreSQL texts of its columns. */
+const Row = Schema.String
+const Rows = Schema.Array(Row)
+
+/** How many rows, and the sum of their hashes. */
+const RowDigest = Schema.Struct({ rows: Schema.Int, hash: Schema.String })
+export type RowDigest = typeof RowDigest.Type
+
+/** Rows behind `after` up to `upTo`; null for no bound. */
+const TablePart = Schema.Struct({
+  table: Schema.String,
+  after: Schema.NullOr(RowKey),
+  upTo: Schema.NullOr(RowKey)
+})
+export type TablePart = typeof TablePart.Type
+
+/** Changed rows of a table as they are, and the keys of those that are gone. */
+const ChangedRows = Schema.Struct({ table: Schema.String, rows: Rows, gone: Schema.Array(RowKey) })
+export type ChangedRows = typeof ChangedRows.Type
+
+export const ChangeSet = Schema.Struct({
+  /** To acknowledge when the changes are stored. */
+  seqs: Schema.Array(Schema.String),
+  /** In the order of the tables. */
+  changes: Schema.Array(ChangedRows),
+  /** Originals that the rows name. */
+  refs: Schema.Array(ArtifactRef)
+})
+export type ChangeSet = typeof ChangeSet.Type
+
+/** A job that waits, and the event of a channel that it is about. Both are rows as JSON. */
+export const HeldJob = Schema.Struct({
+  id: Schema.String,
+  job: Schema.Unknown,
+  event: Schema.Unknown
+})
+export type HeldJob = typeof HeldJob.Type
+
+/** Under which secrets pass from one side to the other. Null: as they are sealed at the origin. */
+const SealKey = Schema.NullOr(Schema.Redacted(Schema.String))
+
+/** Random; of the command that drives the move. */
+const driver = Schema.String
+const none = Schema.Struct({})
+
+/** What the installation has: its migrations, its tables of tenants, the tenant, and its move. */
+export class Facts extends Schema.TaggedRequest<Facts>()("Facts", {
+  failure: Schema.Never,
+  success: Schema.Struct({
+    migrations: Schema.Array(Schema.String),
+    tables: Schema.Array(TableShape),
+    /** Null: the installation has no such tenant. */
+    name: Schema.NullOr(Schema.String),
+    move: Schema.NullOr(Move)
+  }),
+  payload: {}
+}) {}
+
+/** Begins the move, or takes over its driving. */
+export class Begin extends Schema.TaggedRequest<Begin>()("Begin", {
+  failure: Schema.Never,
+  success: Move,
+  payload: { driver, move: Schema.String, role: Move.fields.role, servedAt: Move.fields.servedAt }
+}) {}
+
+/** The end of a part of `rows` rows that begins behind `after`. */
+export class Split extends Schema.TaggedRequest<Split>()("Split", {
+  failure: Schema.Never,
+  success: Schema.Struct({ upTo: Schema.NullOr(RowKey) }),
+  payload: { table: Schema.String, after: Schema.NullOr(RowKey), rows: Schema.Int }
+}) {}
+
+const Page = Schema.Struct({ rows: Rows, next: Schema.NullOr(RowKey) })
+
+/** Some rows of a part, from its beginning; `next` is behind them, null when they are the last. */
+export class ReadPage extends Schema.TaggedRequest<ReadPage>()("ReadPage", {
+  failure: Schema.Never,
+  success: Page,
+  payload: { ...TablePart.fields, sealKey: SealKey }
+}) {}
+
+/** A page, and the changes of `tables` in the same state of the database. */
+export class ReadPageWithChanges extends Schema.TaggedRequest<ReadPageWithChanges>()("ReadPageWithChanges", {
+  failure: Schema.Never,
+  success: Schema.Struct({ ...ChangeSet.fields, page: Page }),
+  payload: {
+    ...TablePart.fields,
+    sealKey: SealKey,
+    tables: Schema.Array(Schema.String),
+    limit: Schema.Int
+  }
+}) {}
+
+/** `unreadable`: secrets that could not be opened, and are stored as they are. */
+const Written = Schema.Struct({ unreadable: Schema.Int })
+
+export class WritePage extends Schema.TaggedRequest<WritePage>()("WritePage", {
+  failure: Schema.Never,
+  success: Written,
+  payload: { driver, table: Schema.String, rows: Rows, sealKey: SealKey }
+}) {}
+
+/** The tables that have rows of the tenant. */
+export class Filled extends Schema.TaggedRequest<Filled>()("Filled", {
+  failure: Schema.Never,
+  success: Schema.Struct({ tables: Schema.Array(Schema.String) }),
+  payload: {}
+}) {}
+
+/** The parts that have arrived. */
+export class Parts extends Schema.TaggedRequest<Parts>()("Parts", {
+  failure: Schema.Never,
+  success: Schema.Struct({ parts: Schema.Array(TablePart) }),
+  payload: {}
+}) {}
+
+export class Arrived extends Schema.TaggedRequest<Arrived>()("Arrived", {
+  failure: Schema.Never,
+  success: none,
+  payload: TablePart.fields
+}) {}
+
+/** The oldest changes of rows of these tables. */
+export class ReadChanges extends Schema.TaggedRequest<ReadChanges>()("ReadChanges", {
+  failure: Schema.Never,
+  success: ChangeSet,
+  payload: { tables: Schema.Array(Schema.String), limit: Schema.Int, sealKey: SealKey }
+}) {}
+
+export class WriteChanges extends Schema.TaggedRequest<WriteChanges>()("WriteChanges", {
+  failure: Schema.Never,
+  success: Written,
+  payload: { driver, changes: Schema.Array(ChangedRows), sealKey: SealKey }
+}) {}
+
+export class Acknowledge extends Schema.TaggedRequest<Acknowledge>()("Acknowledge", {
+  failure: Schema.Never,
+  success: none,
+  payload: { seqs: Schema.Array(Schema.String) }
+}) {}
+
+/** The keys and the digest of some rows behind `after`, without rows that have changes left to copy. */
+export class Sample extends Schema.TaggedRequest<Sample>()("Sample", {
+  failure: Schema.Never,
+  success: Schema.Struct({ keys: Schema.Array(RowKey), digest: RowDigest, next: Schema.NullOr(RowKey) }),
+  payload: { table: Schema.String, after: Schema.NullOr(RowKey), rows: Schema.Int }
+}) {}
+
+/** The digest of rows with these keys. */
+export class Compare extends Schema.TaggedRequest<Compare>()("Compare", {
+  failure: Schema.Never,
+  success: RowDigest,
+  payload: { table: Schema.String, keys: Schema.Array(RowKey) }
+}) {}
+
+/** How many rows there are beside those with changes left to copy: these, or the given ones. */
+export class Count extends Schema.TaggedRequest<Count>()("Count", {
+  failure: Schema.Never,
+  success: Schema.Struct({ rows: Schema.Int, changing: Schema.Array(RowKey) }),
+  payload: { table: Schema.String, changing: Schema.NullOr(Schema.Array(RowKey)) }
+}) {}
+
+/** Originals of the tenant behind `after`, in order; empty at the end. */
+export class Originals extends Schema.TaggedRequest<Originals>()("Originals", {
+  failure: Schema.Never,
+  success: Schema.Struct({ refs: Schema.Array(ArtifactRef) }),
+  payload: { after: Schema.String }
+}) {}
+
+/** Those that are not stored for the tenant yet. */
+export class MissingOriginals extends Schema.TaggedRequest<MissingOriginals>()("MissingOriginals", {
+  failure: Schema.Never,
+  success: Schema.Struct({ refs: Schema.Array(ArtifactRef) }),
+  payload: { refs: Schema.Array(ArtifactRef) }
+}) {}
+
+const changed = Schema.Struct({ changed: Schema.Boolean })
+
+/** Holds jobs, or requests too, for at most `millis`. */
+export class Hold extends Schema.TaggedRequest<Hold>()("Hold", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver, to: Schema.Literal("draining", "pausing"), millis: Schema.Int }
+}) {}
+
+/** What is left: changes to copy, turns and jobs that run, jobs that wait to be carried over. */
+export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
+  failure: Schema.Never,
+  success: Schema.Struct({
+    move: Schema.NullOr(Move),
+    changes: Schema.Int,
+    turns: Schema.Int,
+    jobs: Schema.Int,
+    held: Schema.Int
+  }),
+  payload: {}
+}) {}
+
+/** Ends turns and jobs that still run. */
+export class EndRunning extends Schema.TaggedRequest<EndRunning>()("EndRunning", {
+  failure: Schema.Never,
+  success: none,
+  payload: { driver, turns: Schema.Boolean, jobs: Schema.Boolean }
+}) {}
+
+/** From its success on no row of the tenant changes. */
+export class Fence extends Schema.TaggedRequest<Fence>()("Fence", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver, millis: Schema.Int }
+}) {}
+
+/** The decision: the tenant is not served here from here on. */
+export class HandOver extends Schema.TaggedRequest<HandOver>()("HandOver", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver }
+}) {}
+
+/** The tenant is served here from here on. */
+export class Serve extends Schema.TaggedRequest<Serve>()("Serve", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver, handovers: Schema.Int }
+}) {}
+
+/** Serves the tenant as before, without a decision. */
+export class Release extends Schema.TaggedRequest<Release>()("Release", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver }
+}) {}
+
+export class ReadJobs extends Schema.TaggedRequest<ReadJobs>()("ReadJobs", {
+  failure: Schema.Never,
+  success: Schema.Struct({ jobs: Schema.Array(HeldJob) }),
+  payload: {}
+}) {}
+
+export class WriteJobs extends Schema.TaggedRequest<WriteJobs>()("WriteJobs", {
+  failure: Schema.Never,
+  success: none,
+  payload: { driver, jobs: Schema.Array(HeldJob) }
+}) {}
+
+export class AcknowledgeJobs extends Schema.TaggedRequest<AcknowledgeJobs>()("AcknowledgeJobs", {
+  failure: Schema.Never,
+  success: none,
+  payload: { ids: Schema.Array(Schema.String) }
+}) {}
+
+/** Events of the tenant's channels that have been processed, behind the one with the id `after`. */
+export class ReadEvents extends Schema.TaggedRequest<ReadEvents>()("ReadEvents", {
+  failure: Schema.Never,
+  success: Schema.Struct({ events: Schema.Array(Schema.Unknown), next: Schema.NullOr(Schema.String) }),
+  payload: { after: Schema.String }
+}) {}
+
+export class WriteEvents extends Schema.TaggedRequest<WriteEvents>()("WriteEvents", {
+  failure: Schema.Never,
+  success: none,
+  payload: { driver, events: Schema.Array(Schema.Unknown) }
+}) {}
+
+/** Removes some rows of the tenant. */
+export class RemoveSome extends Schema.TaggedRequest<RemoveSome>()("RemoveSome", {
+  failure: Schema.Never,
+  success: Schema.Struct({ more: Schema.Boolean }),
+  payload: { driver }
+}) {}
+
+/** Ends the move here. Not while jobs wait to be carried over. */
+export class Forget extends Schema.TaggedRequest<Forget>()("Forget", {
+  failure: Schema.Never,
+  success: changed,
+  payload: { driver }
+}) {}
+
+export const MoveRequest = Schema.Union(
+  Facts,
+  Begin,
+  Split,
+  ReadPage,
+  ReadPageWithChanges,
+  WritePage,
+  Filled,
+  Parts,
+  Arrived,
+  ReadChanges,
+  WriteChanges,
+  Acknowledge,
+  Sample,
+  Compare,
+  Count,
+  Originals,
+  MissingOriginals,
+  Hold,
+  Progress,
+  EndRunning,
+  Fence,
+  HandOver,
+  Serve,
+  Release,
+  ReadJobs,
+  WriteJobs,
+  AcknowledgeJobs,
+  ReadEvents,
+  WriteEvents,
+  RemoveSome,
+  Forget
+)
+export type MoveRequest = typeof MoveRequest.Type
+
+/** What is answered to each request, by its tag. */
+export const moveAnswers: ReadonlyMap<string, Schema.Schema.AnyNoContext> = new Map(
+  MoveRequest.members.map((member) => [member._tag, member.success])
+)

@@ -1,0 +1,59 @@
+/**
+ * Moves of tenants between installations, for `spoke tenant move`. Both installations and the command have the same
+ * version, so the requests are no public interface.
+ */
+import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
+import { MoveRequest } from "../../domain/accounts/TenantMove.ts"
+import {
+  Conflict,
+  NotFound,
+  PayloadTooLarge,
+  ServiceUnavailable,
+  ValidationError
+} from "../../domain/Errors.ts"
+import { TenantId } from "../../domain/Ids.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { OperatorAuth } from "../Auth.ts"
+import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+
+/** Maximum bytes of one request. A page of rows has about 2 MiB, unless a row alone is longer. */
+const requestLimit = 64 * MiB
+
+const ofTenant = Schema.Struct({ id: TenantId })
+const ofOriginal = Schema.Struct({ id: TenantId, ref: ArtifactRef })
+const Bytes = Schema.Uint8ArrayFromSelf.pipe(
+  HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
+)
+
+/** What one step of a move asks of the installation; the answer depends on it. */
+const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
+  .setPath(ofTenant)
+  .setPayload(MoveRequest)
+  .addSuccess(success(Schema.Unknown))
+  .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
+  .annotate(BodyLimit, requestLimit)
+  .annotate(OpenApi.Summary, "One step of a move of the tenant; used by spoke tenant move alone")
+
+/** The bytes of an original of a tenant that is being moved. */
+const original = HttpApiEndpoint.get("original", "/api/operator/tenants/:id/move/originals/:ref")
+  .setPath(ofOriginal)
+  .addSuccess(Bytes)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
+
+/** Stores an original of a tenant that arrives. 409 when the bytes are not those of `ref`. */
+const putOriginal = HttpApiEndpoint.put("putOriginal", "/api/operator/tenants/:id/move/originals/:ref")
+  .setPath(ofOriginal)
+  .setPayload(Bytes)
+  .addSuccess(success(Schema.Struct({ ref: ArtifactRef })))
+  .addError(failure(ValidationError, NotFound, Conflict, PayloadTooLarge, ServiceUnavailable))
+  .annotate(BodyLimit, requestLimit)
+
+export class MovesApi extends HttpApiGroup.make("moves")
+  .add(ask)
+  .add(original)
+  .add(putOriginal)
+  .middleware(OperatorAuth) {}

@@ -1,0 +1,50 @@
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { moveAnswers, type MoveRequest } from "../../domain/accounts/TenantMove.ts"
+import { NotFound } from "../../domain/Errors.ts"
+import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
+import { Api } from "../Api.ts"
+import { RequestId } from "../server/RequestId.ts"
+
+/** Each request says what its answer is. */
+const encodeAnswer = ({ _tag }: MoveRequest, answer: unknown) =>
+  Schema.encodeUnknown(moveAnswers.get(_tag) ?? Schema.Any)(answer)
+
+/** Maximum originals in memory; the others wait. */
+const originalsAtOnce = 2
+
+export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
+  Effect.gen(function* () {
+    const moves = yield* TenantMoves
+    const turns = yield* Effect.makeSemaphore(originalsAtOnce)
+    return handlers
+      .handle("ask", ({ path: { id }, payload }) =>
+        RequestId.pipe(
+          Effect.flatMap((requestId) => moves.ask(id, payload, requestId)),
+          Effect.flatMap((answer) => Effect.orDie(encodeAnswer(payload, answer)))
+        )
+      )
+      .handleRaw("original", ({ path: { id, ref } }) =>
+        Effect.flatMap(
+          moves.getOriginal(id, ref),
+          Option.match({
+            onNone: () => Effect.fail(new NotFound({ message: "There is no such original." })),
+            onSome: (bytes) =>
+              Effect.succeed(
+                HttpServerResponse.uint8Array(bytes, { contentType: "application/octet-stream" })
+              )
+          })
+        ).pipe(turns.withPermits(1))
+      )
+      .handleRaw("putOriginal", ({ path: { id, ref }, request }) =>
+        // The boundary answers for a body that cannot be read.
+        Effect.catchTag(request.arrayBuffer, "RequestError", Effect.die).pipe(
+          Effect.flatMap((bytes) => moves.putOriginal(id, new Uint8Array(bytes), ref)),
+          turns.withPermits(1)
+        )
+      )
+  })
+)

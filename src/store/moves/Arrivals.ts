@@ -1,0 +1,230 @@
+/** Writes the rows of a tenant that arrives. It is not served here meanwhile, so nothing else writes them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { RowKey, type TablePart } from "../../domain/accounts/TenantMove.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../archive/Rows.ts"
+import type { Table } from "../archive/Tables.ts"
+import { DatabaseFailure, sqlStateOf } from "../database/Failure.ts"
+import { MoveStore } from "./Moves.ts"
+import * as RowSets from "./RowSets.ts"
+
+/**
+ * The rows cannot be stored here.
+ *
+ * - `order`: a row that they refer to, or one that had their unique value, is not as it is at the origin yet.
+ * - `conflict`: another tenant has a value that may exist once.
+ * - `differs`: what is stored is not what was given.
+ * - `taken`: another command drives the move, or the tenant is served here.
+ */
+export class ArrivalRefused extends Schema.TaggedError<ArrivalRefused>()("ArrivalRefused", {
+  reason: Schema.Literal("order", "conflict", "differs", "taken"),
+  message: Schema.String
+}) {}
+
+/** What is to be stored of one table. */
+export interface Given {
+  readonly table: Table
+  readonly rows: ReadonlyArray<string>
+  readonly gone: ReadonlyArray<RowKey>
+}
+
+/** Rows that one statement deletes. */
+const rowsPerRemoval = 2_000
+
+const keyText = Schema.parseJson(Schema.NullOr(RowKey))
+const encodeKey = Schema.encodeSync(keyText)
+const decodeKey = Schema.decodeSync(keyText)
+
+const StoredPart = Schema.Struct({
+  table: Schema.String,
+  after: Schema.String,
+  upTo: Schema.NullOr(Schema.String)
+})
+const decodeParts = Schema.decodeUnknown(Schema.Array(StoredPart))
+
+const isOutOfOrder = (error: unknown) => ["23505", "23503"].includes(sqlStateOf(error) ?? "")
+
+const outOfOrder = (what: string) =>
+  new ArrivalRefused({ reason: "order", message: `Rows of ${what} cannot be stored before others.` })
+
+export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals", {
+  dependencies: [MoveStore.Default],
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const moves = yield* MoveStore
+    const stored = Effect.provideService(SqlClient.SqlClient, sql)
+
+    /** Whether the unique index names no tenant, so that another tenant may have its values. */
+    const isShared = (index: string) =>
+      Effect.map(
+        sql<{ readonly shared: boolean }>`
+          select not exists (
+            select from pg_attribute a
+            where a.attrelid = i.indrelid and a.attnum = any(i.indkey) and a.attname = 'tenant_id'
+          ) as shared
+          from pg_index i where i.indexrelid = to_regclass(quote_ident(${index}))`,
+        ([row]) => row?.shared === true
+      )
+
+    /** What a refusal of the database means, after its transaction. */
+    const explained = (error: SqlError): Effect.Effect<never, ArrivalRefused | SqlError> =>
+      Effect.gen(function* () {
+        if (!isOutOfOrder(error)) return yield* Effect.fail(error)
+        const index = error.cause instanceof DatabaseFailure ? (error.cause.constraint ?? "") : ""
+        if (sqlStateOf(error) !== "23505" || !(yield* isShared(index))) return yield* outOfOrder(index)
+        return yield* new ArrivalRefused({
+          reason: "conflict",
+          message: `Another tenant of the destination has a value that may exist once (${index}).`
+        })
+      })
+
+    /** Runs `write` in a transaction whose changes the guards let pass, while `driver` drives the move. */
+    const applying = <A, E, R>(
+      tenantId: TenantId,
+      driver: string,
+      states: Parameters<typeof moves.holds>[2],
+      write: Effect.Effect<A, E, R>
+    ) =>
+      sql.withTransaction(
+        Effect.gen(function* () {
+          if (!(yield* moves.holds(tenantId, driver, states))) {
+            return yield* new ArrivalRefused({
+              reason: "taken",
+              message: "Another command has taken over the move, or the tenant is served here already."
+            })
+          }
+          yield* sql`select set_config('spoke.applying', ${tenantId}, true)`
+          yield* stored(Rows.pinned)
+          return yield* write
+        })
+      )
+
+    /** Fails unless the rows are stored as they were given. */
+    const verified = (table: Table, rows: ReadonlyArray<string>) =>
+      Effect.gen(function* () {
+        const seen = Rows.digesting()
+        seen.add(rows)
+        const expected = seen.digest()
+        const found = yield* RowSets.digestOfRows(table, rows)
+        if (found.rows === expected.rows && found.hash === expected.hash) return
+        return yield* new ArrivalRefused({
+          reason: "differs",
+          message: `Rows of ${table.table} are not stored as they were read.`
+        })
+      })
+
+    /** Writes rows of a page. Those that are there already are kept, because later changes have written them. */
+    const page = Effect.fn("Arrivals.page")(function* (
+      tenantId: TenantId,
+      driver: string,
+      table: Table,
+      rows: ReadonlyArray<string>
+    ) {
+      if (rows.length === 0) return
+      const write = Effect.zipRight(Rows.write(table, rows, "keep"), RowSets.raiseSequences(table, rows))
+      yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explained)
+    })
+
+    const atOnce = (given: ReadonlyArray<Given>) =>
+      Effect.gen(function* () {
+        for (const { gone, table } of given.toReversed())
+          if (gone.length > 0) yield* RowSets.remove(table, gone)
+        for (const { rows, table } of given) if (rows.length > 0) yield* Rows.write(table, rows, "replace")
+      })
+
+    /** Each row by itself, again and again, until all are stored or none of the rest can be. */
+    const oneByOne = (given: ReadonlyArray<Given>) =>
+      Effect.gen(function* () {
+        let left = [
+          ...given.toReversed().flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(table, [key]))),
+          ...given.flatMap(({ rows, table }) => rows.map((row) => Rows.write(table, [row], "replace")))
+        ]
+        while (left.length > 0) {
+          const next = yield* Effect.filter(left, (write) =>
+            sql.withTransaction(write).pipe(
+              Effect.as(false),
+              Effect.catchIf(isOutOfOrder, () => Effect.succeed(true))
+            )
+          )
+          if (next.length === left.length)
+            return yield* outOfOrder(given.map(({ table }) => table.table).join(", "))
+          left = next
+        }
+      })
+
+    /** Stores changes, in the order of the tables, all or none. */
+    const changes = Effect.fn("Arrivals.changes")(function* (
+      tenantId: TenantId,
+      driver: string,
+      given: ReadonlyArray<Given>
+    ) {
+      const write = (how: typeof atOnce | typeof oneByOne) =>
+        applying(
+          tenantId,
+          driver,
+          ["away"],
+          stored(
+            Effect.gen(function* () {
+              yield* how(given)
+              for (const { rows, table } of given) {
+                yield* verified(table, rows)
+                yield* RowSets.raiseSequences(table, rows)
+              }
+            })
+          )
+        )
+      yield* write(atOnce).pipe(
+        Effect.catchIf(isOutOfOrder, () => write(oneByOne)),
+        Effect.catchTag("SqlError", explained)
+      )
+    })
+
+    /** The parts that have arrived. */
+    const parts = (tenantId: TenantId) =>
+      sql`
+        select name as "table", after, up_to as "upTo" from tenant_moves_parts where tenant = ${tenantId}`.pipe(
+        Effect.flatMap(decodeParts),
+        Effect.orDie,
+        Effect.map((found) =>
+          found.map(({ after, table, upTo }): TablePart => ({
+            table,
+            after: decodeKey(after),
+            upTo: upTo === null ? null : decodeKey(upTo)
+          }))
+        )
+      )
+
+    /** All rows of the part have arrived. */
+    const arrived = (tenantId: TenantId, { after, table, upTo }: TablePart) =>
+      sql`
+        insert into tenant_moves_parts (tenant, name, after, up_to)
+        values (${tenantId}, ${table}, ${encodeKey(after)}, ${upTo === null ? null : encodeKey(upTo)})
+        on conflict (tenant, name, after) do update set up_to = excluded.up_to`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** Deletes some rows of the table. True when there may be more. */
+    const removeSome = (tenantId: TenantId, driver: string, table: Table) => {
+      const key = sql.csv(table.key.map((column) => sql`${sql(column)}`))
+      const owner = sql(table.owner ?? "tenant_id")
+      return applying(
+        tenantId,
+        driver,
+        ["away"],
+        sql`
+          delete from ${sql(table.table)} where (${key}) in (
+            select ${key} from ${sql(table.table)} where ${owner} = ${tenantId} limit ${rowsPerRemoval}::int
+          ) and ${owner} = ${tenantId} returning 1`
+      ).pipe(
+        Effect.catchTag("SqlError", explained),
+        Effect.map((rows) => rows.length === rowsPerRemoval)
+      )
+    }
+
+    return { page, changes, parts, arrived, removeSome, applying } as const
+  })
+}) {}

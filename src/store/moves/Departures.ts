@@ -1,0 +1,185 @@
+/** Reads the rows of a tenant that moves, while it is served. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { TenantId } from "../../domain/Ids.ts"
+import type { ChangedRows, ChangeSet, RowKey } from "../../domain/accounts/TenantMove.ts"
+import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import * as Rows from "../archive/Rows.ts"
+import { type Table, withoutSealed } from "../archive/Tables.ts"
+import * as RowSets from "./RowSets.ts"
+
+const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
+
+/** Maximum rows of a page, and about the maximum characters of its rows. */
+const pageRows = 500
+const pageCharacters = 2 * 1_048_576
+
+const distinct = (keys: ReadonlyArray<RowKey>): ReadonlyArray<RowKey> => [
+  ...new Map(keys.map((key) => [key.join("\u0000"), key])).values()
+]
+
+export class Departures extends Effect.Service<Departures>()("store/moves/Departures", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** All statements of `read` see one state of the database. */
+    const atOnce = <A, E, R>(read: Effect.Effect<A, E, R>) =>
+      sql
+        .withTransaction(
+          Effect.zipRight(
+            sql`set transaction isolation level repeatable read`,
+            Effect.zipRight(Rows.pinned, read)
+          )
+        )
+        .pipe(Effect.provideService(SqlClient.SqlClient, sql), Effect.orDie)
+
+    const changing = (tenantId: TenantId, { table }: Table) =>
+      Effect.map(
+        sql<{ readonly key: RowKey }>`
+          select distinct key from tenant_moves_changes where tenant = ${tenantId} and name = ${table}`,
+        (found) => found.map(({ key }) => key)
+      )
+
+    /** Names of the tables that have rows of the tenant. */
+    const filled = (tenantId: TenantId, tables: ReadonlyArray<Table>) => {
+      const each = tables.map(
+        ({ owner, table }) => sql`
+          select ${table}::text as name where exists (
+            select from ${sql(table)} where ${sql(owner ?? "tenant_id")} = ${tenantId})`
+      )
+      const all = each.reduce((some, one) => sql`${some} union all ${one}`)
+      return Effect.map(Effect.orDie(sql<{ readonly name: string }>`${all}`), (found) =>
+        found.map(({ name }) => name)
+      )
+    }
+
+    /** The end of a part that begins behind `after`; null when it is the last one. */
+    const boundary = (tenantId: TenantId, table: Table, after: RowKey | null, rows: number) =>
+      atOnce(Rows.boundary(table, { tenantId, after, upTo: null }, rows))
+
+    const pageOf = (tenantId: TenantId, table: Table, range: Omit<Rows.Range, "tenantId">) =>
+      Effect.gen(function* () {
+        const order = sql.csv(table.key.map((column) => sql`t.${sql(column)}`))
+        const found = yield* sql<{ readonly line: string; readonly key: RowKey; readonly more: boolean }>`
+            select line, key, nth = ${pageRows}::int or total > ${pageCharacters}::int as more from (
+              select line, key, nth, sum(length(line)) over (order by nth) as total from (
+                select ${Rows.lineOf(sql, table)} as line, ${Rows.keyOf(sql, table)} as key, row_number() over (order by ${order}) as nth
+                from ${sql(table.table)} t where ${Rows.within(sql, table, { ...range, tenantId })} order by ${order} limit ${pageRows}::int
+              ) read
+            ) sized where nth = 1 or total - length(line) <= ${pageCharacters}::int order by nth`
+        const last = found.at(-1)
+        return {
+          rows: found.map(({ line }) => line),
+          next: last?.more === true ? last.key : null
+        }
+      })
+
+    /** Originals that the rows name. */
+    const refsOf = (tables: ReadonlyArray<Table>, changes: ReadonlyArray<ChangedRows>) => {
+      const valuesOf = (name: string, column: string) => {
+        const place = tables.find(({ table }) => table === name)?.columns.indexOf(column) ?? -1
+        const rows = changes.flatMap(({ rows, table }) => (table === name ? rows : []))
+        return sql`select line ->> ${sql.literal(String(place))} as value from jsonb_array_elements(${`[${rows.join(",")}]`}::jsonb) as l (line)`
+      }
+      return Effect.map(
+        Effect.flatMap(
+          sql`
+            select distinct ref from (
+              select value::jsonb ->> 'artifact' as ref from (${valuesOf("sources", "config")}) s
+              union all select value from (${valuesOf("conversation_artifacts", "ref")}) c
+            ) named where ref is not null`,
+          decodeRefs
+        ),
+        (found) => found.map(({ ref }) => ref)
+      )
+    }
+
+    /** The oldest changes of rows of `tables`, at most `limit`, with the rows as they are now. */
+    const changesOf = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
+      Effect.gen(function* () {
+        const noted = yield* sql<{ readonly seq: string; readonly name: string; readonly key: RowKey }>`
+            select seq::text as seq, name, key from tenant_moves_changes c
+            where tenant = ${tenantId} and name in ${sql.in(tables.map(({ table }) => table))}
+            order by c.seq limit ${limit}::int`
+        const changed = yield* Effect.forEach(tables, (table) =>
+          Effect.gen(function* () {
+            const keys = distinct(noted.flatMap(({ key, name }) => (name === table.table ? [key] : [])))
+            if (keys.length === 0) return []
+            return [{ table: table.table, ...(yield* RowSets.rowsOf(table, keys)) }]
+          })
+        )
+        const changes = changed.flat()
+        const result: ChangeSet = {
+          seqs: noted.map(({ seq }) => seq),
+          changes,
+          refs: yield* refsOf(tables, changes)
+        }
+        return result
+      })
+
+    const page = (tenantId: TenantId, table: Table, range: Omit<Rows.Range, "tenantId">) =>
+      atOnce(pageOf(tenantId, table, range))
+
+    const changes = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
+      atOnce(changesOf(tenantId, tables, limit))
+
+    /** A page together with the changes of `tables`: what its rows refer to has arrived, or is among them. */
+    const pageWithChanges = (
+      tenantId: TenantId,
+      table: Table,
+      range: Omit<Rows.Range, "tenantId">,
+      tables: ReadonlyArray<Table>,
+      limit: number
+    ) =>
+      atOnce(
+        Effect.all({ page: pageOf(tenantId, table, range), changes: changesOf(tenantId, tables, limit) })
+      )
+
+    /** The other side has stored these changes. */
+    const acknowledge = (tenantId: TenantId, seqs: ReadonlyArray<string>) =>
+      sql`
+        delete from tenant_moves_changes where tenant = ${tenantId} and seq = any(${seqs}::bigint[])`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** The next rows to compare. */
+    const sample = (tenantId: TenantId, whole: Table, after: RowKey | null, rows: number) =>
+      atOnce(
+        Effect.gen(function* () {
+          const table = withoutSealed(whole)
+          const order = sql.csv(table.key.map((column) => sql`t.${sql(column)}`))
+          const found = yield* sql<{ readonly key: RowKey }>`
+            select ${Rows.keyOf(sql, table)} as key from ${sql(table.table)} t
+            where ${Rows.within(sql, table, { tenantId, after, upTo: null })} order by ${order} limit ${rows}::int`
+          const left = yield* RowSets.without(
+            table,
+            found.map(({ key }) => key),
+            yield* changing(tenantId, table)
+          )
+          const last = found.at(-1)
+          return {
+            keys: left,
+            digest: yield* RowSets.digestOfKeys(table, left),
+            next: found.length === rows && last !== undefined ? last.key : null
+          }
+        })
+      )
+
+    /** The digest of the rows with these keys. */
+    const digest = (_: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
+      atOnce(RowSets.digestOfKeys(withoutSealed(table), keys))
+
+    /** Without those with changes left to copy, or without the given ones. */
+    const count = (tenantId: TenantId, table: Table, given: ReadonlyArray<RowKey> | null) =>
+      atOnce(
+        Effect.gen(function* () {
+          const keys = given ?? (yield* changing(tenantId, table))
+          return { rows: yield* RowSets.countWithout(tenantId, table, keys), changing: keys }
+        })
+      )
+
+    return { filled, boundary, page, changes, pageWithChanges, acknowledge, sample, digest, count } as const
+  })
+}) {}

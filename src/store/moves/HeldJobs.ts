@@ -1,0 +1,186 @@
+/**
+ * Jobs of a tenant that moves. While it is not served they wait in a table of their own, also those that are queued
+ * meanwhile (the trigger of tenant_moves_hold). They are carried over once: a job that arrives again is known.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { HeldJob } from "../../domain/accounts/TenantMove.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** Maximum jobs, and events, of one statement. */
+const page = 100
+
+export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs", {
+  effect: Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    /** Accounts of the tenant's channels, as they were when it was last served; those that it has without a move. */
+    const accountsOf = (tenantId: TenantId) => sql`coalesce(
+      (select accounts from tenant_moves where tenant = ${tenantId} and state <> 'serving'),
+      array(select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active)
+    )`
+
+    /** Of a job `j`: it is the tenant's. */
+    const isOf = (tenantId: TenantId) => sql`(
+      j.payload ->> 'tenantId' = ${tenantId} or split_part(j.owner, '/', 1) = ${tenantId}
+        or j.owner = any(${accountsOf(tenantId)})
+    )`
+
+    const eventOf = sql`(select to_jsonb(i) from channel_inbox i where i.id = gone.payload ->> 'inboxId')`
+
+    /**
+     * Takes the tenant's jobs out of the queue: those that wait or have failed, and with `running` those that run, which
+     * then wait as if they had not begun.
+     */
+    const take = (tenantId: TenantId, { running }: { readonly running: boolean }) =>
+      sql`
+        with gone as (
+          delete from queue_jobs j
+          where ${isOf(tenantId)} and j.state in ${sql.in(running ? ["waiting", "failed", "active"] : ["waiting", "failed"])}
+          returning j.*
+        )
+        insert into tenant_moves_jobs (tenant, id, job, event)
+        select ${tenantId}, gone.id, case when gone.state = 'active'
+          then to_jsonb(gone) || jsonb_build_object('state', 'waiting', 'attempts', greatest(gone.attempts - 1, 0))
+          else to_jsonb(gone) end, ${eventOf}
+        from gone
+        on conflict (tenant, id) do update set job = excluded.job, event = excluded.event, queued = false`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    /** How many of the tenant's jobs run. */
+    const running = (tenantId: TenantId) =>
+      sql<{ readonly count: number }>`
+        select count(*)::int as count from queue_jobs j where j.state = 'active' and ${isOf(tenantId)}`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.count ?? 0)
+      )
+
+    /** How many wait here to be carried over. */
+    const held = (tenantId: TenantId) =>
+      sql<{ readonly count: number }>`
+        select count(*)::int as count from tenant_moves_jobs where tenant = ${tenantId} and not queued`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => row?.count ?? 0)
+      )
+
+    /** Puts what waits into the queue. Joins the caller's transaction, in which the tenant is served again. */
+    const requeue = (tenantId: TenantId) =>
+      sql`
+        with back as (
+          update tenant_moves_jobs set queued = true where tenant = ${tenantId} and not queued returning job
+        ), put as (
+          insert into queue_jobs (id, queue, owner, payload, state, serial_key, attempts, max_attempts, run_at, last_error, errors,
+            finished_at, created_at)
+          select j.id, j.queue, j.owner, j.payload, j.state, j.serial_key, j.attempts, j.max_attempts, j.run_at, j.last_error, j.errors,
+            j.finished_at, j.created_at
+          from back cross join lateral jsonb_populate_record(null::queue_jobs, back.job) j order by j.seq
+          on conflict (id) do nothing
+          returning queue
+        )
+        select pg_notify('queue_jobs', queue) from (select distinct queue from put) queues`.pipe(
+        Effect.asVoid
+      )
+
+    /** The oldest that wait. */
+    const read = (tenantId: TenantId) =>
+      sql<HeldJob>`
+        select id, job, event from tenant_moves_jobs where tenant = ${tenantId} and not queued
+        order by (job ->> 'seq')::bigint limit ${page}::int`.pipe(Effect.orDie)
+
+    /**
+     * Stores events of channels, and claims their messages as deliveries do. An event that is here already takes the
+     * outcome that it has got.
+     */
+    const storeEvents = (events: ReadonlyArray<unknown>) =>
+      events.length === 0
+        ? Effect.void
+        : Effect.gen(function* () {
+            const given = sql`jsonb_populate_recordset(null::channel_inbox, ${toJsonb(events)}::jsonb)`
+            yield* sql`
+              insert into channel_inbox select * from ${given} g
+              on conflict (id) do update set state = excluded.state, outcome = excluded.outcome,
+                processed_at = excluded.processed_at, event = excluded.event
+              where excluded.state <> 'queued'`
+            yield* sql`
+              insert into dedupe_keys (key, expires_at)
+              select 'inbound:' || g.channel || ':' || g.message_id, g.received_at + interval '24 hours' from ${given} g
+              where g.message_id is not null and g.received_at > now() - interval '24 hours'
+              order by 1 on conflict do nothing`
+          }).pipe(Effect.asVoid, Effect.orDie)
+
+    /** Stores jobs, and the events that they are about. Those that have arrived before are left as they are. */
+    const store = (tenantId: TenantId, jobs: ReadonlyArray<HeldJob>) =>
+      Effect.gen(function* () {
+        yield* sql`
+          insert into tenant_moves_jobs (tenant, id, job, event)
+          select ${tenantId}, id, job, event
+          from jsonb_to_recordset(${toJsonb(jobs)}::jsonb) as given (id text, job jsonb, event jsonb)
+          on conflict (tenant, id) do nothing`
+        yield* storeEvents(jobs.flatMap(({ event }) => (event === null ? [] : [event])))
+      }).pipe(sql.withTransaction, Effect.orDie)
+
+    /** Jobs of a tenant that is not moved: those that wait, run or have failed, as {@link read} has them. */
+    const ofTenant = (tenantId: TenantId, after: string) =>
+      sql<HeldJob>`
+        select gone.id, gone.job, ${eventOf} as event from (
+          select j.id, j.payload, case when j.state = 'active' then to_jsonb(j) || '{"state": "waiting"}' else to_jsonb(j) end as job
+          from queue_jobs j
+          where j.id > ${after} and j.state <> 'completed' and ${isOf(tenantId)} order by j.id limit ${page}::int
+        ) gone order by gone.id`.pipe(
+        Effect.orDie,
+        Effect.map((jobs) => ({ jobs, next: jobs.length === page ? (jobs.at(-1)?.id ?? null) : null }))
+      )
+
+    const acknowledge = (tenantId: TenantId, ids: ReadonlyArray<string>) =>
+      sql`
+        delete from tenant_moves_jobs where tenant = ${tenantId} and not queued and id in ${sql.in(ids)}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
+    const ofAccounts = (tenantId: TenantId) =>
+      sql`i.channel || ':' || i.account_id = any(${accountsOf(tenantId)})`
+
+    /** Events of the tenant's accounts that have been processed, in the order of their ids. */
+    const readEvents = (tenantId: TenantId, after: string) =>
+      sql<{ readonly id: string; readonly event: unknown }>`
+        select i.id, to_jsonb(i) as event from channel_inbox i
+        where i.id > ${after} and i.state <> 'queued' and ${ofAccounts(tenantId)} order by i.id limit ${page}::int`.pipe(
+        Effect.orDie,
+        Effect.map((found) => ({
+          events: found.map(({ event }) => event),
+          next: found.length === page ? (found.at(-1)?.id ?? null) : null
+        }))
+      )
+
+    /** Removes some events of accounts that no other tenant has by now. True when there may be more. */
+    const removeEvents = (tenantId: TenantId) =>
+      sql`/* every tenant: directory */
+        delete from channel_inbox where id in (
+          select i.id from channel_inbox i where ${ofAccounts(tenantId)} and not exists (
+            select from channels o
+            where o.channel = i.channel and o.external_id = i.account_id and o.active and o.tenant_id <> ${tenantId})
+          limit ${page}::int
+        ) returning id`.pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.length === page)
+      )
+
+    return {
+      take,
+      running,
+      ofTenant,
+      held,
+      requeue,
+      read,
+      store,
+      storeEvents,
+      acknowledge,
+      readEvents,
+      removeEvents
+    } as const
+  })
+}) {}

@@ -1,0 +1,123 @@
+/** Rows of a tenant's tables by their keys. Keys are lists of texts, as the guards note them. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { RowKey } from "../../domain/accounts/TenantMove.ts"
+import { digestOf, lineOf } from "../archive/Rows.ts"
+import type { Table } from "../archive/Tables.ts"
+import { toJsonb } from "../Jsonb.ts"
+
+/** Keys, and where in the texts of a JSON array each of their columns is. */
+interface Keys {
+  readonly json: string
+  readonly places: ReadonlyArray<number>
+}
+
+const ofKeys = ({ key }: Table, keys: ReadonlyArray<RowKey>): Keys => ({
+  json: toJsonb(keys),
+  places: key.map((_, place) => place)
+})
+
+/** The keys of rows. */
+const ofRows = ({ columns, key }: Table, rows: ReadonlyArray<string>): Keys => ({
+  json: `[${rows.join(",")}]`,
+  places: key.map((column) => columns.indexOf(column))
+})
+
+/** The keys as rows of `given`, with the types of the columns. */
+const given = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, { json, places }: Keys) => {
+  const typed = key.map(
+    (column, place) =>
+      sql`(one ->> ${sql.literal(String(places[place]))})::${sql.literal(keyTypes[place] ?? "text")} as ${sql(column)}`
+  )
+  return sql`(
+    select nth_given, ${sql.csv(typed)} from jsonb_array_elements(${json}::jsonb) with ordinality as listed (one, nth_given)
+  ) given`
+}
+
+const keyColumns = (sql: SqlClient.SqlClient, { key }: Table, of: "given" | "t") =>
+  sql.csv(key.map((column) => sql`${sql.literal(of)}.${sql(column)}`))
+
+const among = (sql: SqlClient.SqlClient, table: Table, keys: Keys) =>
+  sql`(${keyColumns(sql, table, "t")}) in (select ${keyColumns(sql, table, "given")} from ${given(sql, table, keys)})`
+
+/** The rows with these keys, and those of the keys that no row has. */
+export const rowsOf = (table: Table, keys: ReadonlyArray<RowKey>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ readonly place: number; readonly line: string | null }>`
+        select given.nth_given::int as place, (
+          select ${lineOf(sql, table)} from ${sql(table.table)} t
+          where (${keyColumns(sql, table, "t")}) = (${keyColumns(sql, table, "given")})
+        ) as line from ${given(sql, table, ofKeys(table, keys))} order by given.nth_given`,
+      (found) => ({
+        rows: found.flatMap(({ line }) => (line === null ? [] : [line])),
+        gone: found.flatMap(({ line, place }) => {
+          const key = keys[place - 1]
+          return line === null && key !== undefined ? [key] : []
+        })
+      })
+    )
+  )
+
+/** Deletes the rows with these keys. */
+export const remove = (table: Table, keys: ReadonlyArray<RowKey>) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql`delete from ${sql(table.table)} t where ${among(sql, table, ofKeys(table, keys))}`
+  )
+
+const digestAmong = (table: Table, keys: Keys) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    digestOf(
+      sql,
+      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t where ${among(sql, table, keys)}`
+    )
+  )
+
+/** The digest of the stored rows with these keys. */
+export const digestOfKeys = (table: Table, keys: ReadonlyArray<RowKey>) =>
+  digestAmong(table, ofKeys(table, keys))
+
+/** The digest of the stored rows that have the keys of the given ones. */
+export const digestOfRows = (table: Table, rows: ReadonlyArray<string>) =>
+  digestAmong(table, ofRows(table, rows))
+
+/** Sets the table's sequences behind the numbers of these rows. */
+export const raiseSequences = (table: Table, rows: ReadonlyArray<string>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.forEach(
+      table.counted,
+      (column) => sql`
+        with given as (
+          select max((line ->> ${sql.literal(String(table.columns.indexOf(column)))})::bigint) as highest
+          from jsonb_array_elements(${`[${rows.join(",")}]`}::jsonb) as listed (line)
+        ), named as (select pg_get_serial_sequence(quote_ident(${table.table}), ${column}) as name)
+        select setval(named.name, given.highest) from given, named
+        where given.highest > coalesce(pg_sequence_last_value(named.name::regclass), 0)`,
+      { discard: true }
+    )
+  )
+
+/** Those of `keys` that are not among `others`, which may write the same values differently. */
+export const without = (table: Table, keys: ReadonlyArray<RowKey>, others: ReadonlyArray<RowKey>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    others.length === 0
+      ? Effect.succeed(keys)
+      : Effect.map(
+          sql<{ readonly place: number }>`
+            select t.nth_given::int as place from (select * from ${given(sql, table, ofKeys(table, keys))}) t
+            where not ${among(sql, table, ofKeys(table, others))} order by t.nth_given`,
+          (found) => found.flatMap(({ place }) => keys.slice(place - 1, place))
+        )
+  )
+
+/** How many rows of the tenant have none of these keys. */
+export const countWithout = (tenantId: string, table: Table, keys: ReadonlyArray<RowKey>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.map(
+      sql<{ readonly rows: number }>`
+        select count(*)::float8 as rows from ${sql(table.table)} t
+        where t.${sql(table.owner ?? "tenant_id")} = ${tenantId} ${keys.length === 0 ? sql`` : sql`and not ${among(sql, table, ofKeys(table, keys))}`}`,
+      ([row]) => row?.rows ?? 0
+    )
+  )

@@ -1,0 +1,108 @@
+/**
+ * Lets requests and jobs of a tenant in that is served here. One that pauses is waited for; of one that is away the caller
+ * is told where it is. Each process holds the moves of its installation in memory, and hears of changes.
+ *
+ * The database refuses writes of such a tenant by itself, so a process that hears late loses nothing.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import * as SubscriptionRef from "effect/SubscriptionRef"
+import { workFor } from "../../../concurrency/CurrentOwner.ts"
+import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
+import type { Move } from "../../../domain/accounts/TenantMove.ts"
+import { ServiceUnavailable } from "../../../domain/Errors.ts"
+import type { TenantId } from "../../../domain/Ids.ts"
+import { MoveStore } from "../../../store/moves/Moves.ts"
+import { TenantMoves } from "./TenantMoves.ts"
+
+/** How long a request waits for the end of a pause. Pauses are shorter. */
+const maxWait = Duration.seconds(5)
+/** A notification can be lost. */
+const pollInterval = Duration.seconds(1)
+/** How late the end of a hold may be noticed. */
+const heldInterval = Duration.millis(100)
+/** For callers of a tenant that is away: somebody has to give them the other address. */
+const retryAfterSeconds = 60
+
+type Moves = ReadonlyMap<TenantId, Move>
+
+const paused = new ServiceUnavailable({
+  message: "This account is being moved. Try again in a moment.",
+  details: { retryAfterSeconds: 2 }
+})
+
+const away = (message: string, servedAt: string | null) =>
+  new ServiceUnavailable({
+    message,
+    details: { retryAfterSeconds, ...(servedAt === null ? {} : { servedAt }) }
+  })
+
+const elsewhere = ({ handovers, role, servedAt }: Move) => {
+  if (servedAt === null) return away("This account is being imported. Try again later.", null)
+  return role === "destination" && handovers === 0
+    ? away(`This account is being moved here, and is served at ${servedAt} until then.`, servedAt)
+    : away(`This account is served at ${servedAt} now.`, servedAt)
+}
+
+const isHeld = ({ state }: Move) => state !== "serving" && state !== "away"
+const isPausing = (move: Move | undefined) => move?.state === "pausing" || move?.state === "fenced"
+
+export class TenantGate extends Effect.Service<TenantGate>()("usecases/operations/TenantGate", {
+  dependencies: [MoveStore.Default],
+  scoped: Effect.gen(function* () {
+    const store = yield* MoveStore
+    const moves = yield* TenantMoves
+    const known = yield* SubscriptionRef.make<Moves>(new Map())
+    // Read with every request.
+    let current: Moves = new Map()
+
+    const read = Effect.gen(function* () {
+      const found = yield* store.all
+      if (found.length === 0 && current.size === 0) return
+      current = new Map(found.map((move) => [move.tenantId, move]))
+      yield* SubscriptionRef.set(known, current)
+    })
+
+    const look = read.pipe(
+      Effect.zipRight(Effect.suspend(() => (current.size === 0 ? Effect.void : moves.releaseExpired))),
+      forEveryTenant("operator"),
+      Effect.catchAllCause((cause) => Effect.logWarning("Moves of tenants could not be read", cause))
+    )
+    yield* look
+    const pause = Effect.suspend(() =>
+      Effect.sleep([...current.values()].some(isHeld) ? heldInterval : pollInterval)
+    )
+    yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, look)))
+    yield* store.changed.pipe(
+      Stream.runForEach(() => look),
+      Effect.retry(Schedule.spaced("1 second")),
+      Effect.forkScoped
+    )
+
+    const admitted = (tenantId: TenantId) =>
+      Effect.gen(function* () {
+        const settled = Stream.runHead(Stream.filter(known.changes, (all) => !isPausing(all.get(tenantId))))
+        yield* Effect.ignore(Effect.timeout(settled, maxWait))
+        const move = current.get(tenantId)
+        if (isPausing(move)) return yield* paused
+        if (move?.state === "away") return yield* elsewhere(move)
+      })
+
+    /** From here on the fiber works for the tenant. Fails when it is not served here. */
+    const enter = (tenantId: TenantId): Effect.Effect<void, ServiceUnavailable> => {
+      const move = current.get(tenantId)
+      const works = workFor(tenantId)
+      return move === undefined || move.state === "serving" || move.state === "draining"
+        ? works
+        : Effect.zipRight(works, admitted(tenantId))
+    }
+
+    /** Returns when the tenant is served elsewhere. */
+    const whenAway = (tenantId: TenantId) =>
+      Stream.runDrain(Stream.takeUntil(known.changes, (all) => all.get(tenantId)?.state === "away"))
+
+    return { enter, whenAway } as const
+  })
+}) {}

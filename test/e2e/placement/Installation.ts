@@ -1,0 +1,136 @@
+/** Installations of these suites: a database each, what is in it, and the running server. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import * as Path from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
+import * as Tables from "../../../src/store/archive/Tables.ts"
+import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
+import { freshDatabase } from "../Fleet.ts"
+import { command, environment, run, type Spoke, start } from "../Spoke.ts"
+
+export type Variables = Readonly<Record<string, string>>
+
+const operatorToken = "operator"
+
+/** An installation with the embedded database. */
+export const embedded = (folder: string, name: string, more: Variables = {}): Variables => ({
+  SPOKE_DATA_DIR: Path.join(folder, name),
+  SPOKE_OPERATOR_TOKEN: operatorToken,
+  ...more
+})
+
+/** An installation on the PostgreSQL server, with a master secret of its own. */
+export const onServer = async (folder: string, name: string, more: Variables = {}): Promise<Variables> => ({
+  ...embedded(folder, name),
+  SPOKE_SECRET: `the master secret of ${name}, long enough`,
+  DATABASE_URL: await freshDatabase(),
+  ...more
+})
+
+/** Runs on the database; an embedded one must not be served. */
+export const inside = <A, E>(variables: Variables, work: Effect.Effect<A, E, SqlClient.SqlClient>) => {
+  const url = variables["DATABASE_URL"]
+  const database =
+    url === undefined
+      ? layerEmbedded({ dataDir: variables["SPOKE_DATA_DIR"] ?? "" })
+      : layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
+  return Effect.runPromise(Effect.provide(forEveryTenant("archive")(work), database))
+}
+
+export const query = (variables: Variables, text: string) =>
+  inside(
+    variables,
+    Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<Readonly<Record<string, unknown>>>(text))
+  )
+
+export type Contents = Readonly<Record<string, ReadonlyArray<string>>>
+
+/** Every row of the tenant as text, by table. What is sealed is left out: it differs at each installation. */
+export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents> =>
+  inside(
+    variables,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const all: Record<string, ReadonlyArray<string>> = {}
+      for (const table of yield* Tables.ofTenants) {
+        const { columns, owner, table: name } = Tables.withoutSealed(table)
+        const texts = sql.csv(columns.map((column) => sql`${sql(column)}::text`))
+        const rows = yield* sql.withTransaction(
+          Effect.zipRight(
+            sql`set local time zone 'UTC'`,
+            sql<{ readonly row: string }>`
+              select row(${texts})::text as row from ${sql(name)} where ${sql(owner ?? "tenant_id")} = ${tenantId}`
+          )
+        )
+        all[name] = rows
+          .map(({ row }) => row)
+          // What these commands note of themselves.
+          .filter((row) => !/,operator,operator,tenant\./u.test(row))
+          .toSorted()
+      }
+      return all
+    })
+  )
+
+/** Leaves out what a running server writes by itself: when something was last used. */
+export const withoutUses = (contents: Contents): Contents => {
+  const { api_keys: _, user_sessions: __, widget_sessions: ___, ...rest } = contents
+  return rest
+}
+
+export const serve = (variables: Variables, more: Variables = {}) =>
+  start(variables["SPOKE_DATA_DIR"] ?? "", { ...variables, ...more })
+
+export const serving = async <A>(variables: Variables, use: (spoke: Spoke) => Promise<A>): Promise<A> => {
+  const spoke = await serve(variables)
+  try {
+    return await use(spoke)
+  } finally {
+    await spoke.stop()
+  }
+}
+
+/** Runs the command to its end; its output is the error where it fails. */
+export const good = async (args: ReadonlyArray<string>, variables: Variables) => {
+  const done = await run(args, variables)
+  if (done.code !== 0) throw new Error(`spoke ${args.join(" ")} ended with ${done.code}:\n${done.stderr}`)
+  return done
+}
+
+/** A command that a test ends by itself, with what it has printed so far. */
+export const spawned = (args: ReadonlyArray<string>, variables: Variables) => {
+  const child: ChildProcess = spawn(process.execPath, [command, ...args], {
+    env: environment(variables),
+    stdio: ["ignore", "pipe", "pipe"]
+  })
+  let said = ""
+  const ended = once(child, "close")
+  const listeners = new Set<() => void>()
+  const read = (chunk: Buffer) => {
+    said += chunk.toString()
+    for (const listener of listeners) listener()
+  }
+  child.stdout?.on("data", read)
+  child.stderr?.on("data", read)
+  return {
+    child,
+    said: () => said,
+    ended: async () => {
+      await ended
+      return child.exitCode
+    },
+    /** Kills it (-9) as soon as `words` are in what it prints. Returns the signal, or null where it ended before. */
+    killAt: async (words: string) => {
+      const look = () => {
+        if (said.includes(words)) child.kill("SIGKILL")
+      }
+      listeners.add(look)
+      look()
+      await ended
+      return child.signalCode
+    }
+  }
+}
