@@ -139,6 +139,14 @@ describe("The statements of the source", () => {
     expect(unneeded).toEqual([])
   })
 
+  it("leave out tenants that are not served here, where they change rows of all", () => {
+    const changes = /\b(?:insert into|update|delete from)\b/u
+    const left = statements.flatMap(({ everyTenant, place, text }) =>
+      everyTenant === "sweep" && changes.test(text) && !text.includes("tenant_is_swept") ? [place] : []
+    )
+    expect(left, "Add tenant_is_swept(tenant_id). See docs/design/placement.md.").toEqual([])
+  })
+
   it("are read as they are run", () => {
     const named = (text: string) => unnamed(text, ["messages", "conversations"])
     expect(statements.length).toBeGreaterThan(400)

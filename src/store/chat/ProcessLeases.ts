@@ -94,7 +94,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
     /** Removes budget reservations of dead turns, including turns that are not stored. */
     const letGo = sql`/* every tenant: sweep */
       select h.tenant_id, settle_budgets(h.tenant_id, h.run_id, 0) from (
-        select distinct r.tenant_id, r.run_id from budget_holds r where ${isDead} limit ${sweepLimit}
+        select distinct r.tenant_id, r.run_id from budget_holds r where ${isDead} and tenant_is_swept(r.tenant_id) limit ${sweepLimit}
       ) h`
 
     /** Ends one run, without its message, if the database refuses that message. */
