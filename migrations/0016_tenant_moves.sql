@@ -106,6 +106,8 @@ create function tenant_moves_hold() returns trigger language plpgsql as $$
 declare
   moved text := tg_argv[0];
 begin
+  -- As writers of rows do, so that no job is queued behind the fence.
+  perform pg_advisory_xact_lock_shared(hashtextextended('tenant move ' || moved, 0));
   if not exists (
     select from tenant_moves m where m.tenant = moved and m.state <> 'serving'
       and (new.payload ->> 'tenantId' = moved or split_part(new.owner, '/', 1) = moved or new.owner = any(m.accounts))

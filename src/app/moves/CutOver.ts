@@ -11,11 +11,11 @@ import { carryJobs, catchUp, copyLastChanges, type Transfer } from "./Transfer.t
 const drain = Duration.seconds(30)
 /** A side whose command does not come back holds jobs for no longer. */
 const drainHold = Duration.seconds(60)
-/** Part of the pause in which turns may end. */
-const turnsShare = 0.6
+/** Parts of the pause, each from its beginning: turns may end, the decision is made, jobs are carried over. */
+const turnsShare = 0.5
+const decisionShare = 0.85
+const carryShare = 0.9
 const poll = Duration.millis(40)
-/** Between the decision and the first request at the other side, jobs are carried over for so long; others follow. */
-export const decisionCarry = Duration.millis(500)
 const releaseTimeout = Duration.seconds(1)
 /** Attempts in which turns that still run end the pause, and the time between them. */
 const patientAttempts = 5
@@ -80,14 +80,20 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     const { driver, from, to } = transfer
     yield* drainJobs(transfer)
     const began = yield* monotonicMillis
-    yield* hold(transfer, "pausing", maxPause)
+    /** What is left until this part of the pause is over. */
+    const left = (share: number) =>
+      Effect.map(monotonicMillis, (now) =>
+        Math.max(0, Math.round(began + share * Duration.toMillis(maxPause) - now))
+      )
+    // No decision is made later, so that the rest is for the other side to begin.
+    yield* hold(transfer, "pausing", Duration.times(maxPause, decisionShare))
     const turnsWait = Duration.times(maxPause, turnsShare)
     const quiet = yield* settled(transfer, turnsWait, ({ jobs, turns }) => jobs === 0 && turns === 0)
     if (!quiet) {
       if (!endsTurns) return "turns" as const
       yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))
     }
-    const fenced = yield* from.ask(new Wire.Fence({ driver, millis: 500 }))
+    const fenced = yield* from.ask(new Wire.Fence({ driver, millis: yield* left(decisionShare) }))
     if (!fenced.changed) return "late" as const
     yield* copyLastChanges(transfer)
     const decided = yield* from.ask(new Wire.HandOver({ driver }))
@@ -95,7 +101,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     // The answer of the decision may have been lost, so the state counts.
     if (!decided.changed && move?.state !== "away") return "late" as const
     // From here on the jobs are the other side's. They come before those that it queues itself.
-    yield* carryJobs(transfer, decisionCarry)
+    yield* carryJobs(transfer, Duration.millis(yield* left(carryShare)))
     yield* to.ask(new Wire.Serve({ driver, handovers: move?.handovers ?? 0 }))
     return { pausedMillis: (yield* monotonicMillis) - began, at: yield* Clock.currentTimeMillis }
   })

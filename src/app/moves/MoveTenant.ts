@@ -3,11 +3,13 @@
  * and be run again. docs/design/placement.md has the states.
  */
 import { randomBytes } from "node:crypto"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import type * as Schema from "effect/Schema"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
-import { cutOver, type CutOverOptions, decisionCarry } from "./CutOver.ts"
+import { cutOver, type CutOverOptions } from "./CutOver.ts"
 import { MoveFailed, type Side } from "./Side.ts"
 import { carryJobs } from "./Transfer.ts"
 import * as Transfer from "./Transfer.ts"
@@ -22,6 +24,9 @@ export interface Installations {
   readonly streams: number
   readonly tell: (text: string) => Effect.Effect<void>
 }
+
+/** How often a side is asked whether its last jobs have ended. */
+const jobsInterval = Duration.millis(200)
 
 type Facts = Schema.WithResult.Success<Wire.Facts>
 
@@ -96,7 +101,8 @@ const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: Begun)
     // The side with fewer changes of sides is the one to serve.
     const isForth = atOrigin.handovers > atDestination.handovers
     const transfer = isForth ? forth : back
-    yield* carryJobs(transfer, decisionCarry)
+    // Nobody serves the tenant now, so the rest is carried over afterwards.
+    yield* carryJobs(transfer, Duration.zero)
     yield* transfer.to.ask(
       new Wire.Serve({ driver, handovers: (isForth ? atOrigin : atDestination).handovers })
     )
@@ -165,7 +171,7 @@ const removeAll = (side: Side, driver: string) =>
 /** Ends the move at a side, after `carried` has brought over what waits there. */
 const forgotten = (side: Side, driver: string, carried: Effect.Effect<unknown, MoveFailed> = Effect.void) =>
   Effect.zipRight(carried, side.ask(new Wire.Forget({ driver }))).pipe(
-    Effect.repeat({ until: ({ changed }) => changed }),
+    Effect.repeat({ schedule: Schedule.spaced(jobsInterval), until: ({ changed }) => changed }),
     Effect.asVoid
   )
 

@@ -87,12 +87,15 @@ export const overHttp = (
     const send = (request: HttpClientRequest.HttpClientRequest) =>
       client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
         Effect.mapError(silent),
-        Effect.timeoutFail({ duration: requestTimeout, onTimeout: silent }),
         Effect.filterOrElse(({ status }) => (status >= 200 && status < 300) || status === 404, refusal)
       )
 
+    /** Each attempt has a time-out, its body included. */
     const retried = <A>(one: Effect.Effect<A, MoveFailed>) =>
-      Effect.retry(one, { while: ({ reason }) => reason === "away", schedule: again })
+      Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: silent }), {
+        while: ({ reason }) => reason === "away",
+        schedule: again
+      })
 
     const found = (response: HttpClientResponse.HttpClientResponse) =>
       response.status === 404 ? refusal(response) : Effect.succeed(response)

@@ -84,15 +84,18 @@ const storeChanges = (transfer: Transfer, { changes, refs, seqs }: Wire.ChangeSe
   })
 
 /**
- * Copies the oldest changes, in the order in which they were made. Returns how many; 0 when none are left. Pages must not
- * be in transfer meanwhile: one that was read before a change and written after it would bring the old row back.
+ * Copies the oldest changes. Returns how many, and whether there are `more` for sure. Pages must not be in transfer
+ * meanwhile: one that was read before a change and written after it would bring the old row back.
  */
-const copyChanges = (transfer: Transfer, limit = changesPerRound): Effect.Effect<number, MoveFailed> =>
+const copyChanges = (
+  transfer: Transfer,
+  limit = changesPerRound
+): Effect.Effect<{ readonly count: number; readonly more: boolean }, MoveFailed> =>
   Effect.gen(function* () {
     const { from, sealKey, tables } = transfer
     const found = yield* from.ask(new Wire.ReadChanges({ tables, limit, sealKey }))
     yield* storeChanges(transfer, found)
-    return found.seqs.length
+    return { count: found.seqs.length, more: found.more }
   }).pipe(
     // What they depend on is among the later changes.
     Effect.catchIf(
@@ -103,7 +106,7 @@ const copyChanges = (transfer: Transfer, limit = changesPerRound): Effect.Effect
 
 /** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `few` of the last round. */
 export const catchUp = (transfer: Transfer, few = changesPerRound - 1) =>
-  copyChanges(transfer).pipe(Effect.repeat({ until: (count) => count <= few }), Effect.asVoid)
+  copyChanges(transfer).pipe(Effect.repeat({ until: ({ count, more }) => !more && count <= few }), Effect.asVoid)
 
 /** Copies all changes of a tenant that is fenced. */
 export const copyLastChanges = (transfer: Transfer) => catchUp(transfer, 0)

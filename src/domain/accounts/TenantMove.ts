@@ -60,6 +60,8 @@ export type ChangedRows = typeof ChangedRows.Type
 export const ChangeSet = Schema.Struct({
   /** To acknowledge when the changes are stored. */
   seqs: Schema.Array(Schema.String),
+  /** Others had no place any more. */
+  more: Schema.Boolean,
   /** In the order of the tables. */
   changes: Schema.Array(ChangedRows),
   /** Originals that the rows name. */
@@ -222,12 +224,11 @@ export class Hold extends Schema.TaggedRequest<Hold>()("Hold", {
   payload: { driver, to: Schema.Literal("draining", "pausing"), millis: Schema.Int }
 }) {}
 
-/** What is left: changes to copy, turns and jobs that run, jobs that wait to be carried over. */
+/** What is left: turns and jobs that run, and jobs that wait to be carried over. */
 export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
   failure: Schema.Never,
   success: Schema.Struct({
     move: Schema.NullOr(Move),
-    changes: Schema.Int,
     turns: Schema.Int,
     jobs: Schema.Int,
     held: Schema.Int

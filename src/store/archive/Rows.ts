@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
+import type * as Statement from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import type { RowDigest, RowKey } from "../../domain/accounts/TenantMove.ts"
 import type { Table } from "./Tables.ts"
@@ -123,25 +124,44 @@ export const sumOf = (all: ReadonlyArray<RowDigest>): RowDigest => ({
 /** What becomes of a row whose key is there: an error, the row that is there, or the given one. */
 type OnConflict = "fail" | "keep" | "replace"
 
-const conflictOf = (sql: SqlClient.SqlClient, { columns, counted, key }: Table, on: OnConflict) => {
+const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, value: Statement.Fragment, tenantId: string | null) =>
+  tenantId === null || owner === null ? sql`true` : sql`${value} = ${tenantId}`
+
+const conflictOf = (
+  sql: SqlClient.SqlClient,
+  table: Table,
+  on: OnConflict,
+  tenantId: string | null
+) => {
   if (on === "fail") return sql``
+  const { columns, counted, key } = table
   // Numbers of a sequence never change, and may not be set.
   const others = columns.filter((column) => !key.includes(column) && !counted.includes(column))
   return on === "keep" || others.length === 0
     ? sql`on conflict (${columnsOf(sql, key)}) do nothing`
-    : sql`on conflict (${columnsOf(sql, key)}) do update set ${sql.csv(others.map((column) => sql`${sql(column)} = excluded.${sql(column)}`))}`
+    : sql`on conflict (${columnsOf(sql, key)}) do update set ${sql.csv(others.map((column) => sql`${sql(column)} = excluded.${sql(column)}`))}
+        where ${ownedBy(sql, table, sql`${sql(table.table)}.${sql(table.owner ?? "")}`, tenantId)}`
 }
 
-/** Writes rows, given as texts in the order of the table's columns. */
-export const write = (table: Table, rows: ReadonlyArray<string>, on: OnConflict = "fail") =>
+/**
+ * Writes rows, given as texts in the order of the table's columns. With `tenantId`, rows of other tenants are neither
+ * written nor replaced.
+ */
+export const write = (
+  table: Table,
+  rows: ReadonlyArray<string>,
+  on: OnConflict = "fail",
+  tenantId: string | null = null
+) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => {
     const typed = table.types.map(
       (type, place) => sql`(line ->> ${sql.literal(String(place))})::${sql.literal(type)}`
     )
+    const owner = sql`line ->> ${sql.literal(String(table.columns.indexOf(table.owner ?? "")))}`
     return sql`
       insert into ${sql(table.table)} (${columnsOf(sql, table.columns)}) overriding system value
       select ${sql.csv(typed)} from jsonb_array_elements(${`[${rows.join(",")}]`}::jsonb) with ordinality as given (line, place)
-      order by place ${conflictOf(sql, table, on)}`
+      where ${ownedBy(sql, table, owner, tenantId)} order by place ${conflictOf(sql, table, on, tenantId)}`
   })
 
 /** Sets each sequence behind the highest number in its column. */

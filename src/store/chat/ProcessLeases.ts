@@ -139,9 +139,11 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
       const runs = yield* sql<Run>`
         update agent_runs set ends_by = now() - interval '1 second'
         where tenant_id = ${tenantId} and status = 'running' returning tenant_id as "tenantId", id`
+      // The sweep leaves out a tenant that is being moved.
       yield* sql`
-        update budget_holds set ends_by = now() - interval '1 second' where tenant_id = ${tenantId}`
-      yield* letGo
+        select settle_budgets(h.tenant_id, h.run_id, 0) from (
+          select distinct tenant_id, run_id from budget_holds where tenant_id = ${tenantId}
+        ) h`
       if (runs.length > 0) yield* Effect.catchTag(orUnstorable(end(runs)), "Unstorable", () => endApart(runs))
     })
 

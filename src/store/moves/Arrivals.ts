@@ -103,12 +103,12 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       )
 
     /** Fails unless the rows are stored as they were given. */
-    const verified = (table: Table, rows: ReadonlyArray<string>) =>
+    const verified = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const seen = Rows.digesting()
         seen.add(rows)
         const expected = seen.digest()
-        const found = yield* RowSets.digestOfRows(table, rows)
+        const found = yield* RowSets.digestOfRows(tenantId, table, rows)
         if (found.rows === expected.rows && found.hash === expected.hash) return
         return yield* new ArrivalRefused({
           reason: "differs",
@@ -124,23 +124,24 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       rows: ReadonlyArray<string>
     ) {
       if (rows.length === 0) return
-      const write = Effect.zipRight(Rows.write(table, rows, "keep"), RowSets.raiseSequences(table, rows))
+      const write = Effect.zipRight(Rows.write(table, rows, "keep", tenantId), RowSets.raiseSequences(table, rows))
       yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explained)
     })
 
-    const atOnce = (given: ReadonlyArray<Given>) =>
+    const atOnce = (tenantId: TenantId, given: ReadonlyArray<Given>) =>
       Effect.gen(function* () {
         for (const { gone, table } of given.toReversed())
-          if (gone.length > 0) yield* RowSets.remove(table, gone)
-        for (const { rows, table } of given) if (rows.length > 0) yield* Rows.write(table, rows, "replace")
+          if (gone.length > 0) yield* RowSets.remove(tenantId, table, gone)
+        for (const { rows, table } of given)
+          if (rows.length > 0) yield* Rows.write(table, rows, "replace", tenantId)
       })
 
     /** Each row by itself, again and again, until all are stored or none of the rest can be. */
-    const oneByOne = (given: ReadonlyArray<Given>) =>
+    const oneByOne = (tenantId: TenantId, given: ReadonlyArray<Given>) =>
       Effect.gen(function* () {
         let left = [
-          ...given.toReversed().flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(table, [key]))),
-          ...given.flatMap(({ rows, table }) => rows.map((row) => Rows.write(table, [row], "replace")))
+          ...given.toReversed().flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(tenantId, table, [key]))),
+          ...given.flatMap(({ rows, table }) => rows.map((row) => Rows.write(table, [row], "replace", tenantId)))
         ]
         while (left.length > 0) {
           const next = yield* Effect.filter(left, (write) =>
@@ -168,9 +169,9 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
           ["away"],
           stored(
             Effect.gen(function* () {
-              yield* how(given)
+              yield* how(tenantId, given)
               for (const { rows, table } of given) {
-                yield* verified(table, rows)
+                yield* verified(tenantId, table, rows)
                 yield* RowSets.raiseSequences(table, rows)
               }
             })

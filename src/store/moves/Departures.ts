@@ -14,6 +14,13 @@ const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: Artifa
 /** Maximum rows of a page, and about the maximum characters of its rows. */
 const pageRows = 500
 const pageCharacters = 2 * 1_048_576
+/** Changes have more characters where more of them are asked for at once, but no request has more than so many pages. */
+const changesOfPage = 500
+const maxPages = 4
+/** Counting the rows of a large table takes longer than other statements may. */
+const countTimeout = "110000"
+
+const placeOf = (table: string, key: RowKey) => [table, ...key].join("\u0000")
 
 const distinct = (keys: ReadonlyArray<RowKey>): ReadonlyArray<RowKey> => [
   ...new Map(keys.map((key) => [key.join("\u0000"), key])).values()
@@ -95,23 +102,30 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
       )
     }
 
-    /** The oldest changes of rows of `tables`, at most `limit`, with the rows as they are now. */
+    /**
+     * The oldest changes of rows of `tables`, at most `limit`, with the rows as they are now. Rows that have no place are
+     * those of later tables, so that those they refer to come first.
+     */
     const changesOf = (tenantId: TenantId, tables: ReadonlyArray<Table>, limit: number) =>
       Effect.gen(function* () {
         const noted = yield* sql<{ readonly seq: string; readonly name: string; readonly key: RowKey }>`
             select seq::text as seq, name, key from tenant_moves_changes c
             where tenant = ${tenantId} and name in ${sql.in(tables.map(({ table }) => table))}
             order by c.seq limit ${limit}::int`
-        const changed = yield* Effect.forEach(tables, (table) =>
-          Effect.gen(function* () {
-            const keys = distinct(noted.flatMap(({ key, name }) => (name === table.table ? [key] : [])))
-            if (keys.length === 0) return []
-            return [{ table: table.table, ...(yield* RowSets.rowsOf(table, keys)) }]
-          })
-        )
-        const changes = changed.flat()
+        let characters = pageCharacters * Math.min(maxPages, Math.max(1, limit / changesOfPage))
+        const left = new Set<string>()
+        const changes: Array<ChangedRows> = []
+        for (const table of tables) {
+          const keys = distinct(noted.flatMap(({ key, name }) => (name === table.table ? [key] : [])))
+          if (keys.length === 0) continue
+          const found = yield* RowSets.rowsOf(tenantId, table, keys, Math.max(0, characters))
+          changes.push({ table: table.table, rows: found.rows, gone: found.gone })
+          for (const key of found.left) left.add(placeOf(table.table, key))
+          characters -= found.rows.reduce((total, row) => total + row.length, 0)
+        }
         const result: ChangeSet = {
-          seqs: noted.map(({ seq }) => seq),
+          seqs: noted.flatMap(({ key, name, seq }) => (left.has(placeOf(name, key)) ? [] : [seq])),
+          more: left.size > 0,
           changes,
           refs: yield* refsOf(tables, changes)
         }
@@ -161,20 +175,21 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
           const last = found.at(-1)
           return {
             keys: left,
-            digest: yield* RowSets.digestOfKeys(table, left),
+            digest: yield* RowSets.digestOfKeys(tenantId, table, left),
             next: found.length === rows && last !== undefined ? last.key : null
           }
         })
       )
 
     /** The digest of the rows with these keys. */
-    const digest = (_: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
-      atOnce(RowSets.digestOfKeys(withoutSealed(table), keys))
+    const digest = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
+      atOnce(RowSets.digestOfKeys(tenantId, withoutSealed(table), keys))
 
     /** Without those with changes left to copy, or without the given ones. */
     const count = (tenantId: TenantId, table: Table, given: ReadonlyArray<RowKey> | null) =>
       atOnce(
         Effect.gen(function* () {
+          yield* sql`select set_config('statement_timeout', ${countTimeout}, true)`
           const keys = given ?? (yield* changing(tenantId, table))
           return { rows: yield* RowSets.countWithout(tenantId, table, keys), changing: keys }
         })

@@ -107,10 +107,15 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       )
 
     /**
-     * Fences the tenant: when it returns true, no transaction is writing rows of it, and none can. Waits for those that
-     * are, without making others wait behind it.
+     * Fences the tenant: when it returns true, no transaction is writing rows of it or queueing jobs, and none can. Waits
+     * for those that are, without making others wait behind it. `also` runs in the transaction that fences it.
      */
-    const fence = (tenantId: TenantId, driver: string, wait: Duration.DurationInput) => {
+    const fence = (
+      tenantId: TenantId,
+      driver: string,
+      wait: Duration.DurationInput,
+      also: Effect.Effect<void> = Effect.void
+    ) => {
       const attempt = sql.withTransaction(
         Effect.gen(function* () {
           const [lock] = yield* sql<{ readonly mine: boolean }>`
@@ -119,6 +124,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
           const changed = yield* sql`
             update tenant_moves set state = 'fenced', updated_at = now()
             where tenant = ${tenantId} and driver = ${driver} and state in ('pausing', 'fenced') returning tenant`
+          if (changed.length === 1) yield* also
           return Option.some(changed.length === 1)
         })
       )
@@ -132,13 +138,13 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     }
 
     /**
-     * The decision: the tenant is served elsewhere from here on. False, without a change, when it is not fenced, or
-     * changes are left to copy.
+     * The decision: the tenant is served elsewhere from here on. False, without a change, when it is not fenced, the
+     * hold is over, or changes are left to copy.
      */
     const handOver = (tenantId: TenantId, driver: string) =>
       sql`
         update tenant_moves set state = 'away', handovers = handovers + 1, held_until = null, updated_at = now()
-        where tenant = ${tenantId} and driver = ${driver} and state = 'fenced'
+        where tenant = ${tenantId} and driver = ${driver} and state = 'fenced' and held_until > clock_timestamp()
           and not exists (select from tenant_moves_changes where tenant = ${tenantId})
         returning tenant`.pipe(
         noticed,
@@ -171,14 +177,6 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       update tenant_moves set state = 'serving', held_until = null, updated_at = now()
       where state in ('draining', 'pausing', 'fenced') and held_until < clock_timestamp()
       returning tenant as "tenantId"`.pipe(noticed)
-
-    /** How many changes are left to copy. */
-    const changes = (tenantId: TenantId) =>
-      sql<{ readonly count: number }>`
-        select count(*)::int as count from tenant_moves_changes where tenant = ${tenantId}`.pipe(
-        Effect.orDie,
-        Effect.map(([row]) => row?.count ?? 0)
-      )
 
     /** Forgets the move. False, without a change, while jobs wait to be carried over. */
     const forget = (tenantId: TenantId) =>
@@ -213,7 +211,6 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       serve,
       release,
       releaseExpired,
-      changes,
       forget
     } as const
   })

@@ -1,7 +1,11 @@
-/** Rows of a tenant's tables by their keys. Keys are lists of texts, as the guards note them. */
+/**
+ * Rows of a tenant's tables by their keys. Keys are lists of texts, as the guards note them. Not every key names the
+ * tenant, so each statement does.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { RowKey } from "../../domain/accounts/TenantMove.ts"
+import type { TenantId } from "../../domain/Ids.ts"
 import { digestOf, lineOf } from "../archive/Rows.ts"
 import type { Table } from "../archive/Tables.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -40,47 +44,67 @@ const keyColumns = (sql: SqlClient.SqlClient, { key }: Table, of: "given" | "t")
 const among = (sql: SqlClient.SqlClient, table: Table, keys: Keys) =>
   sql`(${keyColumns(sql, table, "t")}) in (select ${keyColumns(sql, table, "given")} from ${given(sql, table, keys)})`
 
-/** The rows with these keys, and those of the keys that no row has. */
-export const rowsOf = (table: Table, keys: ReadonlyArray<RowKey>) =>
+const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, tenantId: TenantId) =>
+  sql`t.${sql(owner ?? "tenant_id")} = ${tenantId}`
+
+/**
+ * The rows with these keys as long as their texts begin within `characters`, those of the keys that no row has, and the
+ * keys of the other rows.
+ */
+export const rowsOf = (
+  tenantId: TenantId,
+  table: Table,
+  keys: ReadonlyArray<RowKey>,
+  characters: number
+) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
-      sql<{ readonly place: number; readonly line: string | null }>`
-        select given.nth_given::int as place, (
-          select ${lineOf(sql, table)} from ${sql(table.table)} t
-          where (${keyColumns(sql, table, "t")}) = (${keyColumns(sql, table, "given")})
-        ) as line from ${given(sql, table, ofKeys(table, keys))} order by given.nth_given`,
-      (found) => ({
-        rows: found.flatMap(({ line }) => (line === null ? [] : [line])),
-        gone: found.flatMap(({ line, place }) => {
-          const key = keys[place - 1]
-          return line === null && key !== undefined ? [key] : []
-        })
-      })
+      sql<{ readonly place: number; readonly there: boolean; readonly line: string | null }>`
+        select place, line is not null as there, case when total - length(line) < ${characters}::int then line end as line
+        from (
+          select place, line, sum(length(line)) over (order by place) as total from (
+            select given.nth_given::int as place, (
+              select ${lineOf(sql, table)} from ${sql(table.table)} t
+              where (${keyColumns(sql, table, "t")}) = (${keyColumns(sql, table, "given")}) and ${ownedBy(sql, table, tenantId)}
+            ) as line from ${given(sql, table, ofKeys(table, keys))}
+          ) read
+        ) sized order by place`,
+      (found) => {
+        const keysOf = (some: typeof found) => some.flatMap(({ place }) => keys.slice(place - 1, place))
+        return {
+          rows: found.flatMap(({ line }) => (line === null ? [] : [line])),
+          gone: keysOf(found.filter(({ there }) => !there)),
+          left: keysOf(found.filter(({ line, there }) => there && line === null))
+        }
+      }
     )
   )
 
 /** Deletes the rows with these keys. */
-export const remove = (table: Table, keys: ReadonlyArray<RowKey>) =>
+export const remove = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
   Effect.flatMap(
     SqlClient.SqlClient,
-    (sql) => sql`delete from ${sql(table.table)} t where ${among(sql, table, ofKeys(table, keys))}`
+    (sql) => sql`
+      delete from ${sql(table.table)} t
+      where ${ownedBy(sql, table, tenantId)} and ${among(sql, table, ofKeys(table, keys))}`
   )
 
-const digestAmong = (table: Table, keys: Keys) =>
+const digestAmong = (tenantId: TenantId, table: Table, keys: Keys) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     digestOf(
       sql,
-      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t where ${among(sql, table, keys)}`
+      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t
+        where ${ownedBy(sql, table, tenantId)} and ${among(sql, table, keys)}`
     )
   )
 
 /** The digest of the stored rows with these keys. */
-export const digestOfKeys = (table: Table, keys: ReadonlyArray<RowKey>) =>
-  digestAmong(table, ofKeys(table, keys))
+export const digestOfKeys = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
+  digestAmong(tenantId, table, ofKeys(table, keys))
 
 /** The digest of the stored rows that have the keys of the given ones. */
-export const digestOfRows = (table: Table, rows: ReadonlyArray<string>) =>
-  digestAmong(table, ofRows(table, rows))
+export const digestOfRows = (tenantId: TenantId, table: Table, rows: ReadonlyArray<string>) =>
+  digestAmong(tenantId, table, ofRows(table, rows))
 
 /** Sets the table's sequences behind the numbers of these rows. */
 export const raiseSequences = (table: Table, rows: ReadonlyArray<string>) =>
@@ -112,12 +136,12 @@ export const without = (table: Table, keys: ReadonlyArray<RowKey>, others: Reado
   )
 
 /** How many rows of the tenant have none of these keys. */
-export const countWithout = (tenantId: string, table: Table, keys: ReadonlyArray<RowKey>) =>
+export const countWithout = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql<{ readonly rows: number }>`
         select count(*)::float8 as rows from ${sql(table.table)} t
-        where t.${sql(table.owner ?? "tenant_id")} = ${tenantId} ${keys.length === 0 ? sql`` : sql`and not ${among(sql, table, ofKeys(table, keys))}`}`,
+        where ${ownedBy(sql, table, tenantId)} ${keys.length === 0 ? sql`` : sql`and not ${among(sql, table, ofKeys(table, keys))}`}`,
       ([row]) => row?.rows ?? 0
     )
   )

@@ -94,7 +94,6 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const progress = (tenantId: TenantId) =>
       Effect.all({
         move: Effect.map(moves.of(tenantId), Option.getOrNull),
-        changes: moves.changes(tenantId),
         turns: leases.running({ tenantId }),
         jobs: jobs.running(tenantId),
         held: jobs.held(tenantId)
@@ -121,7 +120,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       )
 
     const fence = (tenantId: TenantId, { driver, millis }: Wire.Fence) =>
-      Effect.map(moves.fence(tenantId, driver, millis), (changed) => ({ changed }))
+      // Jobs that were queued by transactions that had begun before the pause.
+      Effect.map(moves.fence(tenantId, driver, millis, jobs.take(tenantId, { running: true })), (changed) => ({
+        changed
+      }))
 
     const handOver = (tenantId: TenantId, { driver }: Wire.HandOver) =>
       Effect.map(moves.handOver(tenantId, driver), (changed) => ({ changed }))
@@ -172,11 +174,11 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     /** Removes some events and rows of a tenant that is not served here. */
     const removeSome = (tenantId: TenantId, { driver }: Wire.RemoveSome) =>
       Effect.gen(function* () {
-        if (yield* jobs.removeEvents(tenantId)) return { more: true }
-        return { more: yield* rows.removeSome(tenantId, driver) }
+        const removed = yield* rows.whileAway(tenantId, driver, jobs.removeEvents(tenantId))
+        return { more: removed || (yield* rows.removeSome(tenantId, driver)) }
       })
 
-    /** False while jobs of a tenant that is served elsewhere wait here to be carried over. */
+    /** False while jobs of a tenant that is served elsewhere run here, or wait to be carried over. */
     const forget = (tenantId: TenantId, { driver }: Wire.Forget) =>
       Effect.gen(function* () {
         const move = yield* moves.of(tenantId)
@@ -186,6 +188,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         // Rows of a tenant that is served elsewhere would be served again.
         if (!isServed && (yield* nameOf(tenantId)) !== null)
           return yield* new Conflict({ message: "The move of the tenant is not over here." })
+        // It fails and waits then, which the triggers notice that are removed below.
+        if (!isServed && (yield* jobs.running(tenantId)) > 0) return { changed: false }
         return yield* driven(
           tenantId,
           driver,

@@ -177,6 +177,12 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
     const acknowledge = (tenantId: TenantId, { seqs }: Wire.Acknowledge) =>
       Effect.as(departures.acknowledge(tenantId, seqs), {})
 
+    /** Runs `work` in a transaction if the tenant is not served here and `driver` drives its move. */
+    const whileAway = <A>(tenantId: TenantId, driver: string, work: Effect.Effect<A>) =>
+      arrivals
+        .applying(tenantId, driver, ["away"], work)
+        .pipe(Effect.catchTags({ ArrivalRefused: refused, SqlError: Effect.die }))
+
     /** Removes some rows of a tenant that is not served here. */
     const removeSome = Effect.fn("TenantRows.removeSome")(function* (tenantId: TenantId, driver: string) {
       for (const table of (yield* tables).toReversed()) {
@@ -205,6 +211,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
       count,
       refs,
       missing,
+      whileAway,
       removeSome,
       getOriginal,
       putOriginal,
