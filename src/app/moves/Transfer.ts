@@ -106,7 +106,10 @@ const copyChanges = (
 
 /** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `few` of the last round. */
 export const catchUp = (transfer: Transfer, few = changesPerRound - 1) =>
-  copyChanges(transfer).pipe(Effect.repeat({ until: ({ count, more }) => !more && count <= few }), Effect.asVoid)
+  copyChanges(transfer).pipe(
+    Effect.repeat({ until: ({ count, more }) => !more && count <= few }),
+    Effect.asVoid
+  )
 
 /** Copies all changes of a tenant that is fenced. */
 export const copyLastChanges = (transfer: Transfer) => catchUp(transfer, 0)

@@ -124,15 +124,14 @@ export const sumOf = (all: ReadonlyArray<RowDigest>): RowDigest => ({
 /** What becomes of a row whose key is there: an error, the row that is there, or the given one. */
 type OnConflict = "fail" | "keep" | "replace"
 
-const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, value: Statement.Fragment, tenantId: string | null) =>
-  tenantId === null || owner === null ? sql`true` : sql`${value} = ${tenantId}`
-
-const conflictOf = (
+const ownedBy = (
   sql: SqlClient.SqlClient,
-  table: Table,
-  on: OnConflict,
+  { owner }: Table,
+  value: Statement.Fragment,
   tenantId: string | null
-) => {
+) => (tenantId === null || owner === null ? sql`true` : sql`${value} = ${tenantId}`)
+
+const conflictOf = (sql: SqlClient.SqlClient, table: Table, on: OnConflict, tenantId: string | null) => {
   if (on === "fail") return sql``
   const { columns, counted, key } = table
   // Numbers of a sequence never change, and may not be set.

@@ -124,7 +124,10 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       rows: ReadonlyArray<string>
     ) {
       if (rows.length === 0) return
-      const write = Effect.zipRight(Rows.write(table, rows, "keep", tenantId), RowSets.raiseSequences(table, rows))
+      const write = Effect.zipRight(
+        Rows.write(table, rows, "keep", tenantId),
+        RowSets.raiseSequences(table, rows)
+      )
       yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explained)
     })
 
@@ -140,8 +143,12 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     const oneByOne = (tenantId: TenantId, given: ReadonlyArray<Given>) =>
       Effect.gen(function* () {
         let left = [
-          ...given.toReversed().flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(tenantId, table, [key]))),
-          ...given.flatMap(({ rows, table }) => rows.map((row) => Rows.write(table, [row], "replace", tenantId)))
+          ...given
+            .toReversed()
+            .flatMap(({ gone, table }) => gone.map((key) => RowSets.remove(tenantId, table, [key]))),
+          ...given.flatMap(({ rows, table }) =>
+            rows.map((row) => Rows.write(table, [row], "replace", tenantId))
+          )
         ]
         while (left.length > 0) {
           const next = yield* Effect.filter(left, (write) =>

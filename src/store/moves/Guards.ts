@@ -83,12 +83,6 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
       if (!done.has("queue_jobs")) yield* briefly(holdJobs(tenantId))
     })
 
-    /** Names of tables that have rows of the tenant and no guard. */
-    const unguarded = Effect.fn("MoveGuards.unguarded")(function* (tenantId: TenantId) {
-      const done = yield* guarded(tenantId)
-      return (yield* tables).map(({ table }) => table).filter((table) => !done.has(table))
-    })
-
     const remove = Effect.fn("MoveGuards.remove")(function* (tenantId: TenantId) {
       const names = namesOf(tenantId)
       for (const table of yield* guarded(tenantId)) {
@@ -102,6 +96,6 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
       }
     })
 
-    return { install, unguarded, remove } as const
+    return { install, remove } as const
   })
 }) {}

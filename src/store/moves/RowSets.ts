@@ -51,12 +51,7 @@ const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, tenantId: TenantId)
  * The rows with these keys as long as their texts begin within `characters`, those of the keys that no row has, and the
  * keys of the other rows.
  */
-export const rowsOf = (
-  tenantId: TenantId,
-  table: Table,
-  keys: ReadonlyArray<RowKey>,
-  characters: number
-) =>
+export const rowsOf = (tenantId: TenantId, table: Table, keys: ReadonlyArray<RowKey>, characters: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql<{ readonly place: number; readonly there: boolean; readonly line: string | null }>`

@@ -146,7 +146,11 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
       to.variables,
       `select action from audit_entries where tenant_id = '${mine.tenantId}' and action like 'tenant.%' order by id`
     )
-    expect(entries.map(({ action }) => action)).toEqual(["tenant.begin_move", "tenant.move", "tenant.end_move"])
+    expect(entries.map(({ action }) => action)).toEqual([
+      "tenant.begin_move",
+      "tenant.move",
+      "tenant.end_move"
+    ])
     await from.spoke.stop()
     expect(size(await rowsOf(from.variables, mine.tenantId))).toBe(0)
     expect(size(await rowsOf(from.variables, other.tenantId))).toBeGreaterThan(100)

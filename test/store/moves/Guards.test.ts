@@ -8,6 +8,8 @@ import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
 import { TenantId } from "../../../src/domain/Ids.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
 import { MoveGuards } from "../../../src/store/moves/Guards.ts"
+import { Arrivals } from "../../../src/store/moves/Arrivals.ts"
+import { Departures } from "../../../src/store/moves/Departures.ts"
 import { HeldJobs } from "../../../src/store/moves/HeldJobs.ts"
 import { MoveStore } from "../../../src/store/moves/Moves.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
@@ -50,7 +52,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
     }).pipe(
       forEveryTenant("archive"),
       Effect.provide(MoveGuards.Default),
-      Effect.provide(HeldJobs.Default),
+      Effect.provide([Arrivals.Default, Departures.Default, HeldJobs.Default]),
       Effect.provide(MoveStore.Default)
     )
 
@@ -90,12 +92,22 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
   it.effect("are guarded in every table, and no more afterwards", () =>
     within(
       Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const guarded = Effect.map(
+          sql<{ readonly name: string }>`
+            select c.relname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
+            where t.tgname in (${`tenant_moves_w_${mine}`}, ${`tenant_moves_d_${mine}`}) and t.tgparentid = 0
+            group by c.relname having count(*) = 2`,
+          (rows) => rows.map(({ name }) => name).toSorted()
+        )
         const { guards } = yield* begun
-        expect(yield* guards.unguarded(mine)).toEqual([])
+        const all = (yield* Tables.ofTenants).map(({ table }) => table).toSorted()
+        expect(yield* guarded).toEqual(all)
         // Again, as by a command that was interrupted.
         yield* guards.install(mine)
+        expect(yield* guarded).toEqual(all)
         yield* guards.remove(mine)
-        expect((yield* guards.unguarded(mine)).length).toBe((yield* Tables.ofTenants).length)
+        expect(yield* guarded).toEqual([])
       })
     )
   )
@@ -136,8 +148,8 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
           const { moves } = yield* begun
           yield* converse(mine, "cnv_1")
           yield* sql`delete from tenant_moves_changes`
-          yield* moves.hold(mine, driver, ["serving"], "draining", "10 seconds")
-          yield* moves.hold(mine, driver, ["draining"], "pausing", "10 seconds")
+          yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+          yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
           expect(yield* moves.fence(mine, driver, "2 seconds")).toBe(true)
           const touched = sql`update conversations set updated_at = now() where tenant_id = ${mine}`
           expect(yield* Effect.flip(touched)).toHaveProperty("cause.code", "SM001")
@@ -169,8 +181,8 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { moves } = yield* begun
-        yield* moves.hold(mine, driver, ["serving"], "draining", "10 seconds")
-        yield* moves.hold(mine, driver, ["draining"], "pausing", "10 seconds")
+        yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+        yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
         if (engine === "server") {
           // Its transaction ends after an attempt to fence has given up.
           const writing = yield* Effect.fork(
@@ -212,7 +224,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
           yield* put("qjb_1", "system", { tenantId: mine })
           yield* put("qjb_2", `${mine}/whk_1`, {})
           yield* put("qjb_3", other, { tenantId: other })
-          yield* moves.hold(mine, driver, ["serving"], "draining", "10 seconds")
+          yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
           yield* jobs.take(mine, { running: false })
           yield* put("qjb_4", "system", { tenantId: mine })
           yield* put("qjb_5", "whatsapp:4911", { inboxId: "inb_1" })
@@ -234,15 +246,76 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       )
   )
 
+  it.effect(
+    "are copied in rounds of bounded size, each row at last, and rows of others with the same key stay",
+    () =>
+      within(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const departures = yield* Departures
+          const arrivals = yield* Arrivals
+          yield* begun
+          const tables = yield* Tables.ofTenants
+          const events = tables.find(({ table }) => table === "billing_events")
+          if (events === undefined) return yield* Effect.die("There is no such table.")
+          yield* sql`
+          insert into billing_events (id, tenant_id, object_id, created, rank, fact) values ('evt_1', ${mine}, 'sub_1', 1, 1, '{}')`
+          yield* converse(mine, "cnv_1")
+          // Each of them fills a round.
+          yield* sql`
+          insert into messages (tenant_id, id, conversation_id, agent_id, position, role, content)
+          select ${mine}, 'msg_' || n, 'cnv_1', ${`agt_${mine}`}, n, 'user', repeat('x', 3000000) from generate_series(1, 3) n`
+          const sizes: Array<number> = []
+          const seen = new Set<string>()
+          for (let more = true; more;) {
+            const round = yield* departures.changes(mine, tables, 500)
+            sizes.push(round.changes.reduce((all, { rows }) => all + rows.join("").length, 0))
+            for (const { rows, table } of round.changes)
+              for (const row of rows) seen.add(`${table} ${row.slice(0, 40)}`)
+            yield* departures.acknowledge(mine, round.seqs)
+            more = round.more
+          }
+          expect(sizes.length).toBe(3)
+          expect(Math.max(...sizes)).toBeLessThan(6_000_000)
+          expect([...seen].filter((name) => name.startsWith("messages ")).length).toBe(3)
+          expect(yield* changes).toEqual([])
+
+          // The same event is another tenant's here.
+          const { changes: found } = yield* Effect.zipRight(
+            sql`update billing_events set rank = 2`,
+            departures.changes(mine, [events], 500)
+          )
+          yield* sql`update billing_events set tenant_id = ${other}, rank = 3`
+          yield* sql`update tenant_moves set state = 'away'`
+          const rows = found.flatMap((change) => change.rows)
+          expect(rows.length).toBe(1)
+          const refused = yield* Effect.flip(
+            arrivals.changes(mine, driver, [{ table: events, rows, gone: [] }])
+          )
+          expect(refused).toMatchObject({ reason: "differs" })
+          yield* arrivals.page(mine, driver, events, rows)
+          yield* arrivals.changes(mine, driver, [{ table: events, rows: [], gone: [["evt_1"]] }])
+          const foreign = rows.map((row) => row.replace(`"${mine}"`, `"${other}"`).replace("evt_1", "evt_2"))
+          yield* arrivals.page(mine, driver, events, foreign)
+          expect(yield* sql`select id, tenant_id as tenant, rank from billing_events`).toEqual([
+            { id: "evt_1", tenant: other, rank: 3 }
+          ])
+        })
+      )
+  )
+
   it.effect("are served again when the command does not come back", () =>
     within(
       Effect.gen(function* () {
         const { moves } = yield* begun
-        yield* moves.hold(mine, driver, ["serving"], "draining", "10 seconds")
-        yield* moves.hold(mine, driver, ["draining"], "pausing", "100 millis")
-        expect(yield* moves.fence(mine, driver, "1 second")).toBe(true)
+        yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+        yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
+        expect(yield* moves.fence(mine, driver, "10 seconds")).toBe(true)
         expect(yield* moves.releaseExpired).toEqual([])
-        yield* Effect.sleep("150 millis")
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`update tenant_moves set held_until = clock_timestamp()`
+        // No decision is made once the hold is over, whether it was noticed or not.
+        expect(yield* moves.handOver(mine, driver)).toBe(false)
         expect(yield* moves.releaseExpired).toEqual([{ tenantId: mine }])
         expect(yield* moves.handOver(mine, driver)).toBe(false)
         yield* converse(mine, "cnv_1")

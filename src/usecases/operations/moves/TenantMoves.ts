@@ -121,9 +121,12 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
 
     const fence = (tenantId: TenantId, { driver, millis }: Wire.Fence) =>
       // Jobs that were queued by transactions that had begun before the pause.
-      Effect.map(moves.fence(tenantId, driver, millis, jobs.take(tenantId, { running: true })), (changed) => ({
-        changed
-      }))
+      Effect.map(
+        moves.fence(tenantId, driver, millis, jobs.take(tenantId, { running: true })),
+        (changed) => ({
+          changed
+        })
+      )
 
     const handOver = (tenantId: TenantId, { driver }: Wire.HandOver) =>
       Effect.map(moves.handOver(tenantId, driver), (changed) => ({ changed }))
