@@ -22,12 +22,7 @@ export const isStoredPurpose = (name: string): name is (typeof storedPurposes)[n
 
 /** Each purpose has its own derived key. */
 export type Purpose =
-  | (typeof storedPurposes)[number]
-  | "cursor"
-  | "realtime"
-  | "visitor"
-  | "sso-flow"
-  | "passkey-flow"
+  (typeof storedPurposes)[number] | "cursor" | "realtime" | "visitor" | "sso-flow" | "passkey-flow"
 
 export interface Sealing {
   readonly seal: (purpose: Purpose, text: string) => Effect.Effect<string>

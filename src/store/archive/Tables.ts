@@ -54,7 +54,7 @@ const described = Effect.gen(function* () {
     ) key on true
     where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
       and c.relname not like 'migrations%' and c.relname not like 'chunk_vectors_%' and c.relname not like 'tenant_moves%'
-      and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys')
+      and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys', 'passage_sweep')
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname, key.columns, key.types
     order by c.relname`
