@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { ordinary } from "../../servers/OrdinaryRole.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { ask, makeTenant, makeWorld, type World } from "../RouteWorld.ts"
+import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, temporaryFolder, until } from "../Spoke.ts"
 import {
   embedded,

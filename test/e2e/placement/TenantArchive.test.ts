@@ -14,7 +14,7 @@ import * as ModelStub from "../../servers/ModelStub.ts"
 import { ordinary } from "../../servers/OrdinaryRole.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { awkward } from "../AwkwardRows.ts"
-import { ask, makeTenant, makeWorld, type World } from "../RouteWorld.ts"
+import { ask, makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, temporaryFolder, until } from "../Spoke.ts"
 import {
   type Contents,
