@@ -25,6 +25,8 @@ export interface Installations {
   readonly tell: (text: string) => Effect.Effect<void>
 }
 
+/** So long the destination says after a rollback where the tenant is served, before it knows the tenant no more. */
+const toldFor = Duration.seconds(5)
 /** How often a side is asked whether its last jobs have ended. */
 const jobsInterval = Duration.millis(200)
 
@@ -224,6 +226,8 @@ export const rollback = (installations: Installations, options: CutOverOptions) 
       yield* Transfer.compare(back)
       pausedMillis = yield* cutOver(back, options)
       yield* carryOver(back)
+      // Requests that wait there are told, too.
+      yield* Effect.sleep(toldFor)
     } else yield* origin.ask(new Wire.Release({ driver }))
     yield* removeAll(destination, driver)
     yield* forgotten(destination, driver, carryJobs(back))

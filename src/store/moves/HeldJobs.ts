@@ -169,6 +169,13 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         Effect.map((rows) => rows.length === page)
       )
 
+    /** Removes the tenant's jobs that have ended. */
+    const removeEnded = (tenantId: TenantId) =>
+      sql`delete from queue_jobs j where j.state = 'completed' and ${isOf(tenantId)}`.pipe(
+        Effect.orDie,
+        Effect.asVoid
+      )
+
     return {
       take,
       running,
@@ -180,7 +187,8 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
       storeEvents,
       acknowledge,
       readEvents,
-      removeEvents
+      removeEvents,
+      removeEnded
     } as const
   })
 }) {}

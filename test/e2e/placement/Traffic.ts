@@ -1,4 +1,4 @@
-/** Turns of one tenant, one after the other at a steady pace, and what became of each. */
+/** Turns of one tenant at a steady pace, as far as the server keeps up, and what became of each. */
 import { randomUUID } from "node:crypto"
 import { type Contents, query, type Variables } from "./Installation.ts"
 
@@ -18,8 +18,8 @@ export interface Traffic {
   readonly stop: () => Promise<ReadonlyArray<Asked>>
   /** How many turns were acknowledged so far. */
   readonly acknowledged: () => number
-  /** Errors of turns that gave up so far. */
-  readonly givenUp: () => ReadonlyArray<string>
+  /** Where the next turn goes, and the latest refusal, for messages. */
+  readonly state: () => { readonly address: string; readonly refusal: string; readonly givenUp: number }
 }
 
 interface Options {
@@ -35,12 +35,15 @@ interface Options {
 const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, millis))
 
 const attempts = 400
+/** Turns under way; a server with more to do than it can would only get slower. */
+const atOnce = 8
 
 export const traffic = ({ everyMillis, key, name, retries, url }: Options): Traffic => {
   let address = url
   let running = true
   let acknowledged = 0
-  const givenUp: Array<string> = []
+  let givenUp = 0
+  let refusal = ""
   const turns: Array<Promise<Asked>> = []
 
   const once = async (text: string, idempotencyKey: string) => {
@@ -69,25 +72,31 @@ export const traffic = ({ everyMillis, key, name, retries, url }: Options): Traf
         acknowledged += 1
         return { text, acknowledged: true, refusals, took: performance.now() - began }
       }
-      refusals.push(`${answer.status} ${answer.code}`)
+      refusal = `${answer.status} ${answer.code}`
+      refusals.push(refusal)
       // A failed turn has its own answer under this key.
       if (answer.status === 500) break
       await pause(100)
     }
-    givenUp.push(refusals.at(-1) ?? "")
+    givenUp += 1
     return { text, acknowledged: false, refusals, took: performance.now() - began }
   }
 
   const loop = (async () => {
+    const underWay = new Set<Promise<unknown>>()
     for (let turn = 0; running; turn++) {
-      turns.push(ask(`${name} ${turn} says ${randomUUID()}`))
+      const asked = ask(`${name} ${turn} says ${randomUUID()}`)
+      turns.push(asked)
+      underWay.add(asked)
+      void asked.finally(() => underWay.delete(asked))
       await pause(everyMillis)
+      if (underWay.size >= atOnce) await Promise.race(underWay)
     }
   })()
 
   return {
     acknowledged: () => acknowledged,
-    givenUp: () => givenUp,
+    state: () => ({ address, refusal, givenUp }),
     stop: async () => {
       running = false
       await loop

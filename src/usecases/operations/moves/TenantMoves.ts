@@ -174,11 +174,13 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const writeEvents = (tenantId: TenantId, { driver, events }: Wire.WriteEvents) =>
       driven(tenantId, driver, Effect.as(jobs.storeEvents(events), {}))
 
-    /** Removes some events and rows of a tenant that is not served here. */
+    /** Removes some events and rows, and at last what is left of the jobs, of a tenant that is not served here. */
     const removeSome = (tenantId: TenantId, { driver }: Wire.RemoveSome) =>
       Effect.gen(function* () {
         const removed = yield* rows.whileAway(tenantId, driver, jobs.removeEvents(tenantId))
-        return { more: removed || (yield* rows.removeSome(tenantId, driver)) }
+        if (removed || (yield* rows.removeSome(tenantId, driver))) return { more: true }
+        yield* rows.whileAway(tenantId, driver, jobs.removeEnded(tenantId))
+        return { more: false }
       })
 
     /** False while jobs of a tenant that is served elsewhere run here, or wait to be carried over. */
