@@ -151,14 +151,21 @@ const isEmpty = (name: string) =>
     return found?.some !== true
   })
 
-/** Drops it, if it is empty or `kept` by nobody. */
+/** A tenant moves, of whose rows both sides must have the same. A dropped week is noted for no move. */
+const isMoving = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const [found] = yield* sql<{ readonly some: boolean }>`select exists (select from tenant_moves) as some`
+  return found?.some === true
+})
+
+/** Drops it, if it is empty, or `kept` by nobody while no tenant moves. */
 const drop = ({ name, table }: Partition, kept: boolean) =>
   step(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       // Whoever writes through the parent has ended then, or has not begun.
       yield* sql`lock table ${sql(table)} in access exclusive mode`
-      if (kept && !(yield* isEmpty(name))) return
+      if ((kept || (yield* isMoving)) && !(yield* isEmpty(name))) return
       yield* sql`drop table if exists ${sql(name)}`
       if (table === "run_passages")
         yield* sql`

@@ -166,6 +166,24 @@ eachEngine("Traces by weeks", (it, engine) => {
     })
   )
 
+  it.effect("stay while a tenant moves, because its move would not notice that they are gone", () =>
+    Effect.gen(function* () {
+      yield* fresh
+      yield* addWeeks
+      const scope = yield* Fixtures.agent()
+      const old = yield* run(scope, wednesday, "old")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        insert into tenant_moves (tenant, move, role, state, driver) values ('ten_moves', 'move', 'origin', 'serving', 'driver')`
+      const drop = dropWeeks({ kept: later(3), past: later(3) })
+      yield* drop
+      for (const table of tables) expect(yield* placeOf(table, old)).not.toBe(undefined)
+      yield* sql`delete from tenant_moves`
+      yield* drop
+      for (const table of tables) expect(yield* placeOf(table, old)).toBe(undefined)
+    })
+  )
+
   it.effect("are dropped for a tenant's limit when no other tenant keeps runs for longer", () =>
     Effect.gen(function* () {
       yield* fresh

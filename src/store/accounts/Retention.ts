@@ -59,7 +59,8 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     /** Gives every tenant a row, for limits of the installation. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_retention (tenant_id)
-      select t.id from tenants t where not exists (select from tenant_retention r where r.tenant_id = t.id)
+      select t.id from tenants t
+      where tenant_is_swept(t.id) and not exists (select from tenant_retention r where r.tenant_id = t.id)
       on conflict do nothing returning tenant_id`.pipe(
       Effect.orDie,
       Effect.map((added) => added.length > 0),

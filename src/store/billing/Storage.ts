@@ -121,12 +121,23 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
     /** Gives every tenant a row. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_storage (tenant_id)
-      select t.id from tenants t where not exists (select from tenant_storage s where s.tenant_id = t.id)
+      select t.id from tenants t
+      where tenant_is_swept(t.id) and not exists (select from tenant_storage s where s.tenant_id = t.id)
       on conflict do nothing returning tenant_id`.pipe(
       Effect.orDie,
       Effect.map((added) => added.length > 0),
       Effect.withSpan("StorageStore.include")
     )
+
+    const claimRow = SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Progress,
+      execute: () => sql`/* every tenant: sweep */
+        update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
+        where tenant_id = (
+          select tenant_id from tenant_storage where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
+        returning tenant_id as "tenantId", list, seen, sums`
+    })
 
     /** Claims the tenant that has waited longest. Tenants take turns. */
     const claim = sql`/* every tenant: sweep */

@@ -32,9 +32,9 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
     const free = (unused: ReadonlyArray<Place>) =>
       Effect.gen(function* () {
         yield* sql`/* every tenant: sweep */
-          select from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) order by p.tenant_id, p.hash for update`
+          select from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and tenant_is_swept(p.tenant_id) order by p.tenant_id, p.hash for update`
         yield* sql`/* every tenant: sweep */
-          delete from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and not ${isUsed}`
+          delete from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and tenant_is_swept(p.tenant_id) and not ${isUsed}`
       })
 
     /** One batch; true when there is more to look at. */

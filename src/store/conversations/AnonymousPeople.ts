@@ -22,15 +22,17 @@ export const removeUnreachable = Effect.fn("removeUnreachable")(function* (
 ) {
   if (people.length === 0) return
   // While their rows are locked, no conversation of theirs begins. The second statement sees those that began before.
-  const locked = yield* sql`/* every tenant: sweep */
-    select e.tenant_id as "tenantId", e.id from end_users e
-    where ${among(sql, people)} and e.external_id is null order by e.tenant_id, e.id for update skip locked`.pipe(
-    Rows.all(Person)
-  )
+  const locked = yield* SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Person,
+    execute: () => sql`/* every tenant: sweep */
+      select e.tenant_id as "tenantId", e.id from end_users e
+      where ${among(sql, people)} and tenant_is_swept(e.tenant_id) and e.external_id is null order by e.tenant_id, e.id for update skip locked`
+  })(undefined)
   if (locked.length === 0) return
   yield* sql`/* every tenant: sweep */
     delete from end_users e
-    where ${among(sql, locked)}
+    where ${among(sql, locked)} and tenant_is_swept(e.tenant_id)
       and not exists (select from conversations c where c.tenant_id = e.tenant_id and c.end_user_id = e.id)
       and not exists (select from end_user_aliases a where a.tenant_id = e.tenant_id and a.end_user_id = e.id)
       and not exists (select from widget_sessions s where s.tenant_id = e.tenant_id and s.end_user_id = e.id)`
