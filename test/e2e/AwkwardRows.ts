@@ -7,7 +7,8 @@ export const awkward = `
   insert into provider_pauses (provider, until) values ('p', 'infinity');
   insert into billing_events (id, object_id, created, rank, fact, received_at)
     values ('evt_1', 'sub_1', 9007199254740993, 1, '{"n": 12345678901234567890.10, "t": "\\u2028"}', '2026-01-02 03:04:05.678901+00');
-  insert into tenant_retention (tenant_id, conversations, due_at) select id, 30, 'infinity' from tenants limit 1;
+  insert into tenant_retention (tenant_id, conversations, due_at) select id, 30, 'infinity' from tenants limit 1
+    on conflict (tenant_id) do update set conversations = excluded.conversations, due_at = excluded.due_at;
   insert into tenant_storage (tenant_id, bytes, counted_at, due_at)
     select id, '{"messages": 9007199254740993}', '2026-01-02 03:04:05.678901+00', 'infinity' from tenants
     on conflict (tenant_id) do update set bytes = excluded.bytes, counted_at = excluded.counted_at, due_at = excluded.due_at;

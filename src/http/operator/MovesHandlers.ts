@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { moveAnswers, type MoveRequest } from "../../domain/accounts/TenantMove.ts"
 import { NotFound } from "../../domain/Errors.ts"
+import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
 import { Api } from "../Api.ts"
 import { RequestId } from "../server/RequestId.ts"
@@ -13,17 +14,22 @@ import { RequestId } from "../server/RequestId.ts"
 const encodeAnswer = ({ _tag }: MoveRequest, answer: unknown) =>
   Schema.encodeUnknown(moveAnswers.get(_tag) ?? Schema.Any)(answer)
 
+const changesState = new Set<MoveRequest["_tag"]>(["Begin", "Forget", "HandOver", "Release", "Serve"])
+
 /** Maximum originals in memory; the others wait. */
 const originalsAtOnce = 2
 
 export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
   Effect.gen(function* () {
     const moves = yield* TenantMoves
+    const gate = yield* TenantGate
     const turns = yield* Effect.makeSemaphore(originalsAtOnce)
     return handlers
       .handle("ask", ({ path: { id }, payload }) =>
         RequestId.pipe(
           Effect.flatMap((requestId) => moves.ask(id, payload, requestId)),
+          // Whoever asks this process next finds what was answered.
+          Effect.tap(() => (changesState.has(payload._tag) ? gate.refresh : Effect.void)),
           Effect.flatMap((answer) => Effect.orDie(encodeAnswer(payload, answer)))
         )
       )

@@ -71,7 +71,7 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
 
   const moveOf = ({ from, mine, to }: Moving, ...flags: ReadonlyArray<string>) =>
     [
-      ["tenant", "move", mine.tenantId, "--to", to.spoke.url, ...flags],
+      ["tenant", "move", mine.tenantId, "--to", to.spoke.url, "--max-pause", "5", ...flags],
       {
         SPOKE_URL: from.spoke.url,
         SPOKE_OPERATOR_TOKEN: "operator",

@@ -103,6 +103,7 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
     const whenAway = (tenantId: TenantId) =>
       Stream.runDrain(Stream.takeUntil(known.changes, (all) => all.get(tenantId)?.state === "away"))
 
-    return { enter, whenAway } as const
+    /** `refresh` reads the moves at once, for a process that has changed one. */
+    return { enter, whenAway, refresh: look } as const
   })
 }) {}
