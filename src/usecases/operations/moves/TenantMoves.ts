@@ -226,7 +226,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       if (isAway || (yield* nameOf(tenantId)) === null) return
       const by = { tenantId, actor: { type: "operator", id: "operator" }, requestId } as const
       const noted = (action: string) => Effect.ignore(audit.record(by, action, tenantId))
-      if (_tag === "Begin") yield* noted("tenant.begin_move")
+      if (_tag === "Begin" && Option.isNone(before)) yield* noted("tenant.begin_move")
       if (_tag === "Serve") yield* isImport ? noted("tenant.import") : noted("tenant.move")
       if (_tag === "Forget" && !isImport) yield* noted("tenant.end_move")
     })
