@@ -195,7 +195,10 @@ describe.skipIf(skipped)("A tenant is moved while it is served", () => {
     expect((await ask(to.spoke, "GET", "/v1/sources", { key: mine.key })).status).toBe(401)
     const before = await rowsOf(from.variables, mine.tenantId)
     const refused = await run(["tenant", "move", "ten_unknown", "--to", to.spoke.url], environment)
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("The origin has no such tenant.")])
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("The origin has no such tenant.")
+    ])
     expect(withoutUses(await rowsOf(from.variables, mine.tenantId))).toEqual(withoutUses(before))
   }, 300_000)
 })
