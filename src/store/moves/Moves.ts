@@ -176,7 +176,10 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const releaseExpired = sql<{ readonly tenantId: TenantId }>`
       update tenant_moves set state = 'serving', held_until = null, updated_at = now()
       where state in ('draining', 'pausing', 'fenced') and held_until < clock_timestamp()
-      returning tenant as "tenantId"`.pipe(noticed)
+      returning tenant as "tenantId"`.pipe(
+      // A notification makes every process look for expired ones again.
+      Effect.tap((released) => (released.length > 0 ? told : Effect.void))
+    )
 
     /** Forgets the move. False, without a change, while jobs wait to be carried over. */
     const forget = (tenantId: TenantId) =>

@@ -227,7 +227,7 @@ describe.skipIf(skipped)("A tenant that moves", () => {
     const idempotent = {
       key,
       body: { message: "Once" },
-      headers: { "idempotency-key": "of the moves" }
+      headers: { "idempotency-key": "of-the-moves" }
     }
     const first = await ask(origin.spoke, "POST", "/v1/chat", idempotent)
     await command()

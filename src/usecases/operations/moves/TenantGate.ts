@@ -57,6 +57,8 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
     const known = yield* SubscriptionRef.make<Moves>(new Map())
     // Read with every request.
     let current: Moves = new Map()
+    // What was read earlier never replaces what was read later.
+    const alone = yield* Effect.makeSemaphore(1)
 
     const read = Effect.gen(function* () {
       const found = yield* store.all
@@ -68,6 +70,7 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
     const look = read.pipe(
       Effect.zipRight(Effect.suspend(() => (current.size === 0 ? Effect.void : moves.releaseExpired))),
       forEveryTenant("operator"),
+      alone.withPermits(1),
       Effect.catchAllCause((cause) => Effect.logWarning("Moves of tenants could not be read", cause))
     )
     yield* look
