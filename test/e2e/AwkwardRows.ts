@@ -1,8 +1,3 @@
-/** Of a process that is gone, for the budget of the rows below: a server that starts releases it. */
-export const heldBudget = `
-  insert into budget_holds (tenant_id, run_id, budget_id, period_start, nano, instance_id, ends_by)
-    select tenant_id, 'run_1', budget_id, period_start, 9007199254740993, 'i', 'infinity' from budget_periods where budget_id = 'bgt_1'`
-
 /**
  * Rows of the tables that the requests of `makeWorld` leave empty, with values that lose something on any way but as the
  * database's own text.
@@ -63,7 +58,8 @@ export const awkward = `
     select tenant_id, 'bgt_1', id, 'month', 9007199254740993 from api_keys where agent_id is not null limit 1;
   insert into budget_periods (tenant_id, budget_id, period_start, spent_nano)
     select tenant_id, id, '2026-01-01 00:00:00+00', 9007199254740993 from budgets where id = 'bgt_1';
-  ${heldBudget};
+  insert into budget_holds (tenant_id, run_id, budget_id, period_start, nano, instance_id, ends_by)
+    select tenant_id, 'run_1', budget_id, period_start, 9007199254740993, 'i', 'infinity' from budget_periods where budget_id = 'bgt_1';
   insert into gap_searches (tenant_id, due_at) select id, 'infinity' from tenants;
   insert into reported_gaps (tenant_id, id, threshold, run_ids) select id, 'grp_1', 5, array['run_1', E'\\u2028 é 漢 😀'] from tenants;
   insert into model_usage (tenant_id, agent_id, period_start, model, calls, cost_nano)

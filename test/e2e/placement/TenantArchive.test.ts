@@ -13,7 +13,7 @@ import { filesBelow } from "../../Archives.ts"
 import * as ModelStub from "../../servers/ModelStub.ts"
 import { ordinary } from "../../servers/OrdinaryRole.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { awkward, heldBudget } from "../AwkwardRows.ts"
+import { awkward } from "../AwkwardRows.ts"
 import { ask, csrf, makeTenant, makeWorld, type Owner, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, run, type Spoke, temporaryFolder, until } from "../Spoke.ts"
 import {
@@ -122,11 +122,11 @@ describe.skipIf(skipped)("One tenant", () => {
     // Such rows are made for any tenant, so there is only this one.
     await query(first, `delete from tenants where id <> '${walnut.tenantId}'`)
     await query(first, awkward)
+    // A reservation whose process is gone is released by any server that runs, here and where it arrives.
+    await query(first, "delete from budget_holds")
     await serving({ ...first, ...model }, async (spoke) => {
       await makeWorld(spoke, await makeTenant(spoke, "almond"), "almond")
     })
-    // The server has released it: no process has it.
-    await query(first, heldBudget)
     before = await rowsOf(first, walnut.tenantId)
     await good(["tenant", "export", walnut.tenantId, archive, "--key-file", keyFile], first)
   }, 300_000)
@@ -137,9 +137,9 @@ describe.skipIf(skipped)("One tenant", () => {
   })
 
   it("is exported from every table with rows of tenants, without rows of others and without a secret in plain text", () => {
-    // Bills and mails of this tenant are made by no route of the world.
+    // Bills and mails of this tenant are made by no route of the world, and no turn runs.
     const empty = Object.entries(before).flatMap(([name, rows]) => (rows.length === 0 ? [name] : []))
-    expect(empty).toEqual(["billing_events", "email_logs"])
+    expect(empty).toEqual(["billing_events", "budget_holds", "email_logs"])
     const files = filesBelow(archive)
     const text = files.map(({ bytes }) => bytes.toString("latin1")).join("\n")
     expect(text).toContain("walnut")
