@@ -115,7 +115,11 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
       const outcome = yield* attempt(transfer, maxPause, isLast && !keepTurns).pipe(
         // Without this the tenant is served again when the hold is over.
         Effect.onError(() =>
-          Effect.ignore(Effect.timeout(from.ask(new Wire.Release({ driver })), releaseTimeout))
+          // Nothing can be interrupted here otherwise, so that the time-out would wait for an origin that does not answer.
+          Effect.interruptible(from.ask(new Wire.Release({ driver }))).pipe(
+            Effect.timeout(releaseTimeout),
+            Effect.ignore
+          )
         )
       )
       if (typeof outcome !== "string") return outcome.pausedMillis
