@@ -49,8 +49,8 @@ const cuts: ReadonlyArray<Cut> = [
 ]
 const victims: ReadonlyArray<Victim> = ["command", "origin", "destination"]
 const every = cuts.flatMap((cut) => victims.map((victim) => ({ cut, victim })))
-/** Each step once, by turns for each victim, those of the change of sides among them. */
-const some = [3, 10, 15, 20, 23, 25].flatMap((place) => every.slice(place, place + 1))
+/** Each step once, by turns for each victim. */
+const some = every.filter((_, place) => place % 3 === Math.floor(place / 3) % 3)
 const chosen = process.env["SPOKE_PLACEMENT_KILLS"] === "all" ? every : some
 
 const freePort = () =>
