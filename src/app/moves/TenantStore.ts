@@ -11,7 +11,7 @@ import { Artifacts } from "../../usecases/knowledge/Artifacts.ts"
 import { TenantMoves } from "../../usecases/operations/moves/TenantMoves.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Secrets from "../config/Secrets.ts"
-import { artifactStore } from "../Live.ts"
+import { artifactStore } from "../Capabilities.ts"
 
 const secretBox = Layer.unwrapEffect(Effect.map(Secrets.Secrets, ({ masters }) => DerivedKeys.layer(masters)))
 

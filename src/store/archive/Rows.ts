@@ -1,6 +1,8 @@
 /**
  * Reads and writes rows as text. A row is a JSON array of the PostgreSQL text of its columns. The database itself writes
  * and reads these texts, so no value is converted by our types.
+ *
+ * Vectors are read and written as bytes, whether pgvector stores them or not.
  */
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -30,9 +32,20 @@ export const pinned = Effect.flatMap(
 const columnsOf = (sql: SqlClient.SqlClient, columns: ReadonlyArray<string>) =>
   sql.csv(columns.map((column) => sql`${sql(column)}`))
 
-/** The text of a row. */
-export const lineOf = (sql: SqlClient.SqlClient, { columns }: Pick<Table, "columns">) =>
-  sql`json_build_array(${sql.csv(columns.map((column) => sql`${sql(column)}::text`))})::text`
+/** Columns of a row `t` that are not read as they are stored. */
+const expressions: Readonly<Record<string, string>> = {
+  "chunk_embeddings.encoding": "least(t.encoding, 1)",
+  "chunk_embeddings.embedding": "stored_vector(t)"
+}
+
+/** The text of a row `t`. */
+export const lineOf = (sql: SqlClient.SqlClient, { columns, table }: Pick<Table, "columns" | "table">) => {
+  const texts = columns.map((column) => {
+    const expression = expressions[`${table}.${column}`]
+    return expression === undefined ? sql`t.${sql(column)}::text` : sql`(${sql.literal(expression)})::text`
+  })
+  return sql`json_build_array(${sql.csv(texts)})::text`
+}
 
 export const keyOf = (sql: SqlClient.SqlClient, { key }: Pick<Table, "key">) =>
   sql`array[${sql.csv(key.map((column) => sql`${sql(column)}::text`))}]`
@@ -73,7 +86,7 @@ export const readRange = <E, R>(
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     yield* sql`
-      declare archived no scroll cursor for select ${lineOf(sql, table)} as line from ${sql(table.table)}
+      declare archived no scroll cursor for select ${lineOf(sql, table)} as line from ${sql(table.table)} t
       where ${within(sql, table, range)} order by ${columnsOf(sql, table.key)}`
     const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batch))} from archived`
     for (;;) {
@@ -98,7 +111,7 @@ export const digestOfRange = (table: Table, range: Range) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     digestOf(
       sql,
-      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} where ${within(sql, table, range)}`
+      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t where ${within(sql, table, range)}`
     )
   )
 
@@ -133,12 +146,16 @@ const ownedBy = (
 
 const conflictOf = (sql: SqlClient.SqlClient, table: Table, on: OnConflict, tenantId: string | null) => {
   if (on === "fail") return sql``
-  const { columns, counted, key } = table
+  const { columns, counted, derived, key } = table
   // Numbers of a sequence never change, and may not be set.
   const others = columns.filter((column) => !key.includes(column) && !counted.includes(column))
+  const changes = [
+    ...others.map((column) => sql`${sql(column)} = excluded.${sql(column)}`),
+    ...derived.map((column) => sql`${sql(column)} = null`)
+  ]
   return on === "keep" || others.length === 0
     ? sql`on conflict (${columnsOf(sql, key)}) do nothing`
-    : sql`on conflict (${columnsOf(sql, key)}) do update set ${sql.csv(others.map((column) => sql`${sql(column)} = excluded.${sql(column)}`))}
+    : sql`on conflict (${columnsOf(sql, key)}) do update set ${sql.csv(changes)}
         where ${ownedBy(sql, table, sql`${sql(table.table)}.${sql(table.owner ?? "")}`, tenantId)}`
 }
 

@@ -24,6 +24,8 @@ export interface Table extends TableShape {
   readonly needs: ReadonlyArray<string>
   /** Columns with a sequence. */
   readonly counted: ReadonlyArray<string>
+  /** Columns that are not read, and empty in rows that are written: how pgvector stores a vector. */
+  readonly derived: ReadonlyArray<string>
   /** What each column's values are sealed for, in the order of the columns; null for those that are not sealed. */
   readonly sealed: ReadonlyArray<string | null>
 }
@@ -38,6 +40,8 @@ const described = Effect.gen(function* () {
       array_agg(substring(col_description(c.oid, a.attnum) from '^sealed: (.+)$') order by a.attnum) as sealed,
       case when c.relname = 'tenants' then 'id' when 'tenant_id' = any(array_agg(a.attname::text)) then 'tenant_id' end as owner,
       coalesce(array_agg(a.attname::text) filter (where a.attidentity <> ''), '{}') as counted,
+      array(select d.attname::text from pg_attribute d where d.attrelid = c.oid and not d.attisdropped
+        and c.relname = 'chunk_embeddings' and d.attname in ('vector', 'source_id') order by 1) as derived,
       array(select distinct r.relname::text from pg_constraint k join pg_class r on r.oid = k.confrelid
         where k.contype = 'f' and k.conrelid = c.oid and k.conparentid = 0 order by 1) as needs
     from pg_class c
@@ -55,6 +59,7 @@ const described = Effect.gen(function* () {
     where c.relkind in ('r', 'p') and c.relpersistence = 'p' and not c.relispartition
       and c.relname not like 'migrations%' and c.relname not like 'chunk_vectors_%' and c.relname not like 'tenant_moves%'
       and c.relname not in ('vector_profiles', 'retrieval_recall', 'master_keys', 'passage_sweep')
+      and not (c.relname = 'chunk_embeddings' and a.attname in ('vector', 'source_id'))
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
     group by c.oid, c.relname, key.columns, key.types
     order by c.relname`

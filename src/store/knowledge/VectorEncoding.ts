@@ -84,11 +84,15 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
         return row?.count ?? 0
       }).pipe(Effect.orDie, Effect.withSpan("VectorEncodingStore.waiting"))
 
+      /** A tenant that is being moved is written by the move alone, except that float16 takes another form. */
+      const mayChange = sql`(
+        encoding = 1 or tenant_id not in (select tenant from tenant_moves where state <> 'serving'))`
+
       const next = (native: boolean, { agentId, tenantId }: Place, size: number) =>
         sql<Waiting>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId", chunk_id as "chunkId", profile, embedding
           from chunk_embeddings
-          where ${waits(native)} and (tenant_id, agent_id) >= (${tenantId}, ${agentId})
+          where ${waits(native)} and ${mayChange} and (tenant_id, agent_id) >= (${tenantId}, ${agentId})
           order by tenant_id, agent_id limit ${size}::int for no key update skip locked`
 
       /** `vectors` are in the order of `rows`. */

@@ -6,6 +6,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
+import * as Rows from "../../../src/store/archive/Rows.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
 import { layerEmbedded, layerPostgres } from "../../../src/store/Database.ts"
 import { freshDatabase } from "../Fleet.ts"
@@ -56,19 +57,18 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
       const sql = yield* SqlClient.SqlClient
       const all: Record<string, ReadonlyArray<string>> = {}
       for (const table of yield* Tables.ofTenants) {
-        const { columns, owner, table: name } = Tables.withoutSealed(table)
-        const texts = sql.csv(columns.map((column) => sql`${sql(column)}::text`))
+        const { owner, table: name } = table
         const rows = yield* sql.withTransaction(
           Effect.zipRight(
             sql`set local time zone 'UTC'`,
             sql<{ readonly row: string }>`
-              select row(${texts})::text as row from ${sql(name)} where ${sql(owner ?? "tenant_id")} = ${tenantId}`
+              select ${Rows.lineOf(sql, Tables.withoutSealed(table))} as row from ${sql(name)} t where ${sql(owner ?? "tenant_id")} = ${tenantId}`
           )
         )
         all[name] = rows
           .map(({ row }) => row)
           // What these commands note of themselves.
-          .filter((row) => !/,operator,operator,tenant\./u.test(row))
+          .filter((row) => !/"operator", "operator", "tenant\./u.test(row))
           .toSorted()
       }
       return all

@@ -75,6 +75,12 @@ begin
     if tg_op = 'DELETE' then return old; end if;
     return new;
   end if;
+  -- A vector in another form (encoding 1 or 2) is the same one.
+  if tg_op = 'UPDATE' and tg_argv[1] = 'chunk_embeddings' then
+    if stored_vector(old) = stored_vector(new) and least(old.encoding, 1) = least(new.encoding, 1)
+      and to_jsonb(old) - array['encoding', 'embedding', 'vector', 'source_id']
+        = to_jsonb(new) - array['encoding', 'embedding', 'vector', 'source_id'] then return new; end if;
+  end if;
   perform pg_advisory_xact_lock_shared(hashtextextended('tenant move ' || moved, 0));
   select m.state into now_state from tenant_moves m where m.tenant = moved;
   if now_state in ('fenced', 'away') then
