@@ -33,16 +33,23 @@ const paused = new ServiceUnavailable({
   details: { retryAfterSeconds: 2 }
 })
 
-const away = (message: string, servedAt: string | null) =>
+/** For callers of a tenant that is on its way here: they may have come just before it is served. */
+const arrivingSeconds = 1
+
+const away = (message: string, servedAt: string | null, seconds = retryAfterSeconds) =>
   new ServiceUnavailable({
     message,
-    details: { retryAfterSeconds, ...(servedAt === null ? {} : { servedAt }) }
+    details: { retryAfterSeconds: seconds, ...(servedAt === null ? {} : { servedAt }) }
   })
 
 const elsewhere = ({ handovers, role, servedAt }: Move) => {
   if (servedAt === null) return away("This account is being imported. Try again later.", null)
   return role === "destination" && handovers === 0
-    ? away(`This account is being moved here, and is served at ${servedAt} until then.`, servedAt)
+    ? away(
+        `This account is being moved here, and is served at ${servedAt} until then.`,
+        servedAt,
+        arrivingSeconds
+      )
     : away(`This account is served at ${servedAt} now.`, servedAt)
 }
 
