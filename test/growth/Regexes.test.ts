@@ -53,6 +53,7 @@ const spared: Readonly<Record<string, string>> = {
   "app/config/ConfigValues.ts /^\\s*([A-Za-z0-9-]+)\\s*=\\s*(.*?)\\s*$/u": settings,
   "app/cli/Connection.ts /\\/+$/u": settings,
   "app/cli/Import.ts /\\/+$/u": settings,
+  "app/moves/Side.ts /\\/+$/u": settings,
   "app/cli/Ingest.ts /sitemap[^/]*\\.xml(\\.gz)?($|\\?)/iu": settings,
   "capabilities/Embedder/OpenAiWire.ts /\\/+$/": settings,
   "capabilities/ModelRuntime/ProviderStream.ts /\\/+$/": settings,
