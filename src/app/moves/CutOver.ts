@@ -93,7 +93,8 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
       if (!endsTurns) return "turns" as const
       yield* from.ask(new Wire.EndRunning({ driver, turns: true, jobs: true }))
     }
-    const fenced = yield* from.ask(new Wire.Fence({ driver, millis: yield* left(decisionShare) }))
+    const millis = yield* left(decisionShare)
+    const fenced = yield* from.ask(new Wire.Fence({ driver, millis, awaitsTurns: quiet }))
     if (!fenced.changed) return "late" as const
     yield* copyLastChanges(transfer)
     const decided = yield* from.ask(new Wire.HandOver({ driver }))

@@ -243,11 +243,11 @@ export class EndRunning extends Schema.TaggedRequest<EndRunning>()("EndRunning",
   payload: { driver, turns: Schema.Boolean, jobs: Schema.Boolean }
 }) {}
 
-/** From its success on no row of the tenant changes. */
+/** From its success on no row of the tenant changes. `awaitsTurns`: that is not before its turns have ended. */
 export class Fence extends Schema.TaggedRequest<Fence>()("Fence", {
   failure: Schema.Never,
   success: changed,
-  payload: { driver, millis: Schema.Int }
+  payload: { driver, millis: Schema.Int, awaitsTurns: Schema.Boolean }
 }) {}
 
 /** The decision: the tenant is not served here from here on. */

@@ -22,6 +22,11 @@ const lockOf = (tenantId: string) => `tenant move ${tenantId}`
 /** How long an attempt to fence waits before the next one. */
 const fenceInterval = Duration.millis(10)
 
+interface FenceOptions {
+  readonly also?: Effect.Effect<void>
+  readonly awaitsTurns?: boolean
+}
+
 export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -108,19 +113,24 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
 
     /**
      * Fences the tenant: when it returns true, no transaction is writing rows of it or queueing jobs, and none can. Waits
-     * for those that are, without making others wait behind it. `also` runs in the transaction that fences it.
+     * for those that are, without making others wait behind it. With `awaitsTurns` it also waits for the tenant's turns:
+     * one that was let in before the pause may begin at any time until then. `also` runs in the transaction that fences it.
      */
     const fence = (
       tenantId: TenantId,
       driver: string,
       wait: Duration.DurationInput,
-      also: Effect.Effect<void> = Effect.void
+      { also = Effect.void, awaitsTurns = false }: FenceOptions = {}
     ) => {
       const attempt = sql.withTransaction(
         Effect.gen(function* () {
           const [lock] = yield* sql<{ readonly mine: boolean }>`
             select pg_try_advisory_xact_lock(hashtextextended(${lockOf(tenantId)}, 0)) as mine`
           if (lock?.mine !== true) return Option.none<boolean>()
+          // A statement behind the lock, so that it sees those that have begun until then.
+          const running = yield* sql`
+            select from agent_runs where tenant_id = ${tenantId} and status = 'running' and ${awaitsTurns} limit 1`
+          if (running.length > 0) return Option.none<boolean>()
           const changed = yield* sql`
             update tenant_moves set state = 'fenced', updated_at = now()
             where tenant = ${tenantId} and driver = ${driver} and state in ('pausing', 'fenced') returning tenant`

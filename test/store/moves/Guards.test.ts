@@ -304,6 +304,34 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
       )
   )
 
+  it.effect("are not fenced while a turn runs that was let in before the pause", () =>
+    within(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { moves } = yield* begun
+        yield* converse(mine, "cnv_1")
+        yield* moves.hold(mine, driver, ["serving"], "draining", "1 minute")
+        yield* moves.hold(mine, driver, ["draining"], "pausing", "1 minute")
+        yield* sql`
+          insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,
+            period_start, status)
+          select 'run_1', tenant_id, agent_id, id, 1, 'ins_1', 'msg_1', 'Hello', period_start_of(tenant_id), 'running'
+          from conversations where tenant_id = ${mine}`
+        expect(yield* moves.fence(mine, driver, "200 millis", { awaitsTurns: true })).toBe(false)
+        // It is not refused what it writes.
+        const ending = sql`update agent_runs set status = 'complete' where id = 'run_1'`
+        const [fenced] = yield* Effect.all(
+          [
+            moves.fence(mine, driver, "10 seconds", { awaitsTurns: true }),
+            Effect.delay(ending, "100 millis")
+          ],
+          { concurrency: "unbounded" }
+        )
+        expect(fenced).toBe(true)
+      })
+    )
+  )
+
   it.effect("are served again when the command does not come back", () =>
     within(
       Effect.gen(function* () {

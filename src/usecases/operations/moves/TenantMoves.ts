@@ -119,10 +119,10 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         })
       )
 
-    const fence = (tenantId: TenantId, { driver, millis }: Wire.Fence) =>
+    const fence = (tenantId: TenantId, { awaitsTurns, driver, millis }: Wire.Fence) =>
       // Jobs that were queued by transactions that had begun before the pause.
       Effect.map(
-        moves.fence(tenantId, driver, millis, jobs.take(tenantId, { running: true })),
+        moves.fence(tenantId, driver, millis, { awaitsTurns, also: jobs.take(tenantId, { running: true }) }),
         (changed) => ({
           changed
         })
