@@ -59,29 +59,14 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     /** Gives every tenant a row, for limits of the installation. True when there was one without. */
     const include = sql`/* every tenant: sweep */
       insert into tenant_retention (tenant_id)
-      select t.id from tenants t
-      where tenant_is_swept(t.id) and not exists (select from tenant_retention r where r.tenant_id = t.id)
-      on conflict do nothing returning tenant_id`.pipe(
-      Effect.orDie,
-      Effect.map((added) => added.length > 0),
-      Effect.withSpan("RetentionStore.include")
-    )
-
-    const claimRow = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Claimed,
-      execute: () => sql`/* every tenant: sweep */
-        update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
-        where tenant_id = (
-          select tenant_id from tenant_retention where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
-        returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`
-    })
+      select t.id from tenants t where tenant_is_swept(t.id) and not exists (select from tenant_retention r where r.tenant_id = t.id)
+      on conflict do nothing returning tenant_id`.pipe(Rows.any, Effect.withSpan("RetentionStore.include"))
 
     /** Claims the tenant that has waited longest. */
     const claim = sql`/* every tenant: sweep */
       update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
       where tenant_id = (
-        select tenant_id from tenant_retention where due_at <= now() order by due_at limit 1 for update skip locked)
+        select tenant_id from tenant_retention where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`.pipe(
       Rows.first(Claimed),
       Effect.withSpan("RetentionStore.claim")

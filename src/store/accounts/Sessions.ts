@@ -42,20 +42,13 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
-    const insertRow = SqlSchema.findOne({
-      Request: NewSession,
-      Result: Schema.Struct({ userId: UserId }),
-      execute: ({
-        address,
-        device,
-        fingerprint,
-        method,
-        passwordHash,
-        seconds,
-        tenantId,
-        userId
-      }) => sql`/* every tenant: sweep */
+    /**
+     * Opens a session of the user, and deletes expired sessions of all users. False when `passwordHash` is no longer
+     * the user's.
+     */
+    const insert = (session: NewSession) =>
+      // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
+      sql`/* every tenant: sweep */
         with expired as (delete from user_sessions where expires_at <= now() and tenant_is_swept(tenant_id))
         insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
         select u.tenant_id, ${session.fingerprint}::bytea, id,

@@ -129,21 +129,11 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       Effect.withSpan("StorageStore.include")
     )
 
-    const claimRow = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Progress,
-      execute: () => sql`/* every tenant: sweep */
-        update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
-        where tenant_id = (
-          select tenant_id from tenant_storage where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
-        returning tenant_id as "tenantId", list, seen, sums`
-    })
-
     /** Claims the tenant that has waited longest. Tenants take turns. */
     const claim = sql`/* every tenant: sweep */
       update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
       where tenant_id = (
-        select tenant_id from tenant_storage where due_at <= now() order by due_at limit 1 for update skip locked)
+        select tenant_id from tenant_storage where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", list, seen, sums`.pipe(
       Rows.first(Progress),
       Effect.withSpan("StorageStore.claim")

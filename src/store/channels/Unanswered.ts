@@ -104,23 +104,22 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
      * should answer has died. `fresh` says whether it may still be answered.
      */
     const forgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Forgotten,
-        execute: () => sql`/* every tenant: sweep */
-          select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
-            max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
-          from messages m join conversations c
-            on c.tenant_id = m.tenant_id and c.id = m.conversation_id and c.state = 'AI_ACTIVE'
-          where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
-            and tenant_is_swept(m.tenant_id)
-            and not exists (
-              select from agent_runs r join instances i on i.id = r.instance_id
-              where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
-            )
-          group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
-          order by c.id limit ${sweepBatchSize}`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("UnansweredStore.forgotten"))
+      sql`/* every tenant: sweep */
+        select c.tenant_id as "tenantId", c.agent_id as "agentId", c.id as "conversationId", c.channel,
+          max(m.created_at) >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+        from messages m join conversations c
+          on c.tenant_id = m.tenant_id and c.id = m.conversation_id and c.state = 'AI_ACTIVE'
+        where m.role = 'user' and m.channel_message_id is not null and m.answered_by is null
+          and tenant_is_swept(m.tenant_id)
+          and not exists (
+            select from agent_runs r join instances i on i.id = r.instance_id
+            where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
+          )
+        group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
+        order by c.id limit ${sweepBatchSize}`.pipe(
+        Rows.all(Forgotten),
+        Effect.withSpan("UnansweredStore.forgotten")
+      )
 
     return { hold, forgotten } as const
   })

@@ -22,13 +22,11 @@ export const removeUnreachable = Effect.fn("removeUnreachable")(function* (
 ) {
   if (people.length === 0) return
   // While their rows are locked, no conversation of theirs begins. The second statement sees those that began before.
-  const locked = yield* SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Person,
-    execute: () => sql`/* every tenant: sweep */
-      select e.tenant_id as "tenantId", e.id from end_users e
-      where ${among(sql, people)} and tenant_is_swept(e.tenant_id) and e.external_id is null order by e.tenant_id, e.id for update skip locked`
-  })(undefined)
+  const locked = yield* sql`/* every tenant: sweep */
+    select e.tenant_id as "tenantId", e.id from end_users e
+    where ${among(sql, people)} and tenant_is_swept(e.tenant_id) and e.external_id is null order by e.tenant_id, e.id for update skip locked`.pipe(
+    Rows.all(Person)
+  )
   if (locked.length === 0) return
   yield* sql`/* every tenant: sweep */
     delete from end_users e

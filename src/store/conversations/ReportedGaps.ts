@@ -32,19 +32,18 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
     const sql = yield* SqlClient.SqlClient
 
     /** Claims the tenant that has waited longest, of those that subscribe to the event. */
-    const claim = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Schema.Struct({ tenantId: TenantId }),
-      execute: () => sql`/* every tenant: sweep */
-          insert into gap_searches as s (tenant_id, due_at)
-          select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
-          from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
-          where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
-            and tenant_is_swept(e.tenant_id)
-          order by d.due_at nulls first limit 1
-          on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
-          returning s.tenant_id as "tenantId"`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("ReportedGapStore.claim"))
+    const claim = sql`/* every tenant: sweep */
+      insert into gap_searches as s (tenant_id, due_at)
+      select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
+      where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
+        and tenant_is_swept(e.tenant_id)
+      order by d.due_at nulls first limit 1
+      on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
+      returning s.tenant_id as "tenantId"`.pipe(
+      Rows.first(Schema.Struct({ tenantId: TenantId })),
+      Effect.withSpan("ReportedGapStore.claim")
+    )
 
     const release = ({ tenantId }: TenantScope) =>
       sql`

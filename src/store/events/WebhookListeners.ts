@@ -82,8 +82,7 @@ export class WebhookListenerStore extends Effect.Service<WebhookListenerStore>()
       /** Removes listeners of all tenants whose lease has run out. */
       const sweep =
         sql`/* every tenant: sweep */ delete from webhook_endpoints where listening_until < now() and tenant_is_swept(tenant_id)`.pipe(
-          Effect.orDie,
-          Effect.asVoid,
+          Rows.none,
           Effect.withSpan("WebhookListenerStore.sweep")
         )
 

@@ -89,23 +89,22 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /** Open jobs that no queue job would run any more. */
     const forsaken = (limit: number) =>
-      SqlSchema.findAll({
-        Request: Schema.Void,
-        Result: Schema.Struct({ tenantId: TenantId, id: IngestionJobId }),
-        execute: () => sql`/* every tenant: sweep */
-          select j.tenant_id as "tenantId", j.id from (
-            -- Each by its own index of open jobs: together they would be a scan of all jobs.
-            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'QUEUED'
-            union all
-            select tenant_id, id, source_id, generation from ingestion_jobs where status = 'RUNNING'
-          ) j
-          where tenant_is_swept(j.tenant_id) and not exists (
-            select from queue_jobs q
-            where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
-              and q.payload ->> 'jobId' = j.id
-          )
-          order by j.generation limit ${limit}::int`
-      })(undefined).pipe(Effect.orDie, Effect.withSpan("IngestionJobStore.forsaken"))
+      sql`/* every tenant: sweep */
+        select j.tenant_id as "tenantId", j.id from (
+          -- Each by its own index of open jobs: together they would be a scan of all jobs.
+          select tenant_id, id, source_id, generation from ingestion_jobs where status = 'QUEUED'
+          union all
+          select tenant_id, id, source_id, generation from ingestion_jobs where status = 'RUNNING'
+        ) j
+        where tenant_is_swept(j.tenant_id) and not exists (
+          select from queue_jobs q
+          where q.queue = 'ingestion' and q.serial_key = j.source_id and q.state in ('waiting', 'active')
+            and q.payload ->> 'jobId' = j.id
+        )
+        order by j.generation limit ${limit}::int`.pipe(
+        Rows.all(Schema.Struct({ tenantId: TenantId, id: IngestionJobId })),
+        Effect.withSpan("IngestionJobStore.forsaken")
+      )
 
     /**
      * Makes the job `RUNNING`, and the source `PROCESSING`. A source has one running job, so an older one has died. The

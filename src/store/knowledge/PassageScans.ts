@@ -28,19 +28,18 @@ export const scansOf = (sql: SqlClient.SqlClient) => {
    * once.
    */
   const due = (limit: number) =>
-    SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Schema.Struct({ tenantId: TenantId, agentId: AgentId }),
-      execute: () => sql`/* every tenant: sweep */
-        select tenant_id as "tenantId", agent_id as "agentId" from (
-          select s.tenant_id, s.agent_id, p.touched_at,
-            row_number() over (partition by s.tenant_id order by p.touched_at nulls first, s.agent_id) as place
-          from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
-          where ${isDue} and tenant_is_swept(s.tenant_id)
-        ) agents
-        order by place, (select max(q.touched_at) from passage_scans q where q.tenant_id = agents.tenant_id) nulls first,
-          touched_at nulls first, tenant_id, agent_id limit ${limit}`
-    })(undefined).pipe(Effect.orDie, Effect.withSpan("FindingStore.due"))
+    sql`/* every tenant: sweep */
+      select tenant_id as "tenantId", agent_id as "agentId" from (
+        select s.tenant_id, s.agent_id, p.touched_at,
+          row_number() over (partition by s.tenant_id order by p.touched_at nulls first, s.agent_id) as place
+        from agent_stats s left join passage_scans p on p.tenant_id = s.tenant_id and p.agent_id = s.agent_id
+        where ${isDue} and tenant_is_swept(s.tenant_id)
+      ) agents
+      order by place, (select max(q.touched_at) from passage_scans q where q.tenant_id = agents.tenant_id) nulls first,
+        touched_at nulls first, tenant_id, agent_id limit ${limit}`.pipe(
+      Rows.all(Schema.Struct({ tenantId: TenantId, agentId: AgentId })),
+      Effect.withSpan("FindingStore.due")
+    )
 
   /** Claims the agent and locks its scan. None when it has nothing to do, or another process compares passages. */
   const claim = ({ agentId, tenantId }: AgentScope) =>

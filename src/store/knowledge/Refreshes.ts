@@ -23,27 +23,23 @@ export class RefreshStore extends Effect.Service<RefreshStore>()("store/knowledg
      * that sources do not all start at once. A source with an open job is not due.
      */
     const claim = (now: DateTime.Utc) =>
-      SqlSchema.findOne({
-        Request: Schema.Void,
-        Result: DueSource,
-        execute: () => sql`/* every tenant: sweep */
-          select s.id, s.tenant_id as "tenantId", s.agent_id as "agentId" from sources s
-          cross join lateral (
-            select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,
-              ('x' || substr(md5(s.id), 1, 7))::bit(28)::int / 268435456.0 as share
-          ) plan
-          where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ${sql.in(refreshableTypes)}
-            and tenant_is_swept(s.tenant_id)
-            and (s.refresh_held_until is null or s.refresh_held_until <= ${at(now)})
-            and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
-              + period * (1 + share / 10)::float8 <= ${at(now)}
-            and not exists (
-              select from ingestion_jobs j
-              where j.tenant_id = s.tenant_id and j.source_id = s.id and j.status in ('QUEUED', 'RUNNING')
-            )
-          order by greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
-          limit 1 for update of s skip locked`
-      })(undefined).pipe(Effect.orDie)
+      sql`/* every tenant: sweep */
+        select s.id, s.tenant_id as "tenantId", s.agent_id as "agentId" from sources s
+        cross join lateral (
+          select case s.config ->> 'refresh' when 'daily' then interval '1 day' else interval '7 days' end as period,
+            ('x' || substr(md5(s.id), 1, 7))::bit(28)::int / 268435456.0 as share
+        ) plan
+        where s.config ->> 'refresh' in ('daily', 'weekly') and s.type in ${sql.in(refreshableTypes)}
+          and tenant_is_swept(s.tenant_id)
+          and (s.refresh_held_until is null or s.refresh_held_until <= ${at(now)})
+          and greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
+            + period * (1 + share / 10)::float8 <= ${at(now)}
+          and not exists (
+            select from ingestion_jobs j
+            where j.tenant_id = s.tenant_id and j.source_id = s.id and j.status in ('QUEUED', 'RUNNING')
+          )
+        order by greatest(coalesce(s.last_synced_at, s.created_at), s.refreshed_at)
+        limit 1 for update of s skip locked`.pipe(Rows.first(DueSource))
 
     /** Part of the transaction that queues the job. */
     const queued = ({ tenantId }: TenantScope, id: SourceId, now: DateTime.Utc) =>
