@@ -4,13 +4,12 @@
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import { Move, type MoveState } from "../../domain/accounts/TenantMove.ts"
-import { TenantId } from "../../domain/Ids.ts"
+import type { TenantId } from "../../domain/Ids.ts"
+import * as Rows from "../Rows.ts"
 
 const columns = `tenant as "tenantId", move, role, state, handovers, served_at as "servedAt", accounts`
 
@@ -34,26 +33,15 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
     const selected = sql.literal(columns)
     const told = sql`select pg_notify(${channel}, '')`
 
-    const rows = SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Move,
-      execute: () => sql`select ${selected} from tenant_moves order by tenant`
-    })
-
     /** Every move of the installation. */
-    const all = Effect.orDie(rows(undefined))
-
-    const find = SqlSchema.findOne({
-      Request: TenantId,
-      Result: Move,
-      execute: (tenantId) => sql`select ${selected} from tenant_moves where tenant = ${tenantId}`
-    })
+    const all = sql`select ${selected} from tenant_moves order by tenant`.pipe(Rows.all(Move))
 
     /** An element when a move may have changed here, by any process. The first comes once nothing is missed any more. */
     const changed = pg.listen(channel)
 
     /** The move of the tenant, if it has one. */
-    const of = (tenantId: TenantId) => Effect.orDie(find(tenantId))
+    const of = (tenantId: TenantId) =>
+      sql`select ${selected} from tenant_moves where tenant = ${tenantId}`.pipe(Rows.first(Move))
 
     const noticed = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.tap(change, () => told)
 
