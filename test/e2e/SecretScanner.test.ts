@@ -262,7 +262,7 @@ describe("No secret of the operator or of a tenant", () => {
         return ""
       }
     })
-    expect(commands.some((line) => line.includes(command))).toBe(true)
+    expect(commands.some((line) => line.includes("dist/main.js"))).toBe(true)
     await until(
       () => Promise.resolve(collected.join("")),
       (text) => text.includes("resourceSpans") && text.includes("resourceLogs")
