@@ -110,7 +110,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
       Effect.gen(function* () {
         const noted = yield* sql<{ readonly seq: string; readonly name: string; readonly key: RowKey }>`
             select seq::text as seq, name, key from tenant_moves_changes c
-            where tenant = ${tenantId} and name in ${sql.in(tables.map(({ table }) => table))}
+            where tenant = ${tenantId} and name = any(${tables.map(({ table }) => table)}::text[])
             order by c.seq limit ${limit}::int`
         let characters = pageCharacters * Math.min(maxPages, Math.max(1, limit / changesOfPage))
         const left = new Set<string>()

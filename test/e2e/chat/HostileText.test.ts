@@ -106,6 +106,17 @@ const excused = [
   "POST /api/agents/:id/channels .settings{}",
   "PATCH /api/channels/:id .settings{name}",
   "PATCH /api/channels/:id .settings{}",
+  // What another installation's database wrote: rows of its tables, and places in them.
+  ...[
+    "._tag",
+    ".driver",
+    ".events[](any)",
+    ".jobs[].event(any)",
+    ".jobs[].id",
+    ".jobs[].job(any)",
+    ".refs[]",
+    ".seqs[]"
+  ].map((place) => `POST /api/operator/tenants/:id/move ${place}`),
   // An answer is for a challenge, and each challenge is for one answer.
   "POST /api/auth/passkeys .credential.id",
   "POST /api/auth/passkeys .credential.rawId",

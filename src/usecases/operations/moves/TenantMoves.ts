@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import type * as Wire from "../../../domain/accounts/TenantMove.ts"
-import { Conflict, NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import type { TenantId } from "../../../domain/Ids.ts"
 import { sqlStateOf } from "../../../store/Database.ts"
 import * as Tables from "../../../store/archive/Tables.ts"
@@ -19,6 +19,10 @@ import { AuditTrail } from "../../accounts/AuditTrail.ts"
 import { TenantRows } from "./TenantRows.ts"
 
 const unknownTenant = () => new NotFound({ message: "There is no such tenant." })
+/** True for values that do not fit their columns (class 22), or a constraint of the table (class 23). */
+const isUnfit = (sqlState: string | null) => /^2[23]/u.test(sqlState ?? "")
+const unfit = () => new ValidationError({ message: "The database does not take these values." })
+
 /** False for errors that another try will not change: missing privileges, what the server does not support. */
 const mayHelp = (sqlState: string | null) => !/^(?:42|0A)/u.test(sqlState ?? "")
 
@@ -306,7 +310,13 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
         if (["Begin", "Serve", "Forget"].includes(request._tag))
           yield* record(tenantId, request, before, requestId)
         return answered
-      }).pipe(forEveryTenant("archive"))
+      }).pipe(
+        // Rows, keys and jobs are texts of the other side's database. This side's database is what checks them.
+        Effect.catchSomeDefect((defect) =>
+          isUnfit(sqlStateOf(defect)) ? Option.some(unfit()) : Option.none()
+        ),
+        forEveryTenant("archive")
+      )
 
     return { ask, putOriginal: rows.putOriginal, getOriginal: rows.getOriginal, releaseExpired } as const
   })
