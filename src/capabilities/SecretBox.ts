@@ -3,26 +3,10 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-
-/** Purposes of what is stored sealed. A comment of its column names it: `sealed: tool-secret`. */
-export const storedPurposes = [
-  "tool-secret",
-  "tool-tokens",
-  "tool-sign-in",
-  "channel-token",
-  "channel-secrets",
-  "webhook-secret",
-  "source-secret",
-  "stored-answer",
-  "sso-secret"
-] as const
-
-export const isStoredPurpose = (name: string): name is (typeof storedPurposes)[number] =>
-  storedPurposes.some((purpose) => purpose === name)
+import type { StoredPurpose } from "./SecretBox/StoredPurpose.ts"
 
 /** Each purpose has its own derived key. */
-export type Purpose =
-  (typeof storedPurposes)[number] | "cursor" | "realtime" | "visitor" | "sso-flow" | "passkey-flow"
+export type Purpose = StoredPurpose | "cursor" | "realtime" | "visitor" | "sso-flow" | "passkey-flow"
 
 export interface Sealing {
   readonly seal: (purpose: Purpose, text: string) => Effect.Effect<string>

@@ -41,7 +41,8 @@ describe("Every snippet of the README and of docs/ runs as it is printed", () =>
     it.skipIf(!hasShell)(
       `${page} (shell)`,
       async () => {
-        const script = ["set -euo pipefail", ...snippets(page, "sh")].join("\n")
+        // With job control, as in a terminal: `kill %1` ends npx and what it runs.
+        const script = ["set -euo pipefail; set -m", ...snippets(page, "sh")].join("\n")
         const { code, stdout, stderr } = await run(["-c", script], variables, ["bash"])
         expect({ code, stderr: code === 0 ? "" : `${stdout}\n${stderr}` }).toEqual({ code: 0, stderr: "" })
         expect(stdout).not.toContain('"error":{')

@@ -5,7 +5,13 @@ import { environment, Variables } from "./Config.ts"
 import { fileVariables } from "./SecretFiles.ts"
 
 /** Variables of the command line, in addition to the server's. */
-const clientVariables = ["SPOKE_URL", "SPOKE_API_KEY", "SPOKE_TOKEN"]
+const clientVariables = [
+  "SPOKE_URL",
+  "SPOKE_API_KEY",
+  "SPOKE_TOKEN",
+  "SPOKE_TO_URL",
+  "SPOKE_TO_OPERATOR_TOKEN"
+]
 
 const prefix = "SPOKE_"
 

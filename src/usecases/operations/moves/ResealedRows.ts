@@ -5,7 +5,8 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { isStoredPurpose, type Sealing } from "../../../capabilities/SecretBox.ts"
+import type { Sealing } from "../../../capabilities/SecretBox.ts"
+import { isStoredPurpose } from "../../../capabilities/SecretBox/StoredPurpose.ts"
 import type { Table } from "../../../store/archive/Tables.ts"
 
 const decode = Schema.decode(Schema.parseJson(Schema.Array(Schema.NullOr(Schema.String))))
