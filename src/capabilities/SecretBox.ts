@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import type { StoredPurpose } from "./SecretBox/StoredPurpose.ts"
+import type { StoredPurpose } from "../domain/StoredPurpose.ts"
 
 /** Each purpose has its own derived key. */
 export type Purpose = StoredPurpose | "cursor" | "realtime" | "visitor" | "sso-flow" | "passkey-flow"

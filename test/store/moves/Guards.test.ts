@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { storedPurposes } from "../../../src/capabilities/SecretBox/StoredPurpose.ts"
+import { StoredPurpose } from "../../../src/domain/StoredPurpose.ts"
 import { forEveryTenant } from "../../../src/concurrency/TenantSession.ts"
 import { TenantId } from "../../../src/domain/Ids.ts"
 import * as Tables from "../../../src/store/archive/Tables.ts"
@@ -85,7 +85,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
         const named = (yield* Tables.ofTenants).flatMap(({ sealed }) =>
           sealed.filter((purpose) => purpose !== null)
         )
-        expect([...new Set(named)].toSorted()).toEqual(storedPurposes.toSorted())
+        expect([...new Set(named)].toSorted()).toEqual(StoredPurpose.literals.toSorted())
       })
   )
 

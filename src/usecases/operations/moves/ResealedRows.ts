@@ -6,8 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { Sealing } from "../../../capabilities/SecretBox.ts"
-import { isStoredPurpose } from "../../../capabilities/SecretBox/StoredPurpose.ts"
+import { StoredPurpose } from "../../../domain/StoredPurpose.ts"
 import type { Table } from "../../../store/archive/Tables.ts"
+
+const isStoredPurpose = Schema.is(StoredPurpose)
 
 const decode = Schema.decode(Schema.parseJson(Schema.Array(Schema.NullOr(Schema.String))))
 

@@ -1,5 +1,7 @@
+import * as Schema from "effect/Schema"
+
 /** Purposes of what is stored sealed. A comment of its column names it: `sealed: tool-secret`. */
-export const storedPurposes = [
+export const StoredPurpose = Schema.Literal(
   "tool-secret",
   "tool-tokens",
   "tool-sign-in",
@@ -9,9 +11,5 @@ export const storedPurposes = [
   "source-secret",
   "stored-answer",
   "sso-secret"
-] as const
-
-export type StoredPurpose = (typeof storedPurposes)[number]
-
-export const isStoredPurpose = (name: string): name is StoredPurpose =>
-  storedPurposes.some((purpose) => purpose === name)
+)
+export type StoredPurpose = typeof StoredPurpose.Type
