@@ -7,21 +7,21 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { MoveFailed } from "./Side.ts"
 import { carryJobs, catchUp, copyLastChanges, type Transfer } from "./Transfer.ts"
 
-/** Jobs may end for so long before they wait for the other side; as long as at the end of a process. */
-const drain = Duration.seconds(30)
-/** A side whose command does not come back holds jobs for no longer. */
-const drainHold = Duration.seconds(60)
+/** Time in which running jobs may end before they wait for the other side, as at the end of a process. */
+const maxDrainTime = Duration.seconds(30)
+/** A side holds jobs for at most so long if its command does not come back. */
+const maxDrainHold = Duration.seconds(60)
 /** Parts of the pause, each from its beginning: turns may end, the decision is made, jobs are carried over. */
 const turnsShare = 0.5
 const decisionShare = 0.85
 const carryShare = 0.9
-const poll = Duration.millis(40)
+const pollInterval = Duration.millis(40)
 const releaseTimeout = Duration.seconds(1)
-/** Attempts in which turns that still run end the pause, and the time between them. */
-const patientAttempts = 5
+/** Attempts that give up the pause rather than end running turns, and the time between attempts. */
+const attemptsWithoutEnding = 5
 const betweenAttempts = Duration.seconds(2)
-/** Changes that are left when the pause begins. */
-const few = 50
+/** Maximum number of changes that are left to copy when the pause begins. */
+const maxChangesLeft = 50
 
 export interface CutOverOptions {
   /** The tenant pauses for at most so long. */
@@ -44,8 +44,8 @@ const settled = (
       const progress = yield* progressOf(transfer)
       if (done(progress)) return true
       if ((yield* monotonicMillis) >= end) return false
-      yield* catchUp(transfer, few)
-      yield* Effect.sleep(poll)
+      yield* catchUp(transfer, maxChangesLeft)
+      yield* Effect.sleep(pollInterval)
     }
   })
 
@@ -66,10 +66,10 @@ const hold = ({ driver, from }: Transfer, to: "draining" | "pausing", lasts: Dur
 const drainJobs = (transfer: Transfer) =>
   Effect.gen(function* () {
     const { driver, from } = transfer
-    yield* hold(transfer, "draining", drainHold)
-    const ended = yield* settled(transfer, drain, ({ jobs }) => jobs === 0)
+    yield* hold(transfer, "draining", maxDrainHold)
+    const ended = yield* settled(transfer, maxDrainTime, ({ jobs }) => jobs === 0)
     if (!ended) yield* from.ask(new Wire.EndRunning({ driver, turns: false, jobs: true }))
-    yield* catchUp(transfer, few)
+    yield* catchUp(transfer, maxChangesLeft)
   })
 
 /**
@@ -112,7 +112,7 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
   Effect.gen(function* () {
     const { driver, from, tell } = transfer
     for (let count = 1; ; count += 1) {
-      const isLast = count > patientAttempts
+      const isLast = count > attemptsWithoutEnding
       const outcome = yield* attempt(transfer, maxPause, isLast && !keepTurns).pipe(
         // Without this the tenant is served again when the hold is over.
         Effect.onError(() =>
@@ -125,7 +125,7 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
       )
       if (typeof outcome !== "string") return outcome.pausedMillis
       yield* from.ask(new Wire.Release({ driver }))
-      if (isLast && (keepTurns || count > 2 * patientAttempts))
+      if (isLast && (keepTurns || count > 2 * attemptsWithoutEnding))
         return yield* new MoveFailed({
           reason: "refused",
           message:

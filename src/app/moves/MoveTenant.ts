@@ -25,8 +25,8 @@ export interface Installations {
   readonly tell: (text: string) => Effect.Effect<void>
 }
 
-/** So long the destination says after a rollback where the tenant is served, before it knows the tenant no more. */
-const toldFor = Duration.seconds(5)
+/** Time after a rollback in which the destination still answers where the tenant is served. */
+const redirectTime = Duration.seconds(5)
 /** How often a side is asked whether its last jobs have ended. */
 const jobsInterval = Duration.millis(200)
 
@@ -227,7 +227,7 @@ export const rollback = (installations: Installations, options: CutOverOptions) 
       pausedMillis = yield* cutOver(back, options)
       yield* carryOver(back)
       // Requests that wait there are told, too.
-      yield* Effect.sleep(toldFor)
+      yield* Effect.sleep(redirectTime)
     } else yield* origin.ask(new Wire.Release({ driver }))
     yield* removeAll(destination, driver)
     yield* forgotten(destination, driver, carryJobs(back))

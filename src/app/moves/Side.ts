@@ -31,12 +31,12 @@ export interface Side {
 
 const requestTimeout = Duration.minutes(2)
 
-/** How long a command waits for an installation that is restarted. */
-const patience = Duration.minutes(2)
+/** A request that gets no answer is retried for at most so long: the installation may be restarted. */
+const maxRetryTime = Duration.minutes(2)
 
 const again = Schedule.exponential("100 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
-  Schedule.upTo(patience)
+  Schedule.upTo(maxRetryTime)
 )
 
 const Failure = Schema.Struct({

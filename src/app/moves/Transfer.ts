@@ -104,10 +104,10 @@ const copyChanges = (
     )
   )
 
-/** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `few` of the last round. */
-export const catchUp = (transfer: Transfer, few = changesPerRound - 1) =>
+/** Copies the changes that are there. Others are made meanwhile, so some may be left: at most `maxLeft`. */
+export const catchUp = (transfer: Transfer, maxLeft = changesPerRound - 1) =>
   copyChanges(transfer).pipe(
-    Effect.repeat({ until: ({ count, more }) => !more && count <= few }),
+    Effect.repeat({ until: ({ count, more }) => !more && count <= maxLeft }),
     Effect.asVoid
   )
 

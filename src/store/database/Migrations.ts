@@ -291,7 +291,7 @@ const maxRetryPause = Duration.seconds(15)
 /**
  * Waits for another migrating process without a limit. Retries with increasing delays when a lock was not available.
  */
-const patiently = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
+const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
   const asking = Effect.retry(attempt, {
     while: (error) => error instanceof Busy,
     schedule: Schedule.spaced(betweenAsks)
@@ -336,7 +336,7 @@ export const migrate = (
     const files = yield* load(directory)
     const applied: Array<Applied> = []
     let found = yield* look(files, options.table)
-    if (!found.prepared) yield* patiently(prepare(options), options)
+    if (!found.prepared) yield* withRetries(prepare(options), options)
     while (found.pending.length > 0) {
       const run = (yield* stepOf(found.pending)).length > 0 ? together : outside
       const step: Effect.Effect<
@@ -344,7 +344,7 @@ export const migrate = (
         MigrationError | SqlError | Busy | Waited,
         SqlClient.SqlClient
       > = run(files, options)
-      applied.push(...(yield* patiently(step, options)))
+      applied.push(...(yield* withRetries(step, options)))
       found = yield* look(files, options.table)
     }
     return applied

@@ -14,13 +14,13 @@ import { sqlStateOf } from "../database/Failure.ts"
 const lockTimeout = "100"
 /** SQLSTATEs that are retried: lock time-out, deadlock, and a concurrent change of the same catalogue row. */
 const busy = new Set(["55P03", "40P01", "XX000"])
-/** A table that long transactions write to is tried for so long. */
-const patience = Duration.minutes(10)
+/** A lock on a table is tried for at most so long, because long transactions may write to it. */
+const maxRetryTime = Duration.minutes(10)
 
 const again = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.jittered,
-  Schedule.upTo(patience)
+  Schedule.upTo(maxRetryTime)
 )
 
 const namesOf = (tenantId: TenantId) => ({

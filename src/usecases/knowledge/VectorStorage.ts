@@ -14,11 +14,11 @@ import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 /** Vectors per transaction: less than a tenth of a second. */
 const batch = 250
 /** Pause between two batches, for other work of the database. */
-const breather = Duration.millis(5)
+const batchPause = Duration.millis(5)
 /** Interval between two reports of progress. */
-const reporting = Duration.seconds(10)
+const reportInterval = Duration.seconds(10)
 /** Interval between two checks for work. */
-const polling = Duration.seconds(10)
+const checkInterval = Duration.seconds(10)
 
 export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/knowledge/VectorStorage", {
   effect: Effect.gen(function* () {
@@ -41,11 +41,11 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
           done += count
           place = next
           const now = yield* Clock.currentTimeMillis
-          if (now - reported >= Duration.toMillis(reporting)) {
+          if (now - reported >= Duration.toMillis(reportInterval)) {
             reported = now
             yield* report(done, all)
           }
-          yield* Effect.sleep(breather)
+          yield* Effect.sleep(batchPause)
         }
         return done
       })
@@ -78,7 +78,7 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
       Effect.catchAllCause((cause) =>
         Effect.logWarning("Vectors could not be kept as search needs them", cause)
       ),
-      Effect.repeat(Schedule.spaced(polling)),
+      Effect.repeat(Schedule.spaced(checkInterval)),
       Effect.asVoid
     )
 

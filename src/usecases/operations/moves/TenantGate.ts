@@ -1,8 +1,8 @@
 /**
- * Lets requests and jobs of a tenant in that is served here. One that pauses is waited for; of one that is away the caller
- * is told where it is. Each process holds the moves of its installation in memory, and hears of changes.
+ * Admits requests and jobs of tenants that are served here. Those of a tenant that pauses wait. Callers of a tenant that
+ * is away get its address. Each process holds the moves of its installation in memory, and is notified of changes.
  *
- * The database refuses writes of such a tenant by itself, so a process that hears late loses nothing.
+ * The database refuses writes of such a tenant by itself, so a process that is notified late loses nothing.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ const maxWait = Duration.seconds(5)
 /** A notification can be lost. */
 const pollInterval = Duration.seconds(1)
 /** How late the end of a hold may be noticed. */
-const heldInterval = Duration.millis(100)
+const heldPollInterval = Duration.millis(100)
 /** For callers of a tenant that is away: somebody has to give them the other address. */
 const retryAfterSeconds = 60
 
@@ -33,8 +33,8 @@ const paused = new ServiceUnavailable({
   details: { retryAfterSeconds: 2 }
 })
 
-/** For callers of a tenant that is on its way here: they may have come just before it is served. */
-const arrivingSeconds = 1
+/** For callers of a tenant that arrives here. It may be served at any moment. */
+const arrivingRetryAfterSeconds = 1
 
 const away = (message: string, servedAt: string | null, seconds = retryAfterSeconds) =>
   new ServiceUnavailable({
@@ -48,7 +48,7 @@ const elsewhere = ({ handovers, role, servedAt }: Move) => {
     ? away(
         `This account is being moved here, and is served at ${servedAt} until then.`,
         servedAt,
-        arrivingSeconds
+        arrivingRetryAfterSeconds
       )
     : away(`This account is served at ${servedAt} now.`, servedAt)
 }
@@ -82,7 +82,7 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
     )
     yield* look
     const pause = Effect.suspend(() =>
-      Effect.sleep([...current.values()].some(isHeld) ? heldInterval : pollInterval)
+      Effect.sleep([...current.values()].some(isHeld) ? heldPollInterval : pollInterval)
     )
     yield* Effect.forkScoped(Effect.forever(Effect.zipRight(pause, look)))
     yield* store.changed.pipe(
