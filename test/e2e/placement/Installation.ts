@@ -75,9 +75,9 @@ export const rowsOf = (variables: Variables, tenantId: string): Promise<Contents
     })
   )
 
-/** Leaves out what a running server writes by itself: when something was last used. */
+/** Leaves out what a running server writes by itself: when something was last used, and how much is stored. */
 export const withoutUses = (contents: Contents): Contents => {
-  const { api_keys: _, user_sessions: __, widget_sessions: ___, ...rest } = contents
+  const { api_keys: _, tenant_storage: __, user_sessions: ___, widget_sessions: ____, ...rest } = contents
   return rest
 }
 
