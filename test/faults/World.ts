@@ -241,7 +241,7 @@ const populate = async (
       await old.kill()
       output += old.output()
     }
-    for (let attempts = 5; ; attempts--) {
+    for (let attempts = 30; ; attempts--) {
       try {
         processes[place] = await open(place, skew)
         return

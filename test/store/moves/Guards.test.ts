@@ -341,7 +341,7 @@ eachEngineLive("Rows of a tenant that moves", (it, engine) => {
         expect(yield* moves.fence(mine, driver, "10 seconds")).toBe(true)
         expect(yield* moves.releaseExpired).toEqual([])
         const sql = yield* SqlClient.SqlClient
-        yield* sql`update tenant_moves set held_until = clock_timestamp()`
+        yield* sql`update tenant_moves set held_until = clock_timestamp() - interval '1 second'`
         // No decision is made once the hold is over, whether it was noticed or not.
         expect(yield* moves.handOver(mine, driver)).toBe(false)
         expect(yield* moves.releaseExpired).toEqual([{ tenantId: mine }])

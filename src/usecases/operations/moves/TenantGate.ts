@@ -15,12 +15,10 @@ import type { Move } from "../../../domain/accounts/TenantMove.ts"
 import { ServiceUnavailable } from "../../../domain/Errors.ts"
 import type { TenantId } from "../../../domain/Ids.ts"
 import { MoveStore } from "../../../store/moves/Moves.ts"
-import { TenantMoves } from "./TenantMoves.ts"
+import { pollInterval, TenantMoves } from "./TenantMoves.ts"
 
 /** How long a request waits for the end of a pause. Pauses are shorter. */
 const maxWait = Duration.seconds(5)
-/** A notification can be lost. */
-const pollInterval = Duration.seconds(1)
 /** How late the end of a hold may be noticed. */
 const heldPollInterval = Duration.millis(100)
 /** For callers of a tenant that is away: somebody has to give them the other address. */

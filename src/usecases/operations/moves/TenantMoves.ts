@@ -3,6 +3,7 @@
  * archive. docs/design/placement.md has the states and the order of the requests.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
@@ -17,6 +18,9 @@ import { HeldJobs } from "../../../store/moves/HeldJobs.ts"
 import { MoveStore } from "../../../store/moves/Moves.ts"
 import { AuditTrail } from "../../accounts/AuditTrail.ts"
 import { TenantRows } from "./TenantRows.ts"
+
+/** How often each process reads the moves of its installation. It is notified of changes, but a notification can be lost. */
+export const pollInterval = Duration.seconds(1)
 
 const unknownTenant = () => new NotFound({ message: "There is no such tenant." })
 /** True for values that do not fit their columns (class 22), or a constraint of the table (class 23). */
@@ -81,6 +85,9 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
               })
         )
       )
+      // No process may serve what has arrived of a tenant, so all of them have read of the move before anything does.
+      if (Option.isNone(known) && request.role === "destination")
+        yield* Effect.sleep(Duration.times(pollInterval, 2))
       return Option.getOrThrow(yield* moves.of(tenantId))
     })
 
