@@ -196,6 +196,17 @@ export const withServer = async (url, use) => {
   }
 }
 
+/**
+ * Tells the planner of the rows that were written. An empty table is left as it is after a first start: analyzed, it would
+ * have plans for no rows at all, which a connection keeps until the server analyzes the table by itself, a minute later.
+ */
+const analyzeFilled = async (run) => {
+  const { rows } = await run(
+    "select quote_ident(relname) as name from pg_stat_user_tables where pg_relation_size(relid) > 0"
+  )
+  await run(`vacuum analyze ${rows.map(({ name }) => name).join(", ")}`)
+}
+
 /** On PostgreSQL and, where there is one, Redis, with an agent for each number of `passages`. */
 export const serverSpoke = async (
   model,
@@ -220,7 +231,7 @@ export const serverSpoke = async (
     for (const [place, count] of passages.entries()) {
       if (count > 0) await know(run, agents[place], count, { first: place * 100_000_000, native, ...options })
     }
-    await run("vacuum analyze")
+    await analyzeFilled(run)
   })
   return { ...spoke, ...agents[0], agents, databaseUrl: url, variables: all }
 }

@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import * as FirstStatistics from "../store/database/FirstStatistics.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { GapSearch } from "../usecases/conversations/GapSearch.ts"
@@ -37,6 +38,11 @@ export const start = Effect.gen(function* () {
   const sessions = yield* WidgetSessions
   const inbox = yield* InboundEvents
   const inbound = yield* Inbound
+  yield* rounds(
+    "The analysis of new tables",
+    FirstStatistics.interval,
+    Effect.as(FirstStatistics.analyzeNew, false)
+  )
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
   const reindex = yield* Reindex

@@ -1,0 +1,33 @@
+/**
+ * Statistics of tables that have got their first rows: of a new database, and of new partitions. Connections keep the plans
+ * of their statements. One that was made for an empty table takes any index that begins with the tenant, and reads all of
+ * the tenant's entries, until the table is analyzed. A server does so by itself, a minute later: by then, at sixteen clients
+ * of a new database, settling a turn took 140 ms instead of 1.8 (docs/performance.md).
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { forEveryTenant } from "../../concurrency/TenantSession.ts"
+
+/** Time between two checks. */
+export const interval = Duration.seconds(5)
+
+/** Size at which a plan prefers the index of a single row to reading the whole table. */
+const minBytes = 128 * 1_024
+
+const unanalyzed = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql<{ readonly name: string }>`
+    select c.oid::regclass::text as name from pg_class c
+    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.reltuples <= 0
+      and pg_relation_size(c.oid) >= ${minBytes} and pg_has_role(c.relowner, 'usage')
+    order by name`
+)
+
+/** Analyzes the tables that have rows, and never had when they were analyzed. Those of other owners are left to them. */
+export const analyzeNew = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.flatMap(
+    unanalyzed,
+    Effect.forEach(({ name }) => sql.unsafe(`analyze ${name}`), { discard: true })
+  )
+).pipe(Effect.withTracerEnabled(false), forEveryTenant("migration"))
