@@ -25,6 +25,8 @@ RUN node scripts/build.mjs \
 
 FROM runtime
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 SPOKE_DATA_DIR=/data LOG_FORMAT=json
+# Fewer collections of garbage, for up to 100 MiB more memory under load (docs/performance.md).
+ENV NODE_OPTIONS=--max-semi-space-size=64
 COPY --from=build /etc/passwd /etc/group /etc/
 COPY --from=build /usr/local/bin/node /usr/local/bin/node
 WORKDIR /spoke

@@ -16,6 +16,9 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 /** Variables of the environment that would affect the measurement. */
 const ours = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
+/** As in our images and units (Dockerfile): docs/performance.md has what it saves. Every service under measurement has it. */
+const nodeOptions = "--max-semi-space-size=64"
+
 /**
  * Starts a program that prints `listening on URL`, or a worker, which has no URL. Returns `{url, pid, stop, output}`;
  * `output` is the end of what it printed.
@@ -25,7 +28,8 @@ export const start = async (command, args, variables = {}, { within = 60_000 } =
     cwd: root,
     env: {
       ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours.test(name))),
-      ...variables
+      ...variables,
+      NODE_OPTIONS: [nodeOptions, variables.NODE_OPTIONS].filter(Boolean).join(" ")
     },
     stdio: ["ignore", "pipe", "pipe"]
   })

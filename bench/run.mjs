@@ -81,6 +81,9 @@ const databases = lazily(async () => {
 })
 const model = lazily(() => startScript("model.mjs"))
 
+/** The peers put five passages into the prompt, which are 900 tokens. The default of an agent is 6,000 tokens. */
+const agent = { grounding: { contextTokens: 1_000 } }
+
 /** Peers and Spoke with the same knowledge, running side by side. */
 const services = lazily(async () => {
   const { passages } = world
@@ -99,8 +102,8 @@ const services = lazily(async () => {
     }
   }
   progress(`Spoke's ${passages} chunks`)
-  const server = postgres && (await serverSpoke(stub, { postgres, redis }, [passages]))
-  const embedded = await embeddedSpoke(stub, [passages])
+  const server = postgres && (await serverSpoke(stub, { postgres, redis }, [passages], { agent }))
+  const embedded = await embeddedSpoke(stub, [passages], { agent })
   for (const spoke of [server, embedded]) if (spoke) await searchable(spoke, question(1, passages))
   return { model: stub, postgres, redis, peers, server, embedded }
 })

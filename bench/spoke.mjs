@@ -33,8 +33,11 @@ export const call = async (url, { method = "GET", headers = {}, body } = {}) => 
   return { data: JSON.parse(text).data, cookie: answer.headers.getSetCookie()[0]?.split(";")[0] }
 }
 
-/** A tenant, its agents and a key for each. Every turn is shown passages: the scores of made-up texts are low. */
-export const tenantOf = async (url, agents = 1, who = owner) => {
+/**
+ * A tenant, its agents with `settings`, and a key for each. Every turn is shown passages: the scores of made-up texts are
+ * low.
+ */
+export const tenantOf = async (url, agents = 1, who = owner, settings = {}) => {
   const post = (place, body, headers) => call(`${url}${place}`, { method: "POST", body, headers })
   const { data } = await post(
     "/api/operator/tenants",
@@ -47,7 +50,7 @@ export const tenantOf = async (url, agents = 1, who = owner) => {
   for (let place = 0; place < agents; place++) {
     const { data: created } = await post(
       "/api/agents",
-      { name: `Bench ${place}`, retrieval: { minScore: 0 } },
+      { name: `Bench ${place}`, retrieval: { minScore: 0 }, ...settings },
       session
     )
     const agentId = created.agent.id
@@ -160,12 +163,13 @@ const settings = (model, variables) => ({
 })
 
 /**
- * On its embedded database, with an agent for each number of `passages`. The service is stopped while they are written.
+ * On its embedded database, with an agent for each number of `passages`, and the settings `agent`. The service is stopped
+ * while they are written.
  */
-export const embeddedSpoke = async (model, passages, { variables, ...options } = {}) => {
+export const embeddedSpoke = async (model, passages, { agent, variables, ...options } = {}) => {
   const all = settings(model, variables)
   const first = await startSpoke(all)
-  const agents = await tenantOf(first.url, passages.length)
+  const agents = await tenantOf(first.url, passages.length, owner, agent)
   await first.stop()
   await withEmbedded(all, async (run) => {
     for (const [place, count] of passages.entries()) {
@@ -212,7 +216,7 @@ export const serverSpoke = async (
   model,
   { postgres, redis },
   passages,
-  { args, folder, variables, ...options } = {}
+  { agent, args, folder, variables, ...options } = {}
 ) => {
   const url = await postgres.database(`spoke_${randomUUID().slice(0, 8)}`)
   const all = settings(model, {
@@ -221,7 +225,7 @@ export const serverSpoke = async (
     ...variables
   })
   const spoke = await startSpoke(all, args, folder)
-  const agents = await tenantOf(spoke.url, passages.length)
+  const agents = await tenantOf(spoke.url, passages.length, owner, agent)
   await withServer(url, async (run) => {
     const { rows } = await run(
       "select 1 from pg_attribute where attrelid = 'chunk_embeddings'::regclass and attname = 'vector'"

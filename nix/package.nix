@@ -70,7 +70,10 @@ stdenv.mkDerivation {
     runHook preInstall
     mkdir -p $out/bin $out/lib/spoke
     cp -R bin dist docs migrations node_modules CHANGELOG.md LICENSE package.json $out/lib/spoke
-    makeWrapper ${lib.getExe nodejs} $out/bin/spoke --add-flags $out/lib/spoke/bin/spoke.mjs
+    # Fewer collections of garbage, for up to 100 MiB more memory under load (docs/performance.md).
+    makeWrapper ${lib.getExe nodejs} $out/bin/spoke \
+      --add-flags $out/lib/spoke/bin/spoke.mjs \
+      --set-default NODE_OPTIONS --max-semi-space-size=64
     runHook postInstall
   '';
 

@@ -68,7 +68,7 @@ export const chat = async (world) => {
   for (const stream of [false, true]) {
     const targets = turnTargets({ embedded, peers, server }, passages, stream)
     progress(`${stream ? "streams" : "turns"}: warming up`)
-    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 50 })
+    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 400 })
     for (const clients of quick ? [16] : [1, 16, 64, 256]) {
       const run = await alternate(targets, rounds, { clients, seconds, database }, progress)
       out[stream ? "streams" : "turns"].push({ clients, ...run.results, ratios: against(run) })

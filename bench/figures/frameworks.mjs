@@ -92,7 +92,7 @@ export const frameworks = async (world) => {
   const out = { clients, services: services(path.resolve(peerFolder)) }
   for (const stream of [false, true]) {
     const targets = turnTargets({ embedded, peers: all, server }, passages, stream)
-    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 50 })
+    for (const target of Object.values(targets)) await load(target, { clients: 8, each: quick ? 2 : 400 })
     const options = { clients, seconds, database: postgres?.pid }
     const { ratio, results } = await alternate(targets, rounds, options, progress)
     const toHandwritten = Object.fromEntries(

@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import * as FirstStatistics from "../store/database/FirstStatistics.ts"
+import * as FirstStatistics from "../store/FirstStatistics.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { GapSearch } from "../usecases/conversations/GapSearch.ts"

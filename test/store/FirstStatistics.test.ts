@@ -2,8 +2,8 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { analyzeNew } from "../../../src/store/database/FirstStatistics.ts"
-import { eachEngineLive } from "../../TestDatabase.ts"
+import { analyzeNew } from "../../src/store/FirstStatistics.ts"
+import { eachEngineLive } from "../TestDatabase.ts"
 
 const known = Effect.flatMap(
   SqlClient.SqlClient,
@@ -22,8 +22,7 @@ eachEngineLive("Tables that get their first rows", (it) => {
             create table first_rows_many (tenant text, id int, filler text);
             create table first_rows_emptied (tenant text, id int, filler text);
             create table first_rows_few (tenant text, id int, filler text);`),
-          () =>
-            Effect.orDie(sql.unsafe("drop table first_rows_many, first_rows_emptied, first_rows_few"))
+          () => Effect.orDie(sql.unsafe("drop table first_rows_many, first_rows_emptied, first_rows_few"))
         )
         yield* sql`analyze first_rows_emptied`
         yield* analyzeNew

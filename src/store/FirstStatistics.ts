@@ -7,7 +7,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { forEveryTenant } from "../../concurrency/TenantSession.ts"
+import { forEveryTenant } from "../concurrency/TenantSession.ts"
 
 /** Time between two checks. */
 export const interval = Duration.seconds(5)
