@@ -80,7 +80,9 @@ const makeSite = (origin: string) =>
     const turn = yield* Effect.makeSemaphore(1)
     let resume = 0
     /** Waits for a pause that the site requested on any of its pages. */
-    const patiently = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
+    const afterRequestedPause = <A, R>(
+      fetch: Effect.Effect<A, ReaderError, R>
+    ): Effect.Effect<A, ReaderError, R> =>
       Effect.flatMap(monotonicMillis, (now) =>
         resume > now ? Effect.zipRight(Effect.sleep(resume - now), fetch) : fetch
       ).pipe(
@@ -94,9 +96,9 @@ const makeSite = (origin: string) =>
     /** Runs requests one at a time with the site's crawl delay, if it has one. */
     const paced = <A, R>(fetch: Effect.Effect<A, ReaderError, R>): Effect.Effect<A, ReaderError, R> =>
       delay === 0
-        ? patiently(fetch)
+        ? afterRequestedPause(fetch)
         : turn.withPermits(1)(
-            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), takeStarted), patiently(fetch))
+            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), takeStarted), afterRequestedPause(fetch))
           )
     let started = false
     const takeStarted = () => {

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import { keyIdOf } from "../../capabilities/SecretBox/DerivedKeys.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import * as Rows from "../../store/archive/Rows.ts"
-import { patient } from "../../store/archive/Snapshot.ts"
+import { withoutTimeLimits } from "../../store/archive/Snapshot.ts"
 import * as Tables from "../../store/archive/Tables.ts"
 import { migrate } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
@@ -114,7 +114,7 @@ export const importFrom = Effect.fn("Backup.importFrom")(function* (settings: Se
       Effect.gen(function* () {
         // A server started meanwhile either writes first, and the import fails, or waits for this lock.
         yield* sql`lock table tenants in share row exclusive mode`
-        yield* patient
+        yield* withoutTimeLimits
         yield* Rows.pinned
         yield* mustBeEmpty
         return yield* readRows(folder, manifest)

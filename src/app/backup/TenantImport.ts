@@ -14,7 +14,7 @@ import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../../store/archive/Rows.ts"
-import { patient } from "../../store/archive/Snapshot.ts"
+import { withoutTimeLimits } from "../../store/archive/Snapshot.ts"
 import * as Tables from "../../store/archive/Tables.ts"
 import { migrate } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
@@ -115,7 +115,9 @@ const sameRows = (tenantId: TenantId, table: Tables.Table, parts: ReadonlyArray<
     const sql = yield* SqlClient.SqlClient
     const expected = Rows.sumOf(parts)
     const digest = Rows.digestOfRange(Tables.withoutSealed(table), { tenantId, after: null, upTo: null })
-    const stored = yield* sql.withTransaction(Effect.zipRight(Effect.zipRight(patient, Rows.pinned), digest))
+    const stored = yield* sql.withTransaction(
+      Effect.zipRight(Effect.zipRight(withoutTimeLimits, Rows.pinned), digest)
+    )
     if (stored.rows === expected.rows && stored.hash === expected.hash) return stored.rows
     return yield* new MoveFailed({
       reason: "differs",

@@ -22,7 +22,7 @@ export interface Routes {
 }
 
 /** How long a failed provider is tried last, if it does not say itself. */
-const pause = Duration.seconds(10)
+const defaultPause = Duration.seconds(10)
 const maxPause = Duration.minutes(5)
 
 interface Target {
@@ -61,7 +61,7 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
     )
   }
 
-  const noteFailure = ({ provider }: Target, { retryAfter = pause }: ModelError) =>
+  const noteFailure = ({ provider }: Target, { retryAfter = defaultPause }: ModelError) =>
     Effect.zipRight(
       Effect.map(monotonicMillis, (now) => {
         pausedUntil.set(provider, now + Duration.toMillis(Duration.min(retryAfter, maxPause)))

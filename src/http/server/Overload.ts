@@ -312,8 +312,8 @@ export interface Guard {
   readonly close: Effect.Effect<void>
 }
 
-/** The listener counts as quiet after `looks` intervals without a connection; `atMost` limits the wait. */
-const quiet = { every: "25 millis", looks: 4, atMost: "10 seconds" } as const
+/** The listener has no more connections after `checks` intervals without one; `maxWait` limits the wait. */
+const noConnections = { interval: "25 millis", checks: 4, maxWait: "10 seconds" } as const
 
 /** Intercepts all requests of `server`, before `rawRequests` and every listener, until the scope closes. */
 export const guard = (
@@ -370,18 +370,18 @@ export const guard = (
         Effect.sync(() => reception.drain())
       )
     )
-    const isQuiet = Effect.gen(function* () {
-      for (let looks = 0; looks < quiet.looks; looks++) {
+    const noMoreConnections = Effect.gen(function* () {
+      for (let checks = 0; checks < noConnections.checks; checks++) {
         lately = 0
-        yield* Effect.sleep(quiet.every)
-        if (lately > 0) looks = -1
+        yield* Effect.sleep(noConnections.interval)
+        if (lately > 0) checks = -1
       }
     })
     return {
       close: Effect.zipRight(
         Effect.sync(() => reception.close()),
         // Finalizers are uninterruptible, but a time-out needs an interruptible effect.
-        Effect.asVoid(Effect.timeoutOption(Effect.interruptible(isQuiet), quiet.atMost))
+        Effect.asVoid(Effect.timeoutOption(Effect.interruptible(noMoreConnections), noConnections.maxWait))
       )
     }
   })

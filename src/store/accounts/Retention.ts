@@ -12,7 +12,7 @@ import * as Rows from "../Rows.ts"
 /** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
 /** Time between two rounds of a tenant. */
-const pause = Duration.hours(1)
+const roundInterval = Duration.hours(1)
 
 /** A tenant with its own limits. `seen` is the last conversation that was looked at. */
 const Claimed = Schema.Struct({ tenantId: TenantId, seen: Schema.String, ...Retention.fields })
@@ -74,7 +74,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
 
     /** Releases a claimed tenant: to the end of the line when there is more to remove, else for an hour. */
     const release = Effect.fn("RetentionStore.release")(function* ({ tenantId }: Claimed, more: boolean) {
-      const due = more ? sql`now()` : sql`now() + make_interval(secs => ${Duration.toSeconds(pause)})`
+      const due = more ? sql`now()` : sql`now() + make_interval(secs => ${Duration.toSeconds(roundInterval)})`
       yield* sql`update tenant_retention set due_at = ${due} where tenant_id = ${tenantId}`
     }, Effect.orDie)
 

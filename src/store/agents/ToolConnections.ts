@@ -51,7 +51,7 @@ const scopesJson = jsonbOf(ToolScopes)
 /** A new token is requested that long before the old one ends. */
 const renewsBefore = "60 seconds"
 /** Time until another attempt without a person, after a refusal. */
-const pause = "60 seconds"
+const refusalRetryDelay = "60 seconds"
 /** A process that dies while it requests a token blocks others for as long. */
 const leaseSeconds = 45
 
@@ -70,7 +70,7 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
             coalesce(lease_until > now(), false) as "isLeased",
             coalesce(expires_at <= now() + ${renewsBefore}::interval, false) as "isEnding",
             coalesce(expires_at <= now(), false) as "isOver",
-            updated_at <= now() - ${pause}::interval as "isOld"
+            updated_at <= now() - ${refusalRetryDelay}::interval as "isOld"
           from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`.pipe(Rows.first(Row))
 
       /** Replaces the tool's connection. A running renewal of the old one has no effect. */

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { pinned } from "./Rows.ts"
 
 /** For a transaction that reads or writes whole tables, and waits for a disk meanwhile. */
-export const patient = Effect.flatMap(
+export const withoutTimeLimits = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`
     select set_config('idle_in_transaction_session_timeout', '0', true), set_config('statement_timeout', '0', true)`
@@ -23,7 +23,7 @@ const consistent = Effect.flatMap(
 export const onSnapshot = <E, R>(streams: number, work: Effect.Effect<void, E, R>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const prepared = Effect.zipRight(patient, pinned)
+    const prepared = Effect.zipRight(withoutTimeLimits, pinned)
     if (streams === 1)
       return yield* sql.withTransaction(Effect.zipRight(Effect.zipRight(consistent, prepared), work))
     const exported = yield* Deferred.make<string, Effect.Effect.Error<typeof consistent>>()
@@ -31,7 +31,7 @@ export const onSnapshot = <E, R>(streams: number, work: Effect.Effect<void, E, R
     const hold = sql.withTransaction(
       Effect.gen(function* () {
         yield* consistent
-        yield* patient
+        yield* withoutTimeLimits
         const [row] = yield* sql<{ readonly id: string }>`select pg_export_snapshot() as id`
         yield* Deferred.succeed(exported, row?.id ?? "")
         return yield* Effect.never

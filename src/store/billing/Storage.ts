@@ -16,7 +16,7 @@ import { jsonbOf } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 /** Time between the end of a count and the next one. */
-const pause = Duration.hours(24)
+const countInterval = Duration.hours(24)
 /** How long a process holds a tenant. After a crash, another process goes on then. */
 const lease = Duration.minutes(1)
 /** Maximum number of rows that a batch reads of one list. */
@@ -168,7 +168,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
       else
         yield* sql`
           update tenant_storage set list = 0, seen = '', sums = '{}', bytes = ${encodeBytes(sums)}::jsonb,
-            counted_at = now(), due_at = now() + make_interval(secs => ${Duration.toSeconds(pause)})
+            counted_at = now(), due_at = now() + make_interval(secs => ${Duration.toSeconds(countInterval)})
           where tenant_id = ${tenantId}`
     }, Effect.orDie)
 

@@ -12,7 +12,7 @@ import * as Rows from "../Rows.ts"
 /** How long a process holds a tenant. After a crash, another process can take it then. */
 const lease = Duration.minutes(10)
 /** Time between two searches of a tenant. */
-const pause = Duration.hours(1)
+const searchInterval = Duration.hours(1)
 
 const Gap = Schema.Struct({ id: Schema.String, threshold: Schema.Int, runIds: Schema.Array(Schema.String) })
 
@@ -47,7 +47,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
 
     const release = ({ tenantId }: TenantScope) =>
       sql`
-          update gap_searches set due_at = now() + make_interval(secs => ${Duration.toSeconds(pause)})
+          update gap_searches set due_at = now() + make_interval(secs => ${Duration.toSeconds(searchInterval)})
           where tenant_id = ${tenantId}`.pipe(Rows.none)
 
     const known = ({ tenantId }: TenantScope) =>

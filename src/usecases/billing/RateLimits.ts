@@ -31,8 +31,8 @@ export interface Allowance {
 const countTimeout = "500 millis"
 /** Maximum remembered refusals. They are answered without a round trip to the counter. */
 const capacity = 10_000
-/** Minimum milliseconds between two log lines about an unavailable counter. */
-const quiet = 10_000
+/** Minimum time between two log lines about an unavailable counter. */
+const logIntervalMillis = 10_000
 
 const failures = Metric.counter("spoke_rate_limiter_failures_total", {
   description: "Requests of limited keys that were allowed because they could not be counted.",
@@ -57,7 +57,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
 
     const tell = CheapSpans.fn("RateLimits.tell")(function* (now: number) {
       yield* Metric.increment(failures)
-      if (now - told < quiet) return
+      if (now - told < logIntervalMillis) return
       told = now
       yield* Effect.logError("Rate limits cannot be counted: requests are allowed")
     })

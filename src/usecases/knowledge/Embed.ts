@@ -28,7 +28,7 @@ type Place = typeof Payload.Type
 /** Maximum concurrent batches of one source. */
 const together = 4
 /** Pause before a job with partial progress continues, when the provider names no pause. */
-const breather = Duration.seconds(2)
+const partialRetryDelay = Duration.seconds(2)
 
 const embeddedChunks = Metric.counter("spoke_embedded_chunks_total", {
   description: "Chunks that were given a vector",
@@ -105,7 +105,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
           })
         }
         yield* queue
-          .enqueue("embedding", place, { serialKey: place.sourceId, delay: retryAfter ?? breather })
+          .enqueue("embedding", place, { serialKey: place.sourceId, delay: retryAfter ?? partialRetryDelay })
           .pipe(Effect.mapError(() => new JobFailure({ message, fatal: false })))
       })
 

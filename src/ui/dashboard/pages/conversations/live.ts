@@ -7,9 +7,9 @@ import type { RunEvent } from "../../components/replies/Trace.tsx"
 type Frame = typeof Declared.Encoded
 
 /** Minimum and maximum pause before reconnecting, in milliseconds. */
-const pause = { least: 1_000, most: 8_000 }
+const reconnectDelay = { min: 1_000, max: 8_000 }
 /** How long a typing indicator is shown without a further one. */
-const writing = 8_000
+const typingTimeout = 8_000
 
 const frameOf = (text: unknown): Frame | null => {
   if (typeof text !== "string") return null
@@ -39,13 +39,13 @@ export const useLive = (id: string, onChange: () => void): Live => {
     const leaving = new AbortController()
     let socket: WebSocket | null = null
     let again: ReturnType<typeof setTimeout> | undefined
-    let quiet: ReturnType<typeof setTimeout> | undefined
-    let wait = pause.least
+    let typingTimer: ReturnType<typeof setTimeout> | undefined
+    let wait = reconnectDelay.min
 
     const hear = (frame: Frame) => {
       if (frame.type === "typing") {
-        clearTimeout(quiet)
-        quiet = setTimeout(() => setLive((before) => ({ ...before, typing: null })), writing)
+        clearTimeout(typingTimer)
+        typingTimer = setTimeout(() => setLive((before) => ({ ...before, typing: null })), typingTimeout)
         const { by = "agent" } = frame
         setLive((before) => ({ ...before, typing: by }))
       }
@@ -72,7 +72,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
       if (leaving.signal.aborted) return
       setLive((before) => ({ ...before, connected: false, typing: null }))
       again = setTimeout(() => void open(), wait)
-      wait = Math.min(wait * 2, pause.most)
+      wait = Math.min(wait * 2, reconnectDelay.max)
     }
 
     const open = async () => {
@@ -81,7 +81,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
       if (access === null) return scheduleReconnect()
       socket = new WebSocket(access.realtimeUrl, [`spoke.${access.realtimeToken}`])
       socket.onopen = () => {
-        wait = pause.least
+        wait = reconnectDelay.min
         setLive((before) => ({ ...before, connected: true }))
         // Reads the changes from before the socket was open.
         onChange()
@@ -98,7 +98,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
     return () => {
       leaving.abort()
       clearTimeout(again)
-      clearTimeout(quiet)
+      clearTimeout(typingTimer)
       if (socket !== null) {
         socket.onclose = null
         socket.close()
