@@ -17,7 +17,7 @@ import { has, read, root } from "./Tools.ts"
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-deploy-"))
 const known: ReadonlySet<string> = new Set([...Object.keys(Variables.fields), ...fileVariables])
 /** Variables that are read by others than Spoke. */
-const others = new Set(["NODE_ENV", "ROLE"])
+const others = new Set(["NODE_ENV", "NODE_OPTIONS", "ROLE"])
 
 afterAll(() => Fs.rmSync(folder, { recursive: true, force: true }))
 
