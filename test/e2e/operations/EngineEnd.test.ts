@@ -32,5 +32,5 @@ it.skipIf(production)(
     expect(found.status).toBe(200)
     expect(await again.stop()).toBe(0)
   },
-  120_000
+  240_000
 )
