@@ -12,19 +12,22 @@ import { forEveryTenant } from "../concurrency/TenantSession.ts"
 /** Time between two checks. */
 export const interval = Duration.seconds(5)
 
-/** Size at which a plan prefers the index of a single row to reading the whole table. */
-const minBytes = 128 * 1_024
+/** Size, in bytes, from which a plan for one row uses the primary key instead of reading the whole table. */
+const minTableBytes = 128 * 1_024
 
 const unanalyzed = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<{ readonly name: string }>`
     select c.oid::regclass::text as name from pg_class c
     where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.reltuples <= 0
-      and pg_relation_size(c.oid) >= ${minBytes} and pg_has_role(c.relowner, 'usage')
+      and pg_relation_size(c.oid) >= ${minTableBytes} and pg_has_role(c.relowner, 'usage')
     order by name`
 )
 
-/** Analyzes the tables that have rows, and never had when they were analyzed. Those of other owners are left to them. */
+/**
+ * Analyzes tables that have grown to {@link minTableBytes}, and had no rows when they were last analyzed, if ever. Only
+ * their owner may: without that role, the server's own analysis comes a minute later.
+ */
 export const analyzeNew = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.flatMap(
     unanalyzed,

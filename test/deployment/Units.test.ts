@@ -50,6 +50,14 @@ describe("The units of systemd", () => {
     }
   })
 
+  it("give Node.js the same options as the image, the Nix package and the benchmarks", () => {
+    const [option = ""] = /--max-semi-space-size=\d+/u.exec(read("Dockerfile")) ?? []
+    expect(option).not.toBe("")
+    for (const name of names) expect(valuesOf(name, "Environment")).toContain(`NODE_OPTIONS=${option}`)
+    expect(read("nix/package.nix")).toContain(`--set-default NODE_OPTIONS ${option}`)
+    expect(read("bench/machine.mjs")).toContain(`const nodeOptions = "${option}"`)
+  })
+
   it.skipIf(!has("systemd-analyze", ["--version"]))("are what systemd can read, and little exposed", () => {
     for (const name of names) {
       // What it starts is not installed here.

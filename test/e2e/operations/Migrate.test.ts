@@ -1,11 +1,11 @@
-/** `spoke migrate` on an empty PostgreSQL database. */
+/** `spoke migrate` on an empty PostgreSQL database, and a server that starts on it. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Pg from "pg"
 import { beforeAll, describe, expect, it } from "vitest"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
-import { run } from "../Spoke.ts"
+import { removeFolder, run, start, temporaryFolder, until } from "../Spoke.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 
@@ -75,4 +75,24 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     expect(code).toBe(1)
     expect(stdout + stderr).toContain("install its package")
   }, 60_000)
+
+  it("leaves a database whose tables a server analyzes when they get their first rows", async () => {
+    const folder = temporaryFolder()
+    const spoke = await start(folder, { ...variables, SPOKE_OPERATOR_TOKEN: "operator" })
+    try {
+      const rows = await connected(async (client) => {
+        await client.query("create table first_rows (filler text) with (autovacuum_enabled = false)")
+        await client.query("insert into first_rows select repeat('x', 200) from generate_series(1, 2000)")
+        const estimated = () =>
+          client
+            .query("select reltuples::int as rows from pg_class where oid = 'first_rows'::regclass")
+            .then(({ rows: [found] }) => found.rows)
+        return until(estimated, (found) => found > 0)
+      })
+      expect(rows).toBe(2_000)
+    } finally {
+      await spoke.stop()
+      removeFolder(folder)
+    }
+  }, 120_000)
 })

@@ -19,7 +19,7 @@ import { MoveStore } from "../../../store/moves/Moves.ts"
 import { AuditTrail } from "../../accounts/AuditTrail.ts"
 import { TenantRows } from "./TenantRows.ts"
 
-/** How often each process reads the moves of its installation. It is notified of changes, but a notification can be lost. */
+/** Time between two reads of the moves by a process. It is also notified of changes, but a notification can be lost. */
 export const pollInterval = Duration.seconds(1)
 
 const unknownTenant = () => new NotFound({ message: "There is no such tenant." })
@@ -85,9 +85,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
               })
         )
       )
-      // No process may serve what has arrived of a tenant, so all of them have read of the move before anything does.
-      if (Option.isNone(known) && request.role === "destination")
-        yield* Effect.sleep(Duration.times(pollInterval, 2))
+      // Every process knows of the move before the tenant's first row arrives: none may serve a part of the tenant.
+      if (request.role === "destination" && !isThere) yield* Effect.sleep(Duration.times(pollInterval, 2))
       return Option.getOrThrow(yield* moves.of(tenantId))
     })
 
