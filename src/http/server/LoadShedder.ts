@@ -7,7 +7,8 @@
  * requests, not open streams: a stream that waits for a model uses no CPU.
  *
  * Most of a request's cost comes after its begin, so lateness alone would be noticed only when a whole burst has begun.
- * A burst is therefore begun in batches, and while the thread is fully busy, one request for each answered one.
+ * A burst is therefore begun in batches, and while the thread is fully busy, one request for each answered one. A
+ * request of an owner without one in progress does not wait for the others' answers, as long as few owners have any.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
 
@@ -35,7 +36,10 @@ export interface Limits {
 const threadLateness = 100
 /** Duration of the database probe, in milliseconds, above which new requests wait. */
 const databaseLateness = 250
-/** Requests up to this number always begin, even when the process is late for other reasons. */
+/**
+ * Requests up to this number always begin, even when the process is late for other reasons. So does the first request of
+ * an owner, while fewer owners than this have a request in progress.
+ */
 const minInProgress = 16
 /** Longest time, in milliseconds, that waiting requests are begun without yielding. */
 const maxBatchMillis = 20
@@ -61,6 +65,8 @@ export class LoadShedder {
   readonly #activeMillis: () => number
   readonly #limits: Limits
   readonly #inProgress = new Set<Requester>()
+  /** Number of requests in progress, of each owner that has any. */
+  readonly #ofOwner = new Map<string, number>()
   readonly #queue: FairQueue<Waiting>
   #lookedAt: number | null = null
   #lastActive = 0
@@ -108,14 +114,16 @@ export class LoadShedder {
       this.#lookedAt = now
       this.#lastActive = this.#activeMillis()
     }
+    const { owner } = requester
+    if (this.#isFirst(owner) && this.#queue.sizeOf(owner) === 0) return this.#begin(requester, now)
     if (this.#queue.size === 0) {
       if (this.#inProgress.size < minInProgress || this.#mayBegin(now)) return this.#begin(requester, now)
       this.#countingSince = now
       this.#begun = 0
     }
-    if (this.#isHopeless(requester.owner, now)) return requester.refuse(this.#waitOf(requester.owner, now))
-    const added = this.#queue.add(requester.owner, { requester, since: now })
-    if (added === null) return requester.refuse(this.#waitOf(requester.owner, now))
+    if (this.#isHopeless(owner, now)) return requester.refuse(this.#waitOf(owner, now))
+    const added = this.#queue.add(owner, { requester, since: now })
+    if (added === null) return requester.refuse(this.#waitOf(owner, now))
     if (added.displaced !== null) this.#refuse(added.displaced, now)
   }
 
@@ -152,7 +160,7 @@ export class LoadShedder {
     this.#measureThread(now)
     this.#lookedAt = now
     const before = this.#inProgress.size
-    for (const requester of this.#inProgress) if (requester.isOver()) this.#inProgress.delete(requester)
+    for (const requester of this.#inProgress) if (requester.isOver()) this.#end(requester)
     this.#addPlaces(before - this.#inProgress.size)
     for (const waiter of this.#queue) {
       const { requester, since } = waiter.item
@@ -216,7 +224,9 @@ export class LoadShedder {
     for (let next = this.#queue.next; next !== null; next = this.#queue.next) {
       const pressure = this.#pressure(now)
       const may =
-        this.#inProgress.size < minInProgress || (this.#mayBegin(now) && now - from < maxBatchMillis)
+        this.#inProgress.size < minInProgress ||
+        this.#isFirst(next.owner) ||
+        (this.#mayBegin(now) && now - from < maxBatchMillis)
       const pause = pressure <= 1 ? trickleMillis : lookInterval * pressure
       if (!may && (any || now - this.#lastBegun < pause)) return
       any = true
@@ -236,7 +246,20 @@ export class LoadShedder {
     this.#lastBegun = now
     this.#places--
     this.#inProgress.add(requester)
+    this.#ofOwner.set(requester.owner, (this.#ofOwner.get(requester.owner) ?? 0) + 1)
     requester.begin()
+  }
+
+  #end(requester: Requester): void {
+    this.#inProgress.delete(requester)
+    const left = (this.#ofOwner.get(requester.owner) ?? 0) - 1
+    if (left > 0) this.#ofOwner.set(requester.owner, left)
+    else this.#ofOwner.delete(requester.owner)
+  }
+
+  /** True if `owner` has no request in progress, and few other owners have one. */
+  #isFirst(owner: string): boolean {
+    return this.#ofOwner.size < minInProgress && !this.#ofOwner.has(owner)
   }
 
   /** Lateness of the current look, which is itself late when the thread is. */

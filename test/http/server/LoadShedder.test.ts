@@ -81,6 +81,18 @@ describe("A load shedder", () => {
     expect(shedder.waiting).toBe(0)
   })
 
+  it("begins the first request of an owner at once, whatever another owner has in progress and waiting, for sixteen owners", () => {
+    const { arrive, shedder, entered, look } = setting()
+    arrive(500, "many")
+    look(400, 1)
+    const waiting = shedder.waiting
+    expect(waiting).toBe(371)
+    for (let owner = 1; owner <= 20; owner++) arrive(1, `single ${owner}`)
+    expect(entered.slice(129)).toEqual(Array.from({ length: 15 }, (_, place) => 501 + place))
+    arrive(1, "single 1")
+    expect(shedder.waiting).toBe(waiting + 6)
+  })
+
   it("waits for the last connection of a crowd before it begins more than sixteen, a quarter of a second at most", () => {
     const { arrive, shedder, entered, look } = setting()
     shedder.connectionsCome()
@@ -221,12 +233,13 @@ describe("A load shedder", () => {
   it("gives the last waiting places to those with fewer requests, and refuses the newest of whoever has most", () => {
     const { arrive, shedder, look, refused } = setting({ room: 10, wait: 60_000 })
     arrive(16, "busy")
+    arrive(1, "other")
     look(1_000)
     arrive(10, "busy")
     arrive(3, "other")
-    expect(refused).toEqual([26, 25, 24])
+    expect(refused).toEqual([27, 26, 25])
     arrive(1, "busy")
-    expect(refused.at(-1)).toBe(30)
+    expect(refused.at(-1)).toBe(31)
     expect(shedder.waiting).toBe(10)
   })
 
