@@ -11,6 +11,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
+import { opaque } from "./OpaqueValue.ts"
 import { isVisible } from "./Visible.ts"
 
 const Changes = Schema.Struct({
@@ -116,11 +117,11 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
       from ${wanted(sql, ids)} w
       cross join lateral (
-        select id, source_id, generation, tsv, length from chunks where tenant_id = ${tenantId} and id = w.id offset 0
+        select id, source_id, generation, tsv, length from chunks where tenant_id = ${opaque(sql, tenantId)} and id = w.id offset 0
       ) c
       left join lateral (
         select stored_vector(c) as embedding from chunk_embeddings c
-        where c.tenant_id = ${tenantId} and c.chunk_id = w.id and c.profile = ${profile} offset 0
+        where c.tenant_id = ${opaque(sql, tenantId)} and c.chunk_id = w.id and c.profile = ${profile} offset 0
       ) e on true`
   })
 
@@ -133,7 +134,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
         null as embedding
       from ${wanted(sql, ids)} w
       cross join lateral (
-        select id, source_id, generation, tsv, length from chunks where tenant_id = ${tenantId} and id = w.id offset 0
+        select id, source_id, generation, tsv, length from chunks where tenant_id = ${opaque(sql, tenantId)} and id = w.id offset 0
       ) c`
   })
 
@@ -145,7 +146,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
       select w.id, e.embedding from ${wanted(sql, ids)} w
       cross join lateral (
         select stored_vector(c) as embedding from chunk_embeddings c
-        where c.tenant_id = ${tenantId} and c.chunk_id = w.id and c.profile = ${profile} offset 0
+        where c.tenant_id = ${opaque(sql, tenantId)} and c.chunk_id = w.id and c.profile = ${profile} offset 0
       ) e`
   })
 

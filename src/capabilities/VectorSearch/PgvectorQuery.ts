@@ -11,6 +11,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import { vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { b, k1 } from "../../search/Bm25.ts"
+import { opaque } from "./OpaqueValue.ts"
 import { breadthOf, maxNearest, nearest } from "./PgvectorCandidates.ts"
 import { isVisible } from "./Visible.ts"
 
@@ -161,14 +162,14 @@ const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) =>
   return sql`greatest(${sql.csv(sums)})`
 }
 
-/** The agent's vectors of the profile. Those that are still to be converted are left out. */
+/** The vectors of the agent `of` and the profile. Those that are still to be converted are left out. */
 const vectors = (
   sql: SqlClient.SqlClient,
-  { agentId, tenantId }: AgentScope,
+  of: { readonly [Name in keyof AgentScope]: string | Fragment },
   { profile, vector }: HybridQuery
 ) => sql`(
   select chunk_id, source_id, vector from chunk_embeddings
-  where tenant_id = ${tenantId} and agent_id = ${agentId} and profile = ${profile} and encoding = 2
+  where tenant_id = ${of.tenantId} and agent_id = ${of.agentId} and profile = ${profile} and encoding = 2
     and vector_dims(vector) = ${vector?.length ?? 0}::int
 ) v`
 
@@ -301,11 +302,12 @@ const rest = (sql: SqlClient.SqlClient, { bounded }: HybridQuery) =>
 
 /** `cand`: the live candidates with their cosines. `lx`: their lexical scores. */
 const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
+  const each = { tenantId: opaque(sql, scope.tenantId), agentId: opaque(sql, scope.agentId) }
   const compared =
     query.vector === undefined
       ? sql`left join lateral (select null::float8 as cos) v on true`
       : sql`left join lateral (
-          select ${cosine(sql, sql`(select v from qv)`)} as cos from ${vectors(sql, scope, query)}
+          select ${cosine(sql, sql`(select v from qv)`)} as cos from ${vectors(sql, each, query)}
           where chunk_id = k.id offset 0
         ) v on true`
   return sql`
@@ -314,12 +316,12 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
       from picked k
       cross join lateral (
         select id, document_id, source_id, generation, tsv, length from chunks
-        where tenant_id = ${scope.tenantId} and id = k.id and agent_id = ${scope.agentId} and version is not null and ${within(sql, query)} offset 0
+        where tenant_id = ${each.tenantId} and id = k.id and agent_id = ${each.agentId} and version is not null and ${within(sql, query)} offset 0
       ) c
       cross join lateral (
         select name from sources
         where id = c.source_id and live_generation = c.generation
-          and agent_id = ${scope.agentId} and tenant_id = ${scope.tenantId} offset 0
+          and agent_id = ${each.agentId} and tenant_id = ${each.tenantId} offset 0
       ) s
       ${compared}
     ),
@@ -340,6 +342,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
 export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   const weight = query.lexicalWeight
   const vector = query.vector === undefined ? null : vectorText(query.vector)
+  const tenantId = opaque(sql, scope.tenantId)
   return SqlSchema.single({
     Request: Schema.Void,
     Result: Found,
@@ -373,9 +376,9 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
           'score', b.score, 'lexical', b.lexical, 'semantic', b.semantic) order by b.score desc, b.id collate "C")
         from best b
         cross join lateral (select heading, ordinal, content from chunks
-          where tenant_id = ${scope.tenantId} and id = b.id offset 0) c
+          where tenant_id = ${tenantId} and id = b.id offset 0) c
         cross join lateral (select id, title, uri from documents
-          where tenant_id = ${scope.tenantId} and id = b.document_id offset 0) d
+          where tenant_id = ${tenantId} and id = b.document_id offset 0) d
       ), '[]') as chunks`
   })(undefined)
 }
