@@ -48,6 +48,25 @@ const stored = (scope: ReadScope) =>
     }))
   })
 
+/** Rows that were read by index, or with the whole table, until now. A session reports them when it has been idle. */
+const settledReads = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const reads = sql<{ readonly reads: number }>`
+    select sum(coalesce(idx_tup_fetch, 0) + seq_tup_read)::float8 as reads from pg_stat_user_tables
+    where relname in ('chunks', 'chunk_embeddings', 'documents', 'sources')`.pipe(
+    Effect.map(([row]) => row?.reads ?? 0)
+  )
+  yield* sql`select pg_stat_force_next_flush()`
+  let last = -1
+  let next = yield* reads
+  while (next !== last) {
+    yield* Effect.sleep("1500 millis")
+    last = next
+    next = yield* reads
+  }
+  return next
+})
+
 const foreign = [
   "Die Datenbank wird aus einer Sicherung wiederhergestellt, und zwar von der Verwaltung.",
   "Eine Rückzahlung dauert fünf Tage, wenn die Rechnung nicht älter als ein Jahr ist.",
@@ -139,6 +158,24 @@ export const vectorSearchSuite = (name: string, layer: SearchLayer, each = eachE
         }
         const plain = yield* search(scope, text, { topK: 10 })
         expect(plain.chunks.map(({ id }) => id)).not.toEqual(found.chunks.map(({ id }) => id))
+      }).pipe(Effect.provide(live))
+    )
+
+    it.scoped("reads each row a few times, also of a tenant that came after the last analysis", () =>
+      Effect.gen(function* () {
+        yield* reset
+        const sql = yield* SqlClient.SqlClient
+        yield* known(yield* Fixtures.agent(), corpus(5, 20))
+        yield* sql`analyze chunks, chunk_embeddings, documents, sources`
+        const scope = yield* Fixtures.agent()
+        const chunks = 800
+        yield* known(scope, corpus(40, 20))
+        const before = yield* settledReads
+        const { length } = yield* texts(scope, "restore the backup")
+        expect(length).toBe(10)
+        const reads = (yield* settledReads) - before
+        expect(reads).toBeGreaterThanOrEqual(chunks)
+        expect(reads).toBeLessThan(20 * chunks)
       }).pipe(Effect.provide(live))
     )
 
