@@ -90,7 +90,7 @@ const allZones = Object.keys(zones).filter(isZone)
 /** The imports that each zone may have. A backend may also import its own folder, which this table does not show. */
 const rules: Record<Zone, Rule> = {
   domain: { local: ["domain"], packages: [effect, /^@effect\/platform\/HttpApiSchema$/] },
-  concurrency: { local: ["domain", "concurrency"], packages: [effect] },
+  concurrency: { local: ["domain", "concurrency"], packages: [effect, /^@effect\/sql\/Statement$/] },
   testing: { local: ["domain"], packages: [effect] },
   search: { local: ["domain", "concurrency", "search"], packages: [effect, /^porter2$/] },
   tag: {

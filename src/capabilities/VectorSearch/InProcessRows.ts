@@ -11,7 +11,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { FoundChunk } from "../VectorSearch.ts"
-import { opaque } from "./OpaqueValue.ts"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { isVisible } from "./Visible.ts"
 
 const Changes = Schema.Struct({

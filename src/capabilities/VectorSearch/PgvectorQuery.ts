@@ -11,7 +11,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import { vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { b, k1 } from "../../search/Bm25.ts"
-import { opaque } from "./OpaqueValue.ts"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { breadthOf, maxNearest, nearest } from "./PgvectorCandidates.ts"
 import { isVisible } from "./Visible.ts"
 

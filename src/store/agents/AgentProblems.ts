@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentProblem } from "../../domain/agents/AgentProblem.ts"
 import * as Rows from "../Rows.ts"
@@ -32,7 +33,7 @@ export const makeAgentProblems = Effect.map(SqlClient.SqlClient, (sql) => {
             and coalesce(e.code, '') <> 'TAKEN_OVER'
           order by l.id desc limit ${maxRuns}
         ) r
-        where a.tenant_id = ${tenantId}
+        where a.tenant_id = ${opaque(sql, tenantId)}
       ),
       failed_models as (
         select f.agent_id, min(f.at) as since, (array_agg(coalesce(f.provider, f.code) order by f.id desc))[1] as reason
@@ -44,7 +45,7 @@ export const makeAgentProblems = Effect.map(SqlClient.SqlClient, (sql) => {
         select r.agent_id, e.payload ->> 'tool' as name, e.payload ->> 'message' as message, e.at,
           e.type = 'tool.failed' and e.payload ->> 'code' in ('TOOL_FAILED', 'TOOL_TIMEOUT') as failed
         from recent_runs r join agent_run_events e
-          on e.tenant_id = ${tenantId} and e.run_id = r.id and e.type in ('tool.completed', 'tool.failed')
+          on e.tenant_id = ${opaque(sql, tenantId)} and e.run_id = r.id and e.type in ('tool.completed', 'tool.failed')
       ),
       failed_tools as (
         select c.agent_id, c.name, min(c.at) as since, (array_agg(c.message order by c.at desc))[1] as reason

@@ -5,6 +5,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Cost } from "../../domain/billing/Cost.ts"
@@ -200,7 +201,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
           and (r.status = 'complete' or r.unpriced_calls > 0 or r.cost_nano > 0)
           and r.started_at >= ${time(start)} and r.started_at < ${time(end)}
         left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-        where a.tenant_id = ${tenantId} group by 1 order by 1`.pipe(
+        where a.tenant_id = ${opaque(sql, tenantId)} group by 1 order by 1`.pipe(
         Rows.all(DayRow),
         Effect.map((rows): ReadonlyArray<DayUsage> => rows.map(withTokens)),
         Effect.withSpan("UsageStore.byDay")

@@ -4,6 +4,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
@@ -85,7 +86,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       reader: Reader,
       { agentId, assignee, channel, label, q, state, unread }: InboxFilter
     ): ReadonlyArray<Fragment> => [
-      sql`c.tenant_id = ${reader.tenantId}`,
+      sql`c.tenant_id = ${opaque(sql, reader.tenantId)}`,
       channel === undefined ? sql`c.channel <> 'test'` : sql`c.channel = ${channel}`,
       ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
       ...(state === undefined ? [] : [sql`c.state = ${state}`]),
@@ -157,7 +158,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
           where m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.role = 'user' and m.position is not null
           order by m.position desc limit 1
         ) q on true
-        where c.tenant_id = ${reader.tenantId}
+        where c.tenant_id = ${opaque(sql, reader.tenantId)}
           and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
         Rows.all(StandingRow),
         Effect.withSpan("InboxListStore.standings")
@@ -171,7 +172,7 @@ export class InboxListStore extends Effect.Service<InboxListStore>()("store/conv
       sql`
         select count(*)::int as count from (
           select from conversations c ${reading(reader)}
-          where c.tenant_id = ${reader.tenantId} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
+          where c.tenant_id = ${opaque(sql, reader.tenantId)} and c.state in ('HUMAN_REQUESTED', 'HUMAN_ACTIVE')
             and c.channel <> 'test' and (c.assignee_id is null or c.assignee_id = ${reader.userId}) and ${isUnread}
           limit ${maxUnread}
         ) waiting`.pipe(

@@ -4,6 +4,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
@@ -78,7 +79,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
           select l.tenant_id, l.id, l.conversation_id, l.role, l.content, l.answered_by from messages l
           where l.tenant_id = c.tenant_id and l.conversation_id = c.id and l.position is not null order by l.position desc limit 1
         ) m on true ${unansweredBy}
-        where c.tenant_id = ${tenantId} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
+        where c.tenant_id = ${opaque(sql, tenantId)} and c.id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`.pipe(
         Rows.all(ConversationPreviewRow),
         Effect.withSpan("InboxViewStore.glances")
       )

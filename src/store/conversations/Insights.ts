@@ -4,6 +4,7 @@ import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Masking } from "../../domain/agents/Masking.ts"
 import { AgentId, ConversationId, minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
@@ -93,7 +94,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           v.embedding
         from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
         left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
-        where r.tenant_id = ${tenantId} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+        where r.tenant_id = ${opaque(sql, tenantId)} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
           and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
           and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
         order by r.id desc limit ${limit}`.pipe(Rows.all(WrongRow), Effect.withSpan("InsightStore.wrong"))
@@ -108,7 +109,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       return sql`
         with held as (
           select r.tenant_id, r.id, v.embedding from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, embedding text)
-          join agent_runs r on r.id = v.id and r.tenant_id = ${tenantId}
+          join agent_runs r on r.id = v.id and r.tenant_id = ${opaque(sql, tenantId)}
           order by r.id for key share of r
         )
         insert into question_vectors (tenant_id, run_id, profile, embedding)
@@ -124,10 +125,10 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
       sql`
         select distinct e.run_id as "runId", s.id, s.name
         from agent_run_events e
-        join agent_runs r on r.id = e.run_id and r.tenant_id = ${tenantId}
+        join agent_runs r on r.id = e.run_id and r.tenant_id = e.tenant_id
         cross join lateral jsonb_path_query(e.payload, '$.chunks[*].sourceId') found (id)
-        join sources s on s.id = found.id #>> '{}' and s.tenant_id = ${tenantId}
-        where e.tenant_id = ${tenantId} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
+        join sources s on s.id = found.id #>> '{}' and s.tenant_id = e.tenant_id
+        where e.tenant_id = ${opaque(sql, tenantId)} and e.run_id = any(${[...runIds]}::text[]) and e.type = 'retrieval.completed'
         order by 1, 2`.pipe(Rows.all(SearchedRow), Effect.withSpan("InsightStore.searched"))
 
     /** The oldest sources of each agent. */
@@ -162,7 +163,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
             and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatMillis)}
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
-          where a.tenant_id = ${tenantId} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
+          where a.tenant_id = ${opaque(sql, tenantId)} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
         ),
         t as (
           select asked.*, coalesce(again < started_at + interval '1 day', false) as repeated,

@@ -4,6 +4,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
@@ -90,7 +91,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
       newest as materialized (
         select r.tenant_id, r.id, r.conversation_id, r.user_message, r.started_at, r.message_id from agent_runs r
         join conversations v on v.tenant_id = r.tenant_id and v.id = r.conversation_id and v.channel <> 'test'
-        where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status = 'complete'
+        where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.status = 'complete'
         order by r.id desc limit ${maxCitingTurns}
       ),
       cited as materialized (

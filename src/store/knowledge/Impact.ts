@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -56,7 +57,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
         with newest as materialized (
           select r.tenant_id, r.id, r.user_message, r.started_at, r.message_id from agent_runs r
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status = 'complete'
+          where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.status = 'complete'
             and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
             and exists (
               select from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id
@@ -94,12 +95,12 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
             else 'changed'
           end as state
         from jsonb_to_recordset(${toJsonb(used)}::jsonb) as x (hash text, "sourceId" text)
-        join passages p on p.tenant_id = ${tenantId} and p.hash = decode(x.hash, 'hex')
+        join passages p on p.tenant_id = ${opaque(sql, tenantId)} and p.hash = decode(x.hash, 'hex')
         left join lateral (
           select d.tenant_id, d.id from sources s
           join documents d on d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
             and d.uri = p.url
-          where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.id = x."sourceId" limit 1
+          where s.tenant_id = p.tenant_id and s.agent_id = ${agentId} and s.id = x."sourceId" limit 1
         ) d on true
         left join lateral (
           select string_agg(c.content, E'\\n\\n' order by c.ordinal) as content from chunks c

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import { DocumentId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -56,9 +57,8 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
       const scope = sourceScopeJson({ sourceScope })
       const filters = scope === null ? null : `[${scope}]`
       // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
-      // of many documents, and would read all chunks of the tenant. So it would in each lookup of a tenant that it knows:
-      // by the statistics, one that came after the last analysis has no rows, and any index of the tenant is as good.
-      const tenant = sql`(select ${tenantId}::text)`
+      // of many documents, and would read all chunks of the tenant.
+      const tenant = opaque(sql, tenantId)
       const sections = yield* sql`
         with place as (
           select * from jsonb_to_recordset(${toJsonb(asked)}::jsonb) as p ("documentId" text, heading text, ordinal int)
