@@ -41,7 +41,7 @@ export const start = Effect.gen(function* () {
   yield* rounds(
     "The analysis of new tables",
     FirstStatistics.interval,
-    Effect.as(FirstStatistics.analyzeNew, false)
+    Effect.as(FirstStatistics.analyzeGrown, false)
   )
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)

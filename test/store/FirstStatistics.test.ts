@@ -2,7 +2,8 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { analyzeNew } from "../../src/store/FirstStatistics.ts"
+import * as Schedule from "effect/Schedule"
+import { analyzeGrown } from "../../src/store/FirstStatistics.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 
 const known = Effect.flatMap(
@@ -11,9 +12,29 @@ const known = Effect.flatMap(
     select relname as name, reltuples::int as rows from pg_class where relname like 'first_rows_%' and relkind = 'r' order by 1`
 )
 
-eachEngineLive("Tables that get their first rows", (it) => {
+/** Adds rows. The count of changed rows is reported when the session has been idle for a second, or asked to. */
+const grow = (name: string, rows: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql.unsafe(
+      `insert into first_rows_${name} select 'ten', n, repeat('x', 200) from generate_series(1, ${rows}) n`
+    )
+    const changed = sql<{ readonly isCounted: boolean }>`
+      select n_mod_since_analyze >= ${rows}::int as "isCounted" from pg_stat_user_tables
+      where relname = ${`first_rows_${name}`}`
+    yield* sql`select pg_stat_force_next_flush()`.pipe(
+      Effect.zipRight(changed),
+      Effect.repeat({
+        until: ([row]) => row?.isCounted === true,
+        schedule: Schedule.spaced("100 millis"),
+        times: 100
+      })
+    )
+  })
+
+eachEngineLive("Tables that grow", (it) => {
   it.effect(
-    "are analyzed once they have some, also when they were analyzed empty; those that have few are not",
+    "are analyzed once they have rows, also when they were analyzed empty, and when half as many came; small ones are not",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -25,19 +46,20 @@ eachEngineLive("Tables that get their first rows", (it) => {
           () => Effect.orDie(sql.unsafe("drop table first_rows_many, first_rows_emptied, first_rows_few"))
         )
         yield* sql`analyze first_rows_emptied`
-        yield* analyzeNew
+        yield* analyzeGrown
         expect((yield* known).map(({ rows }) => rows)).toEqual([0, -1, -1])
-        for (const name of ["many", "emptied"])
-          yield* sql.unsafe(
-            `insert into first_rows_${name} select 'ten', n, repeat('x', 200) from generate_series(1, 2000) n`
-          )
+        for (const name of ["many", "emptied"]) yield* grow(name, 2_000)
         yield* sql`insert into first_rows_few values ('ten', 1, '')`
-        yield* analyzeNew
+        yield* analyzeGrown
         expect(yield* known).toEqual([
           { name: "first_rows_emptied", rows: 2_000 },
           { name: "first_rows_few", rows: -1 },
           { name: "first_rows_many", rows: 2_000 }
         ])
+        yield* grow("many", 900)
+        yield* grow("emptied", 1_100)
+        yield* analyzeGrown
+        expect((yield* known).map(({ rows }) => rows)).toEqual([3_100, -1, 2_000])
       }).pipe(Effect.scoped)
   )
 })

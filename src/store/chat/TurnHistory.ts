@@ -1,5 +1,6 @@
 /** The history of a conversation before a turn, for the statements that start the turn. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { ConversationId, MessageId } from "../../domain/Ids.ts"
 
@@ -42,12 +43,12 @@ export const historyOf = (
       order by m.position nulls first, m.created_at, m.id), '[]')
   from (
     (select role, content, position, created_at, id from messages
-      where tenant_id = ${scope.tenantId} and conversation_id = ${conversationId} and position > (${episodeStart(sql, scope, conversationId)})
+      where tenant_id = ${opaque(sql, scope.tenantId)} and conversation_id = ${conversationId} and position > (${episodeStart(sql, scope, conversationId)})
         ${without(sql, answered)}
       order by position desc limit ${historyLimit})
     union all
     (select role, content, position, created_at, id from messages
-      where tenant_id = ${scope.tenantId} and conversation_id = ${conversationId} and position is null
+      where tenant_id = ${opaque(sql, scope.tenantId)} and conversation_id = ${conversationId} and position is null
         and (${episodeStart(sql, scope, conversationId)}) < 0
       order by created_at desc, id desc limit ${historyLimit})
     order by position desc nulls last, created_at desc, id desc limit ${historyLimit}
