@@ -7,7 +7,7 @@
  * requests, not open streams: a stream that waits for a model uses no CPU.
  *
  * Most of a request's cost comes after its begin, so lateness alone would be noticed only when a whole burst has begun.
- * A burst is therefore begun in batches, and while the thread is fully busy, one request for each answered one. A
+ * A burst is therefore begun in batches, and while the thread is fully busy, four requests for five answered ones. A
  * request of an owner without one in progress does not wait for the others' answers, as long as few owners have any.
  */
 import { FairQueue, type Waiter } from "../../concurrency/FairQueue.ts"
@@ -43,12 +43,15 @@ const databaseLateness = 250
 const minInProgress = 16
 /** Longest time, in milliseconds, that waiting requests are begun without yielding. */
 const maxBatchMillis = 20
-/** Requests that begin at once. The same number follows each time the database has answered in time. */
+/** Requests that begin at once. The idle share of it follows each time the database has answered in time. */
 const batchSize = 128
 /** Longest time, in milliseconds, that requests wait for a burst of connections to be accepted. */
 const maxGatherMillis = 250
-/** The thread is fully busy above this share of its time, averaged over these milliseconds. */
-const busyThread = { share: 0.9, over: 50 }
+/**
+ * The thread is fully busy above this share of its time, averaged over these milliseconds. Then fewer requests begin than
+ * are answered.
+ */
+const busyThread = { share: 0.9, over: 50, begunPerAnswered: 0.8 }
 /** At least one waiting request begins in this time, in milliseconds, even when none was answered. */
 const trickleMillis = 100
 /** Window, in milliseconds, for the rate at which waiting requests begin. */
@@ -74,7 +77,7 @@ export class LoadShedder {
   #busyShare = 0
   /** Time since which connections have arrived without a pause. */
   #gatheringSince: number | null = null
-  /** Requests that may begin before the next look. */
+  /** Requests that may begin before the next look, and a fraction of one. */
   #places = batchSize
   /** True when the database has answered in time since places were last added. */
   #databaseInTime = false
@@ -197,14 +200,18 @@ export class LoadShedder {
   }
 
   /**
-   * Adds one place for each answered request, and more while the thread is not fully busy and the database answers in
-   * time.
+   * Adds one place for each answered request, and more while the thread has time and the database answers in time. While
+   * the thread is fully busy, it adds fewer than were answered: more requests in progress only make each other later.
    */
   #addPlaces(answered: number): void {
-    const hasTime = this.#busyShare < busyThread.share
-    const more = hasTime && this.#databaseInTime ? batchSize : 0
+    const idle = 1 - this.#busyShare / busyThread.share
+    if (idle <= 0) {
+      this.#places = Math.min(batchSize, (this.#places % 1) + answered * busyThread.begunPerAnswered)
+      return
+    }
+    const more = this.#databaseInTime ? Math.ceil(batchSize * idle) : 0
     if (more > 0) this.#databaseInTime = false
-    this.#places = Math.min(batchSize, (hasTime ? this.#places : 0) + more + answered)
+    this.#places = Math.min(batchSize, this.#places + more + answered)
   }
 
   #measureThread(now: number): void {
@@ -239,7 +246,7 @@ export class LoadShedder {
 
   #mayBegin(now: number): boolean {
     const isGathering = this.#gatheringSince !== null && now - this.#gatheringSince < maxGatherMillis
-    return !isGathering && this.#places > 0 && this.#pressure(now) <= 1
+    return !isGathering && this.#places >= 1 && this.#pressure(now) <= 1
   }
 
   #begin(requester: Requester, now: number): void {
