@@ -10,11 +10,13 @@ import * as Layer from "effect/Layer"
 import type { AgentScope, ReadScope } from "../../src/domain/accounts/Access.ts"
 import { ConversationId, DocumentId, newId, SourceId, UserId } from "../../src/domain/Ids.ts"
 import { makeAgentProblems } from "../../src/store/agents/AgentProblems.ts"
+import { CorrectionStore } from "../../src/store/agents/Corrections.ts"
 import { UsageStore } from "../../src/store/billing/Usage.ts"
 import { InboxListStore } from "../../src/store/conversations/InboxList.ts"
 import { InboxViewStore } from "../../src/store/conversations/InboxView.ts"
 import { InsightStore } from "../../src/store/conversations/Insights.ts"
 import { ContentStore } from "../../src/store/knowledge/Contents.ts"
+import { FindingStore } from "../../src/store/knowledge/Findings.ts"
 import { ImpactStore } from "../../src/store/knowledge/Impact.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
@@ -64,9 +66,10 @@ const turns = ({ agentId, tenantId }: AgentScope, count: number) =>
       select reply, ${tenantId}, conversation, ${agentId}, 2, 'assistant', 'agent', 'So. [1]', '[{"index": 1}]' from ${given}`
     yield* sql`
       insert into agent_runs (id, tenant_id, agent_id, conversation_id, ticket, instance_id, user_message_id, user_message,
-        period_start, epoch, status, unanswered, started_at, completed_at, ends_by, message_id)
-      select run, ${tenantId}, ${agentId}, conversation, 1, 'ins_1', question, 'Why?', now(), 0, 'complete', true, now(),
-        now(), now(), reply from ${given}`
+        period_start, epoch, status, unanswered, rating, started_at, completed_at,
+        ends_by, message_id)
+      select run, ${tenantId}, ${agentId}, conversation, 1, 'ins_1', question, 'Why?', now(), 0, 'complete', true, -1,
+        now(), now(), now(), reply from ${given}`
     yield* sql`
       insert into passages (tenant_id, hash, source_name, title, heading, url, content)
       values (${tenantId}, sha256('1'), 'Source', 'Page', '', 'https://example.com/1', 'So it is.')`
@@ -103,7 +106,9 @@ const live = Layer.mergeAll(
   ImpactStore.Default,
   ContentStore.Default,
   InboxListStore.Default,
-  InboxViewStore.Default
+  InboxViewStore.Default,
+  FindingStore.Default,
+  CorrectionStore.Default
 )
 
 eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
@@ -126,6 +131,8 @@ eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
       const inbox = yield* InboxListStore
       const view = yield* InboxViewStore
       const problems = yield* makeAgentProblems
+      const findings = yield* FindingStore
+      const corrections = yield* CorrectionStore
       const report = { tenantId: scope.tenantId, agentId: undefined, ...period }
       const reads = yield* Effect.all({
         usage: readsOf(usage.byDay(scope, { start: period.from, end: period.to })),
@@ -138,7 +145,10 @@ eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
         unread: readsOf(inbox.list(reader, { unread: "true" }, { after: undefined, limit: 50 })),
         standings: readsOf(inbox.standings(reader, shown)),
         glances: readsOf(view.glances(scope, shown)),
-        problems: readsOf(problems.list(scope))
+        problems: readsOf(problems.list(scope)),
+        stale: readsOf(findings.stale(scope, DateTime.add(now, { days: 1 }))),
+        "values of sources": readsOf(findings.values(scope, { ...period, after: "", limit: 50 })),
+        corrections: readsOf(corrections.asked(scope, [], 1_000))
       })
       expect(Object.entries(reads).filter(([, rows]) => rows > 10 * count)).toEqual([])
       for (const name of ["usage", "wrong", "measures", "impact", "passages"] as const)

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Actor } from "../../domain/accounts/Audit.ts"
@@ -159,7 +160,7 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
         with newest as (
           select r.tenant_id, r.id from agent_runs r
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.status <> 'running'
+          where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.status <> 'running'
           order by r.id desc limit ${limit}
         )
         select r.id, left(r.user_message, ${maxQuestionLength}::int) as question from agent_runs r

@@ -8,6 +8,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, SourceId, TenantId } from "../../domain/Ids.ts"
@@ -121,7 +122,7 @@ export class EmbeddingProfileStore extends Effect.Service<EmbeddingProfileStore>
               select from chunks c
               join chunk_embeddings old
                 on old.tenant_id = c.tenant_id and old.chunk_id = c.id and old.profile = stats.profile
-              where c.tenant_id = ${tenantId} and c.agent_id = ${agentId} and c.version is not null and ${supportsChunk(sql, model)}
+              where c.tenant_id = ${opaque(sql, tenantId)} and c.agent_id = ${agentId} and c.version is not null and ${supportsChunk(sql, model)}
                 and not exists (
                   select from chunk_embeddings e
                   where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${profile})

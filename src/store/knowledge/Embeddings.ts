@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { AgentId, ChunkId, type SourceId } from "../../domain/Ids.ts"
@@ -50,7 +51,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
         execute: () => sql`
           select c.id, c.agent_id as "agentId", d.title, c.heading, c.content
           from chunks c join documents d on d.tenant_id = c.tenant_id and d.id = c.document_id
-          where c.tenant_id = ${tenantId} and c.source_id = ${sourceId} and c.version is not null
+          where c.tenant_id = ${opaque(sql, tenantId)} and c.source_id = ${sourceId} and c.version is not null
             and ${supportsChunk(sql, model)} and not exists (
             select 1 from chunk_embeddings e where e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
           )
@@ -81,7 +82,7 @@ export class EmbeddingStore extends Effect.Service<EmbeddingStore>()("store/know
           select c.tenant_id, c.id, ${profile}, c.agent_id, ${stats?.version ?? "1"}::bigint, ${encoding}::smallint,
             ${bytes} ${column ? sql`, ${native}` : sql``}
           from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as v (id text, vector text)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = v.id and c.agent_id = ${agentId} and not c.excluded
+          join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = v.id and c.agent_id = ${agentId} and not c.excluded
           on conflict (tenant_id, chunk_id, profile) do update set version = excluded.version,
             encoding = excluded.encoding, embedding = excluded.embedding
             ${column ? sql`, source_id = excluded.source_id, vector = excluded.vector` : sql``}`

@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { ChunkId, DocumentId, minIdAt } from "../../domain/Ids.ts"
 import {
@@ -111,7 +112,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           where s.chunk_id <> ${id} group by s.chunk_id
         )
         select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
-        join chunks c on c.tenant_id = ${tenantId} and c.id = alike.chunk_id and c.document_id <> ${documentId}
+        join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = alike.chunk_id and c.document_id <> ${documentId}
           and c.version is not null
         order by alike.common desc, c.id limit ${limit}`.pipe(
         Rows.all(Chunk),
@@ -126,7 +127,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           insert into passage_statements (tenant_id, agent_id, anchor, chunk_id, place)
           select c.tenant_id, ${agentId}, a.anchor, c.id, a.place
           from jsonb_to_recordset(${toJsonb(anchors)}::jsonb) as a ("chunkId" text, place int, anchor bigint)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = a."chunkId" and not c.excluded
+          join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = a."chunkId" and not c.excluded
           on conflict do nothing`.pipe(Rows.none, Effect.withSpan("FindingStore.keepStatements"))
 
     /** Stores findings once. A known finding is not changed, dismissed or not. */
@@ -139,9 +140,9 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           select ${tenantId}, f.id, ${agentId}, f.kind, f."chunkId", f."otherChunkId", f.said, f."otherSaid", f.reasons, f.weight
           from jsonb_to_recordset(${toJsonb(rows)}::jsonb) as f (id text, kind text, "chunkId" text, "otherChunkId" text,
             said text, "otherSaid" text, reasons jsonb, weight float8)
-          join chunks c on c.tenant_id = ${tenantId} and c.id = f."chunkId" and not c.excluded
+          join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = f."chunkId" and not c.excluded
           where (f."otherChunkId" is null or exists (
-              select from chunks o where o.tenant_id = ${tenantId} and o.id = f."otherChunkId" and not o.excluded))
+              select from chunks o where o.tenant_id = ${opaque(sql, tenantId)} and o.id = f."otherChunkId" and not o.excluded))
             and (select count(*) from passage_findings k
               where k.tenant_id = ${tenantId} and k.agent_id = ${agentId} and k.kind = f.kind) < ${maxFindings}
           on conflict do nothing`.pipe(Rows.none, Effect.withSpan("FindingStore.keep"))
@@ -165,7 +166,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         with rated as (
           select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
           join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
+          where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
             and r.id >= ${minIdAt("run", DateTime.subtract(now, { days: ratedDays }))}
           order by r.id desc limit 20000
         ),
@@ -179,7 +180,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         select coalesce(c.id, first.id) as "chunkId", d.id as "documentId",
           extract(day from ${DateTime.formatIso(now)}::timestamptz - d.created_at)::int as days,
           cited.up::int as "thumbsUp", cited.down::int as "thumbsDown"
-        from cited join documents d on d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = cited.document_id
+        from cited join documents d on d.tenant_id = ${opaque(sql, tenantId)} and d.agent_id = ${agentId} and d.id = cited.document_id
         join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
         left join chunks c on c.tenant_id = d.tenant_id and c.id = cited.chunk_id and c.document_id = d.id
         join lateral (
@@ -295,7 +296,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id and u.source_id in (select id from own)
           join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
           left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
-          where r.tenant_id = ${tenantId} and r.agent_id = ${agentId}
+          where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId}
             and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
         ),
         counted as (

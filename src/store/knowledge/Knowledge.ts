@@ -5,6 +5,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { type EmbeddingModel, supportsChunk } from "./Embeddings.ts"
@@ -116,7 +117,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         from sources s
         join chunks c on c.tenant_id = s.tenant_id and c.source_id = s.id and c.generation = s.live_generation
         join chunk_embeddings e on e.tenant_id = c.tenant_id and e.chunk_id = c.id
-        where s.tenant_id = ${task.tenantId} and s.id = ${task.sourceId}
+        where s.tenant_id = ${opaque(sql, task.tenantId)} and s.id = ${task.sourceId}
       ),
       alike as (
         select array_agg(fresh) filter (where fresh is not null) as fresh,
@@ -137,7 +138,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
       from alike
       cross join lateral unnest(alike.fresh) as f (id)
       cross join lateral unnest(alike.chunk_ids, alike.profiles) as o (chunk_id, profile)
-      join chunk_embeddings e on e.tenant_id = ${task.tenantId} and e.chunk_id = o.chunk_id and e.profile = o.profile
+      join chunk_embeddings e on e.tenant_id = ${opaque(sql, task.tenantId)} and e.chunk_id = o.chunk_id and e.profile = o.profile
       on conflict do nothing`
     }
 
@@ -210,7 +211,7 @@ export class KnowledgeStore extends Effect.Service<KnowledgeStore>()("store/know
         from chunks c
         left join chunk_embeddings e
           on e.tenant_id = c.tenant_id and e.chunk_id = c.id and e.profile = ${model.profile}
-        where c.tenant_id = ${task.tenantId} and c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
+        where c.tenant_id = ${opaque(sql, task.tenantId)} and c.source_id = ${task.sourceId} and c.generation = ${task.generation}`
       return { chunks: counts?.chunks ?? 0, unembedded: counts?.unembedded ?? 0 }
     }, Effect.orDie)
 

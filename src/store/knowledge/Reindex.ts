@@ -1,6 +1,7 @@
 /** Documents whose chunks have an older index format, and their new index rows. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChunkId, DocumentId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -63,7 +64,7 @@ export class ReindexStore extends Effect.Service<ReindexStore>()("store/knowledg
           ),
           changed as materialized (
             select f.*, c.length as old_length, c.version is not null as live
-            from fresh f join chunks c on c.tenant_id = ${tenantId} and c.id = f.id and c.document_id = ${id}
+            from fresh f join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = f.id and c.document_id = ${id}
             where c.tsv <> f.tsv or c.length <> f.length or c.english <> f.english
           ),
           stats as (
