@@ -56,9 +56,9 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })
       const filters = scope === null ? null : `[${scope}]`
+      const tenant = opaque(sql, tenantId)
       // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
       // of many documents, and would read all chunks of the tenant.
-      const tenant = opaque(sql, tenantId)
       const sections = yield* sql`
         with place as (
           select * from jsonb_to_recordset(${toJsonb(asked)}::jsonb) as p ("documentId" text, heading text, ordinal int)
