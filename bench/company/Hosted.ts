@@ -71,9 +71,13 @@ export const makeHosted = async (
     if (!response.ok) throw new Error(`GET ${path} is ${response.status}`)
     return response.text()
   }
-  const until = async (path: string, isDone: (data: Json) => boolean): Promise<Json> => {
+  const until = async (
+    path: string,
+    isDone: (data: Json) => boolean,
+    get = (of: string): Promise<Json> => good("GET", of)
+  ): Promise<Json> => {
     for (;;) {
-      const data = await good("GET", path)
+      const data = await get(path)
       if (isDone(data)) return data
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
@@ -106,10 +110,18 @@ export const makeHosted = async (
       await ready(data.source.id)
       return data.source.id
     }
-    const ready = (source: string) =>
-      until(`/api/sources/${source}`, ({ latestJob, status }) =>
+    /** Until the source failed or its passages have their vectors, so that later searches find the same. */
+    const ready = async (source: string) => {
+      const detail = await until(`/api/sources/${source}`, ({ latestJob, status }) =>
         status === "FAILED" ? true : status === "READY" && latestJob?.status === "SUCCEEDED"
       )
+      await until(
+        `/v1/sources/${source}/embedding`,
+        ({ chunks, embedded }) => chunks === embedded,
+        async (path) => (await read(await send("GET", path, { "x-api-key": secret }))).data
+      )
+      return detail
+    }
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
     return { id, path: `/api/agents/${id}`, ask, chat, source, file, ready, ended }

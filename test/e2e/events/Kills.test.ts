@@ -158,7 +158,13 @@ describe.skipIf(production || binaries === undefined || certificate === null)(
         /** Makes the webhook that answers 410 active again, with what it has missed. */
         const restore = async () => {
           const found = await team.owner("GET", `/api/webhook-endpoints/${gone}`)
-          if (found.body.data.webhook.status === "active") return
+          // It may have been disabled and made active again, without what was cancelled meanwhile.
+          const cancelled = await rows(
+            `select from webhook_deliveries d where tenant_id = $1 and endpoint_id = '${gone}' and status = 'cancelled'
+               and not exists (select from webhook_deliveries o where o.tenant_id = d.tenant_id
+                 and o.endpoint_id = d.endpoint_id and o.event_id = d.event_id and o.status in ('pending', 'delivered'))`
+          )
+          if (found.body.data.webhook.status === "active" && cancelled.length === 0) return
           await team.owner("PATCH", `/api/webhook-endpoints/${gone}`, { status: "active" })
           const from = new Date(begun - 60_000).toISOString()
           const replayed = await team.owner("POST", `/api/webhook-endpoints/${gone}/replay`, { from })
