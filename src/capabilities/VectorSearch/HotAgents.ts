@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import { LruCache } from "./LruCache.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 
 /** Searches are counted per minute, in milliseconds. */
 const period = 60_000

@@ -12,7 +12,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { generationKey, InProcessIndex } from "./InProcessIndex.ts"
-import { LruCache } from "./LruCache.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 import type { Rows } from "./InProcessRows.ts"
 
 /** Time-out for updating an agent. The next search tries again. */

@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { roundVector } from "../../domain/knowledge/StoredVector.ts"
 import { EmbedderError, type EmbedderService } from "../Embedder.ts"
-import { LruCache } from "./LruCache.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 
 /** Maximum number of cached queries. */
 const capacity = 1_000

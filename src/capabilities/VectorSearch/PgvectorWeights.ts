@@ -9,7 +9,7 @@ import { monotonicMillis } from "../../domain/Elapsed.ts"
 import { termWeight } from "../../search/Bm25.ts"
 import type { QueryForm, QueryWords } from "../../search/Query.ts"
 import { pieceMark } from "../../search/Tokenizer.ts"
-import { LruCache } from "./LruCache.ts"
+import { LruCache } from "../../concurrency/LruCache.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
 
 /** Maximum number of cached words of all agents. */

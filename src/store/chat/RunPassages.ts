@@ -7,38 +7,100 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import { LruCache } from "../../concurrency/LruCache.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { RunPassage } from "../../domain/chat/AgentRun.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { isDeadlock, isSqlError } from "../knowledge/Sources.ts"
 
-const hashOf = ({ heading, sourceName, text, title, url }: RunPassage): string =>
-  hash("sha256", toJsonb([sourceName, title, heading, url, text]), "hex")
+/** Maximum number of passages that a process remembers as stored. One takes about 200 bytes. */
+const maxRemembered = 20_000
+
+/** A passage with the hash of its text. */
+export interface HashedPassage extends RunPassage {
+  readonly hash: string
+}
+
+export const hashed = (passages: ReadonlyArray<RunPassage>): ReadonlyArray<HashedPassage> =>
+  passages.map((passage) => {
+    const { heading, sourceName, text, title, url } = passage
+    return { ...passage, hash: hash("sha256", toJsonb([sourceName, title, heading, url, text]), "hex") }
+  })
+
+/**
+ * Passages that this process has stored lately. Their texts are not sent again. One that was removed since fails the
+ * foreign key of its run, see {@link retrySettlement}.
+ */
+export class StoredPassages {
+  readonly #known = new LruCache<true>()
+
+  has({ tenantId }: TenantScope, passage: HashedPassage): boolean {
+    return this.#known.use(`${tenantId} ${passage.hash}`) === true
+  }
+
+  /** Runs `settling`, whose run is shown `passages`, again where one of them was removed. */
+  settle<A extends { readonly _tag: string }, E, R>(
+    { tenantId }: TenantScope,
+    passages: ReadonlyArray<HashedPassage>,
+    settling: Effect.Effect<A, E, R>
+  ): Effect.Effect<A, E, R> {
+    const keys = passages.map(({ hash }) => `${tenantId} ${hash}`)
+    const forget = () => {
+      for (const key of keys) this.#known.drop(key)
+    }
+    const remember = () => {
+      for (const key of keys) this.#known.put(key, true)
+      this.#known.keep(maxRemembered)
+    }
+    return Effect.tap(retrySettlement(settling, forget), ({ _tag }) =>
+      _tag === "Written" ? Effect.sync(remember) : Effect.void
+    )
+  }
+}
+
+/** What is sent of a stored passage. */
+const withoutText = ({ chunkId, documentId, hash, index, score, sourceId }: HashedPassage) => ({
+  chunkId,
+  documentId,
+  hash,
+  index,
+  score,
+  sourceId
+})
 
 /**
  * Parts of the statement that settles the run `settled`, each followed by a comma; empty without passages. Rows are
  * written in the order of their hashes, the same order in which removal locks them.
  */
-export const keptPassages = (sql: SqlClient.SqlClient, passages: ReadonlyArray<RunPassage>): Fragment =>
-  passages.length === 0
+export const keptPassages = (
+  sql: SqlClient.SqlClient,
+  scope: TenantScope,
+  passages: ReadonlyArray<HashedPassage>,
+  known: StoredPassages
+): Fragment => {
+  const rows = passages.map((passage) => (known.has(scope, passage) ? withoutText(passage) : passage))
+  return passages.length === 0
     ? sql``
     : sql`
       shown as (
         select settled.tenant_id, settled.id as run_id, decode(p.hash, 'hex') as hash, p.index as number,
           p."sourceName" as source_name, p.title, p.heading, p.url, p.text as content,
           p."sourceId" as source_id, p."documentId" as document_id, p."chunkId" as chunk_id, p.score
-        from settled, jsonb_to_recordset(${toJsonb(passages.map((each) => ({ ...each, hash: hashOf(each) })))}::jsonb)
+        from settled, jsonb_to_recordset(${toJsonb(rows)}::jsonb)
           as p (hash text, index int, "sourceName" text, title text, heading text, url text, text text,
             "sourceId" text, "documentId" text, "chunkId" text, score float8)
       ),
       stored as (
         insert into passages (tenant_id, hash, source_name, title, heading, url, content)
-        select distinct on (hash) tenant_id, hash, source_name, title, heading, url, content from shown order by hash
+        select distinct on (hash) tenant_id, hash, source_name, title, heading, url, content from shown
+        where content is not null order by hash
         on conflict do nothing
       ),
       referred as (
         insert into run_passages (tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score)
         select tenant_id, run_id, number, hash, source_id, document_id, chunk_id, score from shown order by hash, number
       ),`
+}
 
 /** The passages of the run `r`, as JSON, sorted by number. With its id as a value the planner reads one week. */
 export const passagesOf = (sql: SqlClient.SqlClient, id: Fragment = sql`r.id`): Fragment => sql`
@@ -60,12 +122,17 @@ const wasFreed = (error: unknown): boolean =>
 
 /**
  * Retries a settlement that the database rolled back. Deadlocks occur when a failed turn returns its quota while it
- * holds the conversation, because the conversation's next turn locks the two in the other order. Passages may also be
- * removed concurrently.
+ * holds the conversation, because the conversation's next turn locks the two in the other order. Passages may also have
+ * been removed: `onFreed` is called before the next try.
  */
-export const retrySettlement = <A, E, R>(effect: Effect.Effect<A, E, R>, tries = 5): Effect.Effect<A, E, R> =>
-  Effect.catchAll(effect, (error) =>
-    tries > 0 && (isDeadlock(error) || wasFreed(error))
-      ? retrySettlement(effect, tries - 1)
-      : Effect.fail(error)
-  )
+export const retrySettlement = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  onFreed: () => void = () => {},
+  tries = 5
+): Effect.Effect<A, E, R> =>
+  Effect.catchAll(effect, (error) => {
+    const freed = wasFreed(error)
+    if (tries === 0 || !(freed || isDeadlock(error))) return Effect.fail(error)
+    if (freed) onFreed()
+    return retrySettlement(effect, onFreed, tries - 1)
+  })

@@ -1,6 +1,8 @@
 /** The statement that settles a chat turn: messages, trace, counters and the run's end, all or nothing. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type * as Statement from "@effect/sql/Statement"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { RunEvent, type RunPassage } from "../../domain/chat/AgentRun.ts"
@@ -13,7 +15,7 @@ import { thresholdEvents, readBudgets, settledBudgets } from "../billing/TurnBud
 import { released } from "../billing/TurnQuota.ts"
 import { isActive } from "../conversations/Activity.ts"
 import { type Report, reported } from "../events/ReportedEvents.ts"
-import { keptPassages } from "./RunPassages.ts"
+import { type HashedPassage, keptPassages, type StoredPassages } from "./RunPassages.ts"
 
 /** The result of a turn, for reports. */
 export interface TurnSummary {
@@ -64,7 +66,7 @@ export type Settled =
   | { readonly _tag: "Written"; readonly epoch: number }
 
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
-export const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
+const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
 
 /** Encoded so that `jsonb` accepts any payload. */
 export const encodeEvents = jsonbOf(Schema.Array(RunEvent))
@@ -146,13 +148,19 @@ export const nextServedTicket = (
  * Ends the run if it is running. A reply is written only while the agent answers and no human has taken over since the
  * turn began.
  */
-export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, given: Settlement) => {
+const settleStatement = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  given: Settlement,
+  passages: ReadonlyArray<HashedPassage>,
+  known: StoredPassages
+) => {
   const settlement: Settlement = {
     ...given,
     inputTokens: Math.min(given.inputTokens, maxTokens),
     outputTokens: Math.min(given.outputTokens, maxTokens)
   }
-  const { bills = [], summary = emptySummary, handoff, passages = [], reply, takenOver = false } = settlement
+  const { bills = [], summary = emptySummary, handoff, reply, takenOver = false } = settlement
   const cost = sumOf(bills)
   return sql`
         with run as (
@@ -188,13 +196,32 @@ export const settleStatement = (sql: SqlClient.SqlClient, scope: AgentScope, giv
             as e (sequence int, type text, status text, label text, payload jsonb, timestamp timestamptz)
           on conflict (tenant_id, run_id, sequence) do nothing
         ),
-        ${keptPassages(sql, passages)}
+        ${keptPassages(sql, scope, passages, known)}
         ${settlement.budgeted === true ? sql`${settledBudgets(sql, bills)},` : sql``}
         ${settledEvents(sql, settlement)},
         ${settlement.counted ? counters(sql, reply === null ? nothingSaid : settlement, bills) : released(sql, sql`settled`)}
         select exists (select 1 from run) as running, (select epoch::int from conversation) as epoch
           ${settlement.budgeted === true ? sql`, ${readBudgets(sql)}` : sql``}`
 }
+
+/** Runs {@link settleStatement}. Texts that are `known` when it runs are not sent. */
+export const settleOnce = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  settlement: Settlement,
+  passages: ReadonlyArray<HashedPassage>,
+  known: StoredPassages
+) =>
+  SqlSchema.single({
+    Request: Schema.Void,
+    Result: SettledRow,
+    execute: () => settleStatement(sql, scope, settlement, passages, known)
+  })(undefined).pipe(
+    Effect.map(({ epoch, running }): Settled => {
+      if (!running) return { _tag: "Gone" }
+      return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
+    })
+  )
 
 /**
  * Reports runs that ended without a message. Rows of `from` are those of `agent_runs`; their conversations are updated.

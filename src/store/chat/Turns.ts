@@ -28,17 +28,16 @@ import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import { releaseReservation } from "../billing/TurnBudget.ts"
 import { reservation } from "../billing/TurnQuota.ts"
 import { reported, started } from "../events/ReportedEvents.ts"
-import { retrySettlement } from "./RunPassages.ts"
+import { hashed, retrySettlement, StoredPassages } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
   countStatement,
   releaseStatement,
   type Settled,
-  SettledRow,
   settleEmptyStatement,
   type Settlement,
-  settleStatement,
+  settleOnce,
   type UnstoredTurn
 } from "./TurnSettlement.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
@@ -144,6 +143,7 @@ type Posting = (epoch: number) => Effect.Effect<void>
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const storedPassages = new StoredPassages()
 
     /**
      * Determines the end user: found, upserted by the caller's own id, or new. Has rows only if a turn was reserved.
@@ -302,7 +302,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
-        retrySettlement,
+        (starting) => retrySettlement(starting),
         Effect.map(withRecorded),
         // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>
@@ -350,21 +350,14 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       settlement: Settlement,
       posting: Posting | null = null
     ) {
-      const settling = SqlSchema.single({
-        Request: Schema.Void,
-        Result: SettledRow,
-        execute: () => settleStatement(sql, scope, settlement)
-      })
-      const written = Effect.map(settling(undefined), ({ epoch, running }): Settled => {
-        if (!running) return { _tag: "Gone" }
-        return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
-      })
-      if (posting === null) return yield* retrySettlement(written)
-      return yield* written.pipe(
-        Effect.tap((settled) => (settled._tag === "Written" ? posting(settled.epoch) : Effect.void)),
-        sql.withTransaction,
-        retrySettlement
+      const passages = hashed(settlement.passages ?? [])
+      const written = settleOnce(sql, scope, settlement, passages, storedPassages).pipe(
+        Effect.tap((settled) =>
+          posting !== null && settled._tag === "Written" ? posting(settled.epoch) : Effect.void
+        )
       )
+      const whole = posting === null ? written : sql.withTransaction(written)
+      return yield* storedPassages.settle(scope, passages, whole)
     }, orUnstorable)
 
     /** Ends a run whose content cannot be stored, as failed. Nothing of its content is written. */

@@ -120,6 +120,27 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("is stored again where it was removed since, also beside one that was not", () =>
+    Effect.gen(function* () {
+      const key = yield* agent
+      yield* shows(1, 2)
+      yield* asked(key)
+      yield* shows(2)
+      yield* asked(key)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`delete from agent_runs where id = (select min(id) from agent_runs)`
+      yield* sql`delete from passages p where not exists (select from run_passages r where r.hash = p.hash)`
+      expect(yield* texts).toEqual(["Fact number 2."])
+      yield* shows(1, 2)
+      const runId = yield* asked(key)
+      expect(yield* texts).toEqual(["Fact number 1.", "Fact number 2."])
+      expect((yield* shownIn(key, runId)).map(({ text }) => text)).toEqual([
+        "Fact number 1.",
+        "Fact number 2."
+      ])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("belongs to one tenant: the same text of another one is another row, and stays with it", () =>
     Effect.gen(function* () {
       const [one, other] = [yield* agent, yield* agent]
