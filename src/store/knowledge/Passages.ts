@@ -55,7 +55,11 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
     ) {
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })
-      const filters = scope === null ? null : `[${scope}]`
+      // The database plans a function of SQL anew in each statement that calls it.
+      const isVisible =
+        scope === null
+          ? sql`true`
+          : sql`source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${`[${scope}]`}::jsonb)`
       const tenant = opaque(sql, tenantId)
       // `offset 0` keeps each lookup an index scan by the keys before it. The planner takes the places for a hundred rows
       // of many documents, and would read all chunks of the tenant.
@@ -73,7 +77,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
             select * from sources s where s.tenant_id = ${tenant} and s.id = d.source_id offset 0
           ) s
           where s.agent_id = ${agentId} and s.live_generation = d.generation
-            and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${filters}::jsonb)
+            and ${isVisible}
         )
         select found.document_id as "documentId", found.heading, found.created_at as "readAt",
           json_agg(json_build_array(found.ordinal, found.content) order by found.ordinal) as chunks
