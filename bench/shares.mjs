@@ -86,6 +86,13 @@ const figures = ({ answered, failures }) => ({
   ...(failures.length > 0 && { failures: [...new Set(failures)].slice(0, 3) })
 })
 
+/** The requests of all kinds together. */
+const together = (kinds) =>
+  figures({
+    answered: Object.values(kinds).flatMap(({ answered }) => answered),
+    failures: Object.values(kinds).flatMap(({ failures }) => failures)
+  })
+
 const variables = (graph) => ({
   CHANNEL_APP_SECRET: appSecret,
   BILLING_WEBHOOK_SECRET: billingSecret,
@@ -153,12 +160,13 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
 calm.push(await window(seconds / 2))
 
 const quiet = Object.fromEntries(Object.entries(merged(calm)).map(([kind, all]) => [kind, figures(all)]))
+const calmTogether = together(merged(calm))
 const report = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),
   database: values.embedded ? "embedded" : "PostgreSQL and Redis",
   seconds,
-  calm: quiet,
+  calm: { ...quiet, all: calmTogether },
   attacks: rows.map(({ attack, beside, ended, memory, worked }) => {
     const kinds = Object.entries(worked).map(([kind, all]) => {
       const found = figures(all)
@@ -166,12 +174,20 @@ const report = {
       const to = (p99Ms) => (found.p99Ms === null ? null : rounded(found.p99Ms / p99Ms, 2))
       return [kind, { ...found, besideP99Ms, ratio: to(quiet[kind].p99Ms), shareRatio: to(besideP99Ms) }]
     })
+    const all = together(worked)
+    const besideP99Ms = together(beside).p99Ms
     return {
       attack,
       connections: ended.opened,
       answers: ended.statuses,
       memoryMiB: { before: Math.round(memory.before), peak: Math.round(memory.peak) },
-      refused: kinds.reduce((sum, [, { refused }]) => sum + refused, 0),
+      refused: all.refused,
+      all: {
+        ...all,
+        besideP99Ms,
+        ratio: rounded(all.p99Ms / calmTogether.p99Ms, 2),
+        shareRatio: rounded(all.p99Ms / besideP99Ms, 2)
+      },
       worstRatio: Math.max(...kinds.map(([, { ratio }]) => ratio ?? Number.POSITIVE_INFINITY)),
       worstShareRatio: Math.max(...kinds.map(([, { shareRatio }]) => shareRatio ?? Number.POSITIVE_INFINITY)),
       others: Object.fromEntries(kinds)
@@ -183,11 +199,11 @@ await neighbour.stop()
 slowSite.stop()
 graph.stop()
 for (const service of [model, site, ...redis, postgres]) await service?.stop()
-for (const { attack, memoryMiB, others: kinds, refused, worstRatio, worstShareRatio } of report.attacks) {
+for (const { all, attack, memoryMiB, others: kinds, refused, worstRatio, worstShareRatio } of report.attacks) {
   const worst = Object.entries(kinds).map(
     ([kind, { p99Ms, ratio, shareRatio }]) => `${kind} ${p99Ms} (${ratio}×, ${shareRatio}×)`
   )
-  const told = `${refused} refused, ${worstRatio}×, ${worstShareRatio}×, ${memoryMiB.peak} MiB`
+  const told = `${refused} refused, all ${all.ratio}×, ${all.shareRatio}×, worst ${worstRatio}×, ${worstShareRatio}×, ${memoryMiB.peak} MiB`
   progress(`${attack}: ${told}; ${worst.join(", ")}`)
 }
 if (values.only === "" || values.out !== undefined) {

@@ -83,7 +83,11 @@ interface Violation {
 }
 
 /** No violation of WCAG 2.2 A and AA, as far as a program can tell. */
-export const expectAccessible = async (page: Page, scope: keyof typeof scopes = "all"): Promise<void> => {
+export const expectAccessible = async (
+  page: Page,
+  scope: keyof typeof scopes = "all",
+  name = page.url()
+): Promise<void> => {
   // Evaluated by the debugger, which the page's policy does not bind.
   if (!(await page.evaluate("window.axe !== undefined"))) await page.evaluate(axe)
   const violations = await page.evaluate(
@@ -113,7 +117,7 @@ export const expectAccessible = async (page: Page, scope: keyof typeof scopes = 
   const told = (violations as ReadonlyArray<Violation>).map(
     ({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`
   )
-  expect(told).toEqual([])
+  expect(told, `${name} is not accessible`).toEqual([])
 }
 
 /** Does what the menu of the page, or of the row `of`, offers as `action`. */
@@ -176,8 +180,8 @@ export const look = async (page: Page, name: string): Promise<void> => {
 const allWidths = [390, 768, 1024, 1440, 1920] as const
 type Width = (typeof allWidths)[number]
 
-/** `SPOKE_GALLERY_WIDTHS=all` takes all five for each page, and dark at each of them: three times as long. */
-const isWhole = process.env["SPOKE_GALLERY_WIDTHS"] === "all"
+/** In CI and with `SPOKE_GALLERY_WIDTHS=all` each page is checked at all five, in light and dark: twice as long. */
+const isWhole = process.env["CI"] === "true" || process.env["SPOKE_GALLERY_WIDTHS"] === "all"
 
 /** The viewport of `page` in place, without a new load: what a window shows whose size is changed. */
 const resizer = async (page: Page) => {
@@ -223,7 +227,7 @@ export const beholder = async (
         await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" })
         if (isChecked) {
           const scope = scheme === "dark" ? "colours" : width === home ? "all" : "layout"
-          await expectAccessible(page, scope)
+          await expectAccessible(page, scope, `${name} at ${width}`)
         }
         if (isPictured) await keepPicture(page, `${name}-${width}-${scheme}`)
       }

@@ -53,7 +53,13 @@ const Id = ({ id }: { readonly id: string }) => (
 
 /** Somebody or something by name; by id if it has none, or is gone. */
 const Named = ({ id, name }: { readonly id: string; readonly name: string | null }) =>
-  name === null ? <Id id={id} /> : <span title={id}>{name}</span>
+  name === null ? (
+    <Id id={id} />
+  ) : (
+    <span className={css["name"]} title={id}>
+      {name}
+    </span>
+  )
 
 const Who = ({ actor, actorName }: AuditEntry) => {
   const t = useText(words)
