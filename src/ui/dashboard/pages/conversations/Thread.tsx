@@ -164,16 +164,21 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
   const query = useInfiniteQuery(conversation(id, live.connected))
   const drafts = useDrafts(user.id, id)
   const found = query.data?.pages[0]?.conversation
-  const { data: answering } = useQuery({ ...agent(found?.agentId ?? ""), enabled: found !== undefined })
+  const { data: answering, isPending: isNaming } = useQuery({
+    ...agent(found?.agentId ?? ""),
+    enabled: found !== undefined
+  })
   const customer = found === undefined ? null : nameOf(found)
   useReading(found, query.data?.pages[0]?.messages.at(-1)?.id)
   const title = customer ?? (query.isPending ? common.loading : t.missing)
   useEffect(() => nameWindow(title), [title])
 
-  if (query.data === undefined || found === undefined || customer === null) {
+  // The names above the messages may take another line: they are not shown before the agent's is known.
+  const isWaiting = query.isPending || (found !== undefined && isNaming)
+  if (query.data === undefined || found === undefined || customer === null || isWaiting) {
     return (
       <Frame search={search}>
-        {query.isPending ? (
+        {isWaiting ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
             <Skeleton rows={4} person />
