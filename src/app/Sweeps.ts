@@ -2,7 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import * as FirstStatistics from "../store/FirstStatistics.ts"
+import * as TableStatistics from "../store/TableStatistics.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
 import { GapSearch } from "../usecases/conversations/GapSearch.ts"
@@ -39,9 +39,9 @@ export const start = Effect.gen(function* () {
   const inbox = yield* InboundEvents
   const inbound = yield* Inbound
   yield* rounds(
-    "The analysis of new tables",
-    FirstStatistics.interval,
-    Effect.as(FirstStatistics.analyzeGrown, false)
+    "The analysis of grown tables",
+    TableStatistics.interval,
+    Effect.as(TableStatistics.analyzeGrown, false)
   )
   yield* profiles.aim
   yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)

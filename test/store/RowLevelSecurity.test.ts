@@ -386,7 +386,7 @@ it("Effects of every tenant are those of this list", () => {
     "app/backup/TenantImport.ts archive",
     "app/cli/doctor/Database.ts operator",
     "concurrency/TenantSession.ts batch",
-    "store/FirstStatistics.ts migration",
+    "store/TableStatistics.ts migration",
     "store/Isolation.ts migration",
     "store/Partitions.ts migration",
     "store/conversations/InboxList.ts words",

@@ -35,8 +35,7 @@ const outdated = Effect.flatMap(
 
 /**
  * Analyzes tables of at least {@link minTableBytes} that had no rows when they were last analyzed, if ever, or that
- * have {@link changed} since. Only their owner may: without that role, the server's own analysis
- * comes a minute later.
+ * have {@link changed} since. Only their owner may: without that role, the server's own analysis comes a minute later.
  */
 export const analyzeGrown = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.flatMap(

@@ -3,7 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import { analyzeGrown } from "../../src/store/FirstStatistics.ts"
+import { analyzeGrown } from "../../src/store/TableStatistics.ts"
 import { eachEngineLive } from "../TestDatabase.ts"
 
 const known = Effect.flatMap(
