@@ -199,7 +199,15 @@ await neighbour.stop()
 slowSite.stop()
 graph.stop()
 for (const service of [model, site, ...redis, postgres]) await service?.stop()
-for (const { all, attack, memoryMiB, others: kinds, refused, worstRatio, worstShareRatio } of report.attacks) {
+for (const {
+  all,
+  attack,
+  memoryMiB,
+  others: kinds,
+  refused,
+  worstRatio,
+  worstShareRatio
+} of report.attacks) {
   const worst = Object.entries(kinds).map(
     ([kind, { p99Ms, ratio, shareRatio }]) => `${kind} ${p99Ms} (${ratio}×, ${shareRatio}×)`
   )
