@@ -85,7 +85,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
 
     /**
      * The CTE `cited`: passages of the source that the newest customer turns cite. A re-sync makes new chunks, so the
-     * cited text is compared too.
+     * cited text is compared too. `offset 0` keeps each look-up by the whole key.
      */
     const cited = ({ agentId, tenantId }: AgentScope, sourceId: SourceId) => sql`
       newest as materialized (
@@ -98,9 +98,12 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
         select n.id as run_id, u.chunk_id, p.heading, p.url, p.content
         from newest n
         join messages m on m.tenant_id = n.tenant_id and m.id = n.message_id
-        join run_passages u on u.tenant_id = n.tenant_id and u.run_id = n.id and u.source_id = ${sourceId}
+        cross join lateral (
+          select * from run_passages u where u.tenant_id = n.tenant_id and u.run_id = n.id offset 0
+        ) u
+        cross join lateral (select * from passages p where p.tenant_id = u.tenant_id and p.hash = u.hash offset 0) p
+        where u.source_id = ${sourceId}
           and u.number in (select (k ->> 'index')::int from jsonb_array_elements(m.citations) k)
-        join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
       )`
 
     /** A condition that is true where `cited` cites the chunk `c` of the document `d`. */

@@ -173,8 +173,10 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         cited as (
           select u.document_id, min(u.chunk_id) as chunk_id, count(distinct r.id) filter (where r.rating = 1) as up,
             count(distinct r.id) filter (where r.rating = -1) as down
-          from rated r join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id
-            and u.number in (select (k ->> 'index')::int from jsonb_array_elements(r.citations) k)
+          from rated r cross join lateral (
+            select * from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id offset 0
+          ) u
+          where u.number in (select (k ->> 'index')::int from jsonb_array_elements(r.citations) k)
           group by u.document_id
         )
         select coalesce(c.id, first.id) as "chunkId", d.id as "documentId",
@@ -293,11 +295,15 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             exists (select from jsonb_array_elements(m.citations) k where (k ->> 'index')::int = u.number) as cited
           from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
             and c.channel <> 'test'
-          join run_passages u on u.tenant_id = r.tenant_id and u.run_id = r.id and u.source_id in (select id from own)
-          join passages p on p.tenant_id = u.tenant_id and p.hash = u.hash
+          -- Each look-up is by the whole key.
+          cross join lateral (
+            select * from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id offset 0
+          ) u
+          cross join lateral (select * from passages p where p.tenant_id = u.tenant_id and p.hash = u.hash offset 0) p
           left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
           where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId}
             and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+            and u.source_id in (select id from own)
         ),
         counted as (
           select source_id, count(distinct id)::int as shown, count(distinct id) filter (where cited)::int as cited,
