@@ -23,7 +23,9 @@ it("The documentation tells what was measured of hostile callers, at every limit
   expect(kept.attacks.map(({ attack }) => attack)).toEqual(attacks)
   for (const { all, answers, attack, others, refused, worstRatio, worstShareRatio } of kept.attacks) {
     const tries = Object.values(answers).reduce((sum, count) => sum + count, 0)
-    const factors = [all.ratio, worstRatio, all.shareRatio, worstShareRatio].map((factor) => factor.toFixed(1))
+    const factors = [all.ratio, worstRatio, all.shareRatio, worstShareRatio].map((factor) =>
+      factor.toFixed(1)
+    )
     expect(Object.keys(others)).toHaveLength(10)
     expect(page).toContain(
       `| ${attack} | ${tries.toLocaleString("en")} | ${refused} | ${factors.join(" | ")} |`
