@@ -113,6 +113,8 @@ export const scopeSuite = (name: string, layer: SearchLayer, each: typeof eachEn
           }
           let checked = 0
           for (let first = 0; first < requests; first += relabelled) {
+            // The embedded database leaves the runner no time to be told that this process lives.
+            yield* Effect.sleep("1 millis")
             yield* Effect.forEach(some(sources, 8), label)
             const drawn = Array.from({ length: Math.min(relabelled, requests - first) }, (_, at) =>
               draw(first + at)
