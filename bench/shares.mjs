@@ -159,8 +159,9 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
 }
 calm.push(await window(seconds / 2))
 
-const quiet = Object.fromEntries(Object.entries(merged(calm)).map(([kind, all]) => [kind, figures(all)]))
-const calmTogether = together(merged(calm))
+const calmKinds = merged(calm)
+const quiet = Object.fromEntries(Object.entries(calmKinds).map(([kind, all]) => [kind, figures(all)]))
+const calmTogether = together(calmKinds)
 const report = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),

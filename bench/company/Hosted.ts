@@ -112,7 +112,7 @@ export const makeHosted = async (
     }
     /** Until the source failed or its passages have their vectors, so that later searches find the same. */
     const ready = async (source: string) => {
-      const detail = await until(`/api/sources/${source}`, ({ latestJob, status }) =>
+      await until(`/api/sources/${source}`, ({ latestJob, status }) =>
         status === "FAILED" ? true : status === "READY" && latestJob?.status === "SUCCEEDED"
       )
       await until(
@@ -120,7 +120,6 @@ export const makeHosted = async (
         ({ chunks, embedded }) => chunks === embedded,
         async (path) => (await read(await send("GET", path, { "x-api-key": secret }))).data
       )
-      return detail
     }
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))

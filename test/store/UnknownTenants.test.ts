@@ -116,7 +116,7 @@ eachEngineLive("The reports of a tenant that statistics do not know", (it) => {
     Effect.gen(function* () {
       yield* reset
       const sql = yield* SqlClient.SqlClient
-      // Indexes stay large after deletions, and the planner prefers others.
+      // Indexes stay large after deletions. The planner then prefers a smaller one, with fewer columns of the condition.
       for (let tenants = 0; tenants < 3; tenants++) yield* turns(yield* Fixtures.agent(), 300)
       yield* sql`analyze`
       yield* reset

@@ -302,7 +302,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       const execute = () =>
         target._tag === "Conversation" ? resume(scope, opening, target.id) : open(scope, opening)
       return yield* SqlSchema.single({ Request: Schema.Void, Result: StartedTurn, execute })(undefined).pipe(
-        (starting) => retrySettlement(starting),
+        retrySettlement,
         Effect.map(withRecorded),
         // A budget was reserved, but no turn of the quota.
         Effect.tap(({ budgeted, reserved, spentBudget }) =>

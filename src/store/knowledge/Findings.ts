@@ -270,7 +270,10 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
         Effect.withSpan("FindingStore.summary")
       )
 
-    /** Each source of the agent with its value in the period from `from` to `to`, in the order of ids. */
+    /**
+     * Each source of the agent with its value in the period from `from` to `to`, in the order of ids. `offset 0` keeps each
+     * look-up by the whole key.
+     */
     const values = (
       { agentId, tenantId }: AgentScope,
       {
@@ -295,7 +298,6 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
             exists (select from jsonb_array_elements(m.citations) k where (k ->> 'index')::int = u.number) as cited
           from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
             and c.channel <> 'test'
-          -- Each look-up is by the whole key.
           cross join lateral (
             select * from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id offset 0
           ) u

@@ -11,6 +11,7 @@ import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import type { AgentKey, ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { EndUserId, RunId } from "../../../src/domain/Ids.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
+import { hashed, keptPassages, StoredPassages } from "../../../src/store/chat/RunPassages.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
 import { ChatTurn } from "../../../src/usecases/chat/ChatTurn.ts"
@@ -118,6 +119,26 @@ eachEngineLive("What a turn's model was shown of the sources", (it, engine) => {
         "Fact number 2."
       ])
     }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "is sent as text until it is stored, then by its hash alone, and as text for another tenant",
+    () =>
+      Effect.gen(function* () {
+        const key = yield* agent
+        yield* shows(1)
+        const passages = hashed(yield* shownIn(key, yield* asked(key)))
+        const sql = yield* SqlClient.SqlClient
+        const known = new StoredPassages()
+        const isTextSent = (scope: ReadScope) => {
+          const [, parameters] = sql`${keptPassages(sql, scope, passages, known)}`.compile()
+          return JSON.stringify(parameters).includes("Fact number 1.")
+        }
+        yield* known.settle(key, passages, Effect.succeed({ _tag: "Fenced" }))
+        expect(isTextSent(key)).toBe(true)
+        yield* known.settle(key, passages, Effect.succeed({ _tag: "Written" }))
+        expect([isTextSent(key), isTextSent(yield* agent)]).toEqual([false, true])
+      }).pipe(onFreshData)
   )
 
   it.scoped("is stored again where it was removed since, also beside one that was not", () =>
