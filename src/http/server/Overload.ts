@@ -152,6 +152,16 @@ class Reception {
     this.shedder.refuseAll()
   }
 
+  /** True while {@link look} is needed. */
+  get isBusy(): boolean {
+    return this.shedder.isBusy || this.#repeated?.isBusy === true
+  }
+
+  look(): void {
+    this.shedder.look()
+    this.#repeated?.sendDue()
+  }
+
   arrive(request: IncomingMessage, response: ServerResponse): void {
     const { bodies, connections } = this.#settings
     const owner = this.#settings.ownerOf(request)
@@ -183,7 +193,8 @@ class Reception {
     if (permit !== undefined) {
       return permit.state === "granted" ? begin() : turnAway(0)
     }
-    if (this.#repeated?.repeat(owner, request, () => response) === true) return refused.unsafeUpdate(1, [])
+    const unanswered = () => (isOver(response) ? undefined : response)
+    if (this.#repeated?.repeat(owner, request, unanswered) === true) return refused.unsafeUpdate(1, [])
     const came = this.#now
     this.shedder.arrive({
       owner,
@@ -204,6 +215,7 @@ class Reception {
     const sentBefore = socket.bytesWritten
     // Node has removed its error listener, and the handler has not added one yet.
     socket.on("error", () => {})
+    const isGone = () => socket.destroyed || socket.bytesWritten > sentBefore
     const open = () => {
       refused.unsafeUpdate(1, [])
       const response = new ServerResponse(request)
@@ -215,12 +227,12 @@ class Reception {
     const refuse = (error: ServiceUnavailable, retryAfter: number) =>
       this.#refuse(request, open(), error, retryAfter)
     const owner = this.#settings.ownerOf(request)
-    if (this.#repeated?.repeat(owner, request, open) === true) return
+    if (this.#repeated?.repeat(owner, request, () => (isGone() ? undefined : open())) === true) return
     this.shedder.arrive({
       owner,
       begin: () => (this.#isAway ? refuse(away, 0) : this.pass(event)),
       refuse: (retryAfter) => refuse(this.#isAway ? away : busy, retryAfter),
-      isOver: () => socket.destroyed || socket.bytesWritten > sentBefore
+      isOver: isGone
     })
   }
 
@@ -278,9 +290,9 @@ const attend = (
 ) => {
   const { shedder } = reception
   const look = Effect.suspend(() => {
-    shedder.look()
+    reception.look()
     waiting.unsafeUpdate(shedder.waiting, [])
-    return shedder.isBusy ? Effect.void : awake.close
+    return reception.isBusy ? Effect.void : awake.close
   })
   const asking = Effect.suspend(() => {
     if (!shedder.isCrowded) return Effect.void

@@ -2,7 +2,8 @@
  * Refuses a request again that was just refused: if a request was answered 503 with `retry-after`, the same network,
  * credential, method and address get the same answer for a second, which is the least that `retry-after` can ask for.
  * A caller whom a shared limit refuses and who comes back at once then costs a look-up instead of routing, authentication
- * and decoding: 0.1 instead of 0.8 to 1.5 ms of the thread that all callers share.
+ * and decoding: 0.1 instead of 0.8 to 1.5 ms of the thread that all callers share. The answer comes half a second later,
+ * so that a caller who does not wait does not come back hundreds of times a second either.
  *
  * A request without a credential is never refused so: other callers of its network may have another share. Neither are
  * webhooks, whose senders share addresses and send no credential.
@@ -18,6 +19,10 @@ import * as RequestId from "./RequestId.ts"
 const repeatedMillis = 1_000
 /** Maximum answers that are kept; the oldest is forgotten first. */
 const maxKept = 1_024
+/** Milliseconds until a repeated answer is sent. */
+const delayMillis = 500
+/** Maximum requests that wait for their repeated answer. Further ones are answered at once. */
+const maxDelayed = 1_024
 /** Maximum characters of what tells callers apart. A request with more is handled. */
 const maxKeyLength = 4_096
 
@@ -43,6 +48,12 @@ const keyOf = (owner: string, request: IncomingMessage): string | undefined => {
   if (credential === undefined) return undefined
   const key = [owner, request.method, request.url, credential].join("\n")
   return key.length > maxKeyLength ? undefined : key
+}
+
+interface Delayed {
+  /** When it is sent. */
+  readonly due: number
+  readonly send: () => void
 }
 
 interface Arrived {
@@ -73,6 +84,8 @@ export const answered = (
 /** The refusals of one server. */
 export class RepeatedRefusals {
   readonly #kept = new Map<string, Refusal>()
+  /** In the order in which they are due. */
+  readonly #delayed: Array<Delayed> = []
   readonly #clock: Clock.Clock
 
   constructor(clock: Clock.Clock) {
@@ -94,30 +107,60 @@ export class RepeatedRefusals {
     }
   }
 
-  /** Repeats the answer of a refused request of `owner` and returns true; false for every other request. */
-  repeat(owner: string, request: IncomingMessage, open: () => ServerResponse): boolean {
+  /** True while requests wait for {@link sendDue}. */
+  get isBusy(): boolean {
+    return this.#delayed.length > 0
+  }
+
+  /** Sends the answers that are due. */
+  sendDue(): void {
+    for (let next = this.#delayed[0]; next !== undefined; next = this.#delayed[0]) {
+      if (next.due > this.#now) return
+      this.#delayed.shift()
+      next.send()
+    }
+  }
+
+  /**
+   * Returns true if `request` of `owner` is a refused one that comes again. Its answer is sent with {@link sendDue}. `open`
+   * returns undefined if the request has been answered by then, or its client has gone.
+   */
+  repeat(owner: string, request: IncomingMessage, open: () => ServerResponse | undefined): boolean {
     const key = keyOf(owner, request)
     if (key === undefined) return false
+    const came = this.#now
     const refusal = this.#kept.get(key)
-    if (refusal === undefined || refusal.until <= this.#now) {
+    if (refusal === undefined || refusal.until <= came) {
       this.#kept.delete(key)
       arrived.set(request, { refusals: this, key })
       return false
     }
-    const { headers, route, status } = refusal
+    const send = () => {
+      const response = open()
+      if (response !== undefined) this.#send(refusal, request, response, came)
+    }
+    if (this.#delayed.length < maxDelayed) this.#delayed.push({ due: came + delayMillis, send })
+    else send()
+    return true
+  }
+
+  #send(
+    { headers, requestId: first, route, status, text: firstText }: Refusal,
+    request: IncomingMessage,
+    response: ServerResponse,
+    came: number
+  ): void {
     const requestId = RequestId.of(
       Headers.line(request.headers, RequestId.header),
       this.#clock.unsafeCurrentTimeMillis()
     )
-    const text = refusal.text.replace(refusal.requestId, requestId)
-    RequestMetrics.observe(request.method ?? "", route, status, 0)
-    const response = open()
+    const text = firstText.replace(first, requestId)
+    RequestMetrics.observe(request.method ?? "", route, status, this.#now - came)
     response.writeHead(status, {
       ...headers,
       [RequestId.header]: requestId,
       "content-length": Buffer.byteLength(text)
     })
     response.end(text)
-    return true
   }
 }

@@ -2,6 +2,7 @@ import { it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import { unsafeCoerce } from "effect/Function"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Layer from "effect/Layer"
@@ -54,7 +55,7 @@ const refusing = (retryAfterSeconds: number | undefined, { told = false } = {}) 
           text: await response.text()
         }
       })
-    return { handled: () => handled, post }
+    return { close: Scope.close(scope, Exit.void), handled: () => handled, post }
   })
 
 describe("A request that was refused with a time to come back", () => {
@@ -73,6 +74,36 @@ describe("A request that was refused with a time to come back", () => {
         "x-request-id": "a-longer-id",
         "content-length": String(again.text.length)
       })
+    })
+  )
+
+  it.scopedLive("is answered later than other requests that came after it", () =>
+    Effect.gen(function* () {
+      const { post } = yield* refusing(5)
+      yield* post(as("spk_all"))
+      const order = yield* Ref.make<ReadonlyArray<string>>([])
+      const told = (name: string, answer: ReturnType<typeof post>) =>
+        Effect.zipRight(
+          answer,
+          Ref.update(order, (before) => [...before, name])
+        )
+      yield* Effect.all(
+        [told("again", post(as("spk_all"))), Effect.delay(told("other", post(as("spk_chat"))), "20 millis")],
+        { concurrency: 2 }
+      )
+      expect(yield* order).toEqual(["other", "again"])
+    })
+  )
+
+  it.scopedLive("is answered when the server closes meanwhile", () =>
+    Effect.gen(function* () {
+      const { close, post } = yield* refusing(5)
+      const first = yield* post(as("spk_all"))
+      const again = yield* Effect.fork(post({ ...as("spk_all"), "x-request-id": "again" }))
+      yield* Effect.sleep("100 millis")
+      yield* close
+      const { status, text } = yield* Fiber.join(again)
+      expect([status, text.length > 0, first.status]).toEqual([503, true, 503])
     })
   )
 
