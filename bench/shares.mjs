@@ -4,7 +4,8 @@
  * database with `--embedded`. `npm run bench:shares` writes bench/shares.json and fails where one of the others was refused;
  * `--seconds=20` for each attack, `--only=REGEXP`, `--out=FILE`. All of them share this machine, the hostile caller too, so
  * part of what the others lose is processor time that any other process would take as well. To tell the two apart, each attack is
- * made a second time, on a server of its own beside this one: `ratio` compares with calm, `shareRatio` with that. Linux only.
+ * made a second time, on a server of its own beside this one: `ratio` compares with calm, just before and just after, `shareRatio`
+ * with that. Linux only.
  */
 import * as fs from "node:fs"
 import * as http from "node:http"
@@ -159,23 +160,24 @@ for (const attack of attacks.filter((name) => new RegExp(values.only, "u").test(
 }
 calm.push(await window(seconds / 2))
 
-const calmKinds = merged(calm)
-const quiet = Object.fromEntries(Object.entries(calmKinds).map(([kind, all]) => [kind, figures(all)]))
-const calmTogether = together(calmKinds)
+/** What the others do without the attack: before and after it, because a machine is not as fast all the time. */
+const calmAt = (index) => merged([calm[index], calm[index + 1]])
 const report = {
   measured: new Date().toISOString().slice(0, 10),
   machine: machine(),
   database: values.embedded ? "embedded" : "PostgreSQL and Redis",
   seconds,
-  calm: { ...quiet, all: calmTogether },
-  attacks: rows.map(({ attack, beside, ended, memory, worked }) => {
+  attacks: rows.map(({ attack, beside, ended, memory, worked }, index) => {
+    const quiet = calmAt(index)
     const kinds = Object.entries(worked).map(([kind, all]) => {
       const found = figures(all)
       const besideP99Ms = figures(beside[kind]).p99Ms
+      const calmP99Ms = figures(quiet[kind]).p99Ms
       const to = (p99Ms) => (found.p99Ms === null ? null : rounded(found.p99Ms / p99Ms, 2))
-      return [kind, { ...found, besideP99Ms, ratio: to(quiet[kind].p99Ms), shareRatio: to(besideP99Ms) }]
+      return [kind, { ...found, calmP99Ms, besideP99Ms, ratio: to(calmP99Ms), shareRatio: to(besideP99Ms) }]
     })
     const all = together(worked)
+    const calmP99Ms = together(quiet).p99Ms
     const besideP99Ms = together(beside).p99Ms
     return {
       attack,
@@ -185,8 +187,9 @@ const report = {
       refused: all.refused,
       all: {
         ...all,
+        calmP99Ms,
         besideP99Ms,
-        ratio: rounded(all.p99Ms / calmTogether.p99Ms, 2),
+        ratio: rounded(all.p99Ms / calmP99Ms, 2),
         shareRatio: rounded(all.p99Ms / besideP99Ms, 2)
       },
       worstRatio: Math.max(...kinds.map(([, { ratio }]) => ratio ?? Number.POSITIVE_INFINITY)),
