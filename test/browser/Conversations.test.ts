@@ -127,6 +127,19 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     expect(size).toBe(png.length)
   })
 
+  it("are shown without the agent's name if it cannot be loaded", async () => {
+    const colleague = await (await browser.newContext(desktop)).newPage()
+    let tries = 0
+    // Later tries are not answered.
+    await colleague.route("**/api/agents/*", (route) =>
+      ++tries === 1 ? route.fulfill({ status: 500 }) : undefined
+    )
+    await signIn(colleague)
+    await colleague.getByRole("link", { name: /grace@example\.com/ }).click()
+    await colleague.getByRole("article").getByText("What is a source?").waitFor()
+    await colleague.context().close()
+  })
+
   it("say of a message that it was not sent, and send it when asked again", async () => {
     await page.route("**/api/conversations/*/messages", (route) => route.abort())
     await page.getByLabel("Reply").fill("It works again.")

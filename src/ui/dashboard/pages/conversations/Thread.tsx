@@ -164,16 +164,18 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
   const query = useInfiniteQuery(conversation(id, live.connected))
   const drafts = useDrafts(user.id, id)
   const found = query.data?.pages[0]?.conversation
-  const { data: answering, isPending: isNaming } = useQuery({
-    ...agent(found?.agentId ?? ""),
-    enabled: found !== undefined
-  })
+  const {
+    data: answering,
+    failureCount,
+    isPending
+  } = useQuery({ ...agent(found?.agentId ?? ""), enabled: found !== undefined })
   const customer = found === undefined ? null : nameOf(found)
   useReading(found, query.data?.pages[0]?.messages.at(-1)?.id)
   const title = customer ?? (query.isPending ? common.loading : t.missing)
   useEffect(() => nameWindow(title), [title])
 
-  // The names above the messages may take another line: they are not shown before the agent's is known.
+  // The names above the messages may take another line: they are not shown before the agent's is known, or cannot be.
+  const isNaming = isPending && failureCount === 0
   const isWaiting = query.isPending || (found !== undefined && isNaming)
   if (query.data === undefined || found === undefined || customer === null || isWaiting) {
     return (
