@@ -98,12 +98,12 @@ describe("A request that was refused with a time to come back", () => {
   it.scopedLive("is answered when the server closes meanwhile", () =>
     Effect.gen(function* () {
       const { close, post } = yield* refusing(5)
-      const first = yield* post(as("spk_all"))
+      yield* post(as("spk_all"))
       const again = yield* Effect.fork(post({ ...as("spk_all"), "x-request-id": "again" }))
       yield* Effect.sleep("100 millis")
       yield* close
       const { status, text } = yield* Fiber.join(again)
-      expect([status, text.length > 0, first.status]).toEqual([503, true, 503])
+      expect([status, text.includes("again")]).toEqual([503, true])
     })
   )
 
