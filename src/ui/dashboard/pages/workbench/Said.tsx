@@ -8,7 +8,7 @@ import { SaveCase } from "../../components/replies/SaveCase.tsx"
 import { everywhere } from "../../text/everywhere.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Chat.module.css"
-import type { Message } from "./Talk.ts"
+import type { Message } from "./TalkMessage.ts"
 
 const words = texts(
   {

@@ -5,22 +5,10 @@ import type { OneAgent } from "../../../../http/hosted/agents/AgentsApi.ts"
 import type { ToolPage } from "../../../../http/hosted/agents/ToolsApi.ts"
 import { read, sourceOf } from "../../../EventStream.ts"
 import { call, failureOf } from "../../api/Client.ts"
-import { type Message as Stored, recentMessages } from "../../api/Conversations.ts"
-import type { Citation } from "../../components/replies/CitationChip.tsx"
+import { recentMessages } from "../../api/Conversations.ts"
 import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
+import { type Message, userMessage, toMessage, withoutTurn } from "./TalkMessage.ts"
 import { type Tried, TurnForm } from "./TurnForm.ts"
-
-export interface Message {
-  readonly id: string
-  readonly role: "user" | "assistant"
-  readonly text: string
-  /** Names of the attached files. */
-  readonly files: ReadonlyArray<string>
-  /** Of the settled reply, or those received so far. */
-  readonly citations: ReadonlyArray<Citation>
-  /** Whether the reply is complete. */
-  readonly isDone: boolean
-}
 
 /** The last turn, while it has no answer. */
 interface Pending {
@@ -70,31 +58,6 @@ const hasNoTools = async (agentId: string): Promise<boolean> => {
     call<typeof ToolPage.Encoded>("GET", `/api/agents/${agentId}/tools`, { query: { limit: 1 } })
   ])
   return agent.agent.tools.length === 0 && page.tools.length === 0
-}
-
-const own = (id: string, text: string, files: ReadonlyArray<string>): Message => ({
-  id,
-  role: "user",
-  text,
-  files,
-  citations: [],
-  isDone: true
-})
-
-const shown = ({ attachments, citations, content, id, role }: Stored): Message =>
-  role === "user"
-    ? own(
-        id,
-        content,
-        attachments.map(({ name }) => name)
-      )
-    : { id, role, text: content, files: [], citations, isDone: true }
-
-/** `stored` without the messages that the resumed turn `runId` will send again. */
-const without = (stored: ReadonlyArray<Stored>, runId: string | undefined): ReadonlyArray<Stored> => {
-  const place = stored.findIndex((message) => message.runId === runId)
-  if (runId === undefined || place < 0) return stored
-  return stored.slice(0, stored[place]?.role === "assistant" ? Math.max(0, place - 1) : place)
 }
 
 /** Polling intervals in milliseconds while the server is unavailable: at first, and later. */
@@ -158,7 +121,7 @@ export class Talk {
     const { pending: _, ...kept } = this.kept
     this.kept = kept
     this.turn.next({ text, files, replaces })
-    const question = own(
+    const question = userMessage(
       this.newId(),
       text,
       files.map(({ name }) => name)
@@ -287,7 +250,9 @@ export class Talk {
     const { messages } = this.view
     const last = messages.at(-1)
     const reply: Message =
-      last?.role === "assistant" ? last : { ...own(this.newId(), "", []), role: "assistant", isDone: false }
+      last?.role === "assistant"
+        ? last
+        : { ...userMessage(this.newId(), "", []), role: "assistant", isDone: false }
     const others = reply === last ? messages.slice(0, -1) : messages
     this.view = { ...this.view, messages: [...others, { ...reply, ...change(reply) }] }
     this.drawing ??= window.setTimeout(() => this.set({}), drawEveryMs)
@@ -324,13 +289,13 @@ export class Talk {
       const turn = runId ?? stored[place + 1]?.runId ?? null
       if (role === "user" && turn !== null) this.runs.set(id, turn)
     })
-    const messages = without(stored, pending?.runId).map(shown)
+    const messages = withoutTurn(stored, pending?.runId).map(toMessage)
     if (pending === undefined) {
       this.set({ messages })
       return
     }
     this.runs.set(pending.runId, pending.runId)
-    this.set({ messages: [...messages, own(pending.runId, pending.text, pending.files)] })
+    this.set({ messages: [...messages, userMessage(pending.runId, pending.text, pending.files)] })
     await this.resume()
   }
 

@@ -4,7 +4,8 @@ import { useSyncExternalStore } from "react"
 import { trace } from "../../api/Conversations.ts"
 import type { Passage } from "../../components/replies/Passages.tsx"
 import type { RunEvent } from "../../components/replies/Trace.tsx"
-import type { Message, Talk } from "./Talk.ts"
+import type { Talk } from "./Talk.ts"
+import type { Message } from "./TalkMessage.ts"
 
 export const useTalk = (talk: Talk) => {
   const view = useSyncExternalStore(talk.listen, talk.now)
