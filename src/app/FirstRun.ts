@@ -23,7 +23,7 @@ import { Sources } from "../usecases/knowledge/Sources.ts"
 import type { Settings } from "./config/Config.ts"
 import * as DataDirectory from "./DataDirectory.ts"
 
-/** What the first start created. Key and password are shown once. */
+/** The tenant and agent that the first start created. Key and password are shown once. */
 export interface FirstRun {
   readonly scope: AgentScope
   readonly apiKey: Redacted.Redacted

@@ -73,7 +73,7 @@ const ready = (settings: Settings) =>
 /** Time that running turns have to settle after the listener has closed. */
 const drain = Duration.seconds(30)
 
-/** What the use-cases read of the settings. */
+/** The settings that use-cases read. */
 const settingsOf = (settings: Settings) =>
   Layer.mergeAll(
     Layer.succeed(AlertRecipient, settings.alertEmail),
@@ -100,7 +100,7 @@ const stores = Layer.mergeAll(
   Knowledge.stores
 )
 
-/** What several use-cases share. */
+/** Services that several use-cases share. */
 const shared = Layer.mergeAll(
   Artifacts.Default,
   ConnectorSettings.Default,

@@ -78,7 +78,7 @@ export const AuthorizationServer = Schema.Struct({
 })
 export type AuthorizationServer = typeof AuthorizationServer.Type
 
-/** What a token is for, and who gives it. */
+/** The resource for which a token is requested, and the server that issues it. */
 export interface ToolAuthorizationTarget {
   readonly server: AuthorizationServer
   /** The MCP server's own name for itself (RFC 8707). */

@@ -9,7 +9,7 @@ import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 import { currentOwner } from "./CurrentOwner.ts"
 
-/** What may see every tenant's rows, and why: as a comment `every tenant: directory` before a statement, or by {@link forEveryTenant}. */
+/** Kinds of work that may see the rows of every tenant, and why. A comment such as `every tenant: directory` before a statement, or {@link forEveryTenant}, selects one. */
 const everyTenantWork = {
   directory: "finds whose a key, a token, an e-mail address or an account of a channel is",
   sweep: "looks over all tenants for what is due, dead or old",

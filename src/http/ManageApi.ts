@@ -31,7 +31,7 @@ import { ManagedWidgetsApi } from "./hosted/agents/WidgetsApi.ts"
 import { ConfigurationApi } from "./manage/ConfigurationApi.ts"
 import { ListenersApi } from "./manage/ListenersApi.ts"
 
-/** What `/api/manage/v1/openapi.json` is made from. */
+/** The source of `/api/manage/v1/openapi.json`. */
 export const ManageApi = HttpApi.make("manage")
   .add(ManagedAgentsApi)
   .add(ManagedAgentVersionsApi)

@@ -19,7 +19,7 @@ const longIdfExponent = 1.3
 export const termWeight = (query: QueryWords, total: number, chunks: number): number =>
   isLong(query) ? idf(total, chunks) ** longIdfExponent : idf(total, chunks)
 
-/** What one term adds for `frequency` occurrences, per unit of idf: 0 to k1 + 1. */
+/** The score that one term adds for `frequency` occurrences, per unit of idf: 0 to k1 + 1. */
 const saturation = (frequency: number, length: number, averageLength: number): number =>
   (frequency * (k1 + 1)) / (frequency + k1 * (1 - b + (b * length) / averageLength))
 

@@ -1,4 +1,4 @@
-/** What a line of Markdown is: a heading, the fence of code, an item of a list, the rule of a table. */
+/** Classifies a line of Markdown: heading, code fence, list item, delimiter row of a table. */
 import { cleanHeading } from "./Heading.ts"
 
 /**

@@ -34,7 +34,7 @@ const queryForms = (text: string): ReadonlyArray<QueryForm> => {
   return [english, ...(same ? [] : [other])].filter(({ size }) => size > 0)
 }
 
-/** What a search compares with the words of chunks. */
+/** The words of a query, as a search compares them with those of chunks. */
 export interface QueryWords {
   readonly forms: ReadonlyArray<QueryForm>
   /** Number of distinct English terms of the query. */

@@ -28,13 +28,13 @@ export interface Isolation {
   readonly user: string
   /** Tenants' tables in the order of their names. */
   readonly tables: ReadonlyArray<string>
-  /** Those without their policy. */
+  /** Tables without their policy. */
   readonly open: ReadonlyArray<string>
   /** Tables that the role may not read and write. */
   readonly ungranted: ReadonlyArray<string>
 }
 
-/** What there is of it in the database. Nothing is changed. */
+/** The state of row level security in the database. Nothing is changed. */
 export const isolation = (role: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -163,7 +163,7 @@ const drop = ({ name, table }: Partition, kept: boolean) =>
   step(
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      // Whoever writes through the parent has ended then, or has not begun.
+      // Writers through the parent have then ended, or have not begun.
       yield* sql`lock table ${sql(table)} in access exclusive mode`
       if ((kept || (yield* isMoving)) && !(yield* isEmpty(name))) return
       yield* sql`drop table if exists ${sql(name)}`

@@ -55,8 +55,8 @@ const filesOfPages: Plugin = {
 }
 
 /**
- * What most pages show is one file, and so is what shows Markdown: each file is a request of its own. Charts and the
- * pages stay by themselves.
+ * Modules that most pages need are one file, and so are those that render Markdown, because each file is one request.
+ * Charts and pages have files of their own.
  */
 const chunkOf = (id: string): string | undefined => {
   if (/[\\/]node_modules[\\/](?:markdown-it|mdurl|remend|linkify-it|punycode|uc\.micro|entities)/u.test(id))

@@ -1,4 +1,4 @@
-/** What exports and imports need of the store: that it is there, and that it fits the archive. */
+/** Checks before an export or import: the store exists, and it fits the archive. */
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Console from "effect/Console"

@@ -94,7 +94,7 @@ const writeList = (folder: string, file: string, pageAfter: (after: string) => E
     return { count, written: { file, bytes, sha256 } }
   })
 
-/** What waits for workers, and what channels have delivered. */
+/** Writes the jobs that wait for workers, and the deliveries of channels. */
 const writeLists = (folder: string, id: TenantId) =>
   Effect.gen(function* () {
     const held = yield* HeldJobs

@@ -1,5 +1,5 @@
 /**
- * What is in an archive. An archive is a folder:
+ * The content of an archive. An archive is a folder:
  *
  * - `manifest.json`: what the archive holds, with the size and SHA-256 of each file. It exists once the archive is whole.
  * - `rows/<table>-<number>.jsonl.gz`: a *part*, rows of one table between two keys, one JSON array a line.
@@ -127,7 +127,7 @@ export const begin = (folder: string, given: Given) =>
     if (isThere(path.join(folder, manifestName))) {
       return yield* new ArchiveError({ message: `${folder} already exists. Choose another name.` })
     }
-    // One that was cut off before its first line was not begun.
+    // A journal that was cut off before its first line counts as new.
     const isNew = (fs.statSync(journal, { throwIfNoEntry: false })?.size ?? 0) === 0
     if (isNew && !isThere(journal) && isThere(folder)) {
       const names = yield* attempt(what, () => fs.promises.readdir(folder))

@@ -13,7 +13,7 @@ import * as PartFile from "./PartFile.ts"
 /** Rows of a part. Fewer make more files, more are repeated after an interruption. */
 export const rowsPerPart = 20_000
 
-/** What a part is to hold, and the finished part that may hold it already. */
+/** A part to be written, and the finished part of an earlier try, if there is one. */
 interface Planned {
   readonly table: Table
   readonly range: Rows.Range

@@ -220,7 +220,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
       const totals: ArchivedStore.Totals = { rows, originals: manifest.originals.count, missing: 0 }
       return totals
     }).pipe(
-      // What was refused is not left behind; what was interrupted continues.
+      // A refused import leaves nothing behind. An interrupted one can continue.
       Effect.tapErrorTag("MoveFailed", ({ reason }) =>
         reason === "conflict" || reason === "differs"
           ? Effect.ignore(

@@ -31,7 +31,7 @@ interface Flags {
   readonly json?: true | undefined
 }
 
-/** What only the owner of the tables may do: workers do it, too, where they are the owner. */
+/** Changes of vector tables that only their owner may make. Workers make them where they are the owner. */
 const ownVectors = Effect.gen(function* () {
   yield* Effect.flatMap(VectorCopiesStore, ({ remove }) => remove)
   const { tend } = yield* VectorIndexStore

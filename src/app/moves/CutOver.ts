@@ -80,7 +80,7 @@ const attempt = (transfer: Transfer, maxPause: Duration.Duration, endsTurns: boo
     const { driver, from, to } = transfer
     yield* drainJobs(transfer)
     const began = yield* monotonicMillis
-    /** What is left until this part of the pause is over. */
+    /** Time left until this share of the pause is over. */
     const left = (share: number) =>
       Effect.map(monotonicMillis, (now) =>
         Math.max(0, Math.round(began + share * Duration.toMillis(maxPause) - now))

@@ -32,7 +32,7 @@ const jobsInterval = Duration.millis(200)
 
 type Facts = Schema.WithResult.Success<Wire.Facts>
 
-/** What the two sides know. */
+/** The facts of both installations. */
 export interface Known {
   readonly origin: Facts
   readonly destination: Facts
@@ -42,7 +42,7 @@ const refused = (message: string) => new MoveFailed({ reason: "refused", message
 
 const random = () => randomBytes(24).toString("base64url")
 
-/** What both sides know of the tenant. */
+/** Asks both installations for their facts about the tenant. */
 export const known = ({ destination, origin }: Installations) =>
   Effect.all({ origin: origin.ask(new Wire.Facts()), destination: destination.ask(new Wire.Facts()) })
 
@@ -128,7 +128,7 @@ export interface Moved {
   readonly unreadable: number
 }
 
-/** What arrived at the side that does not serve the tenant any more. */
+/** Carries over jobs and events that arrived at the side that no longer serves the tenant. */
 const carryOver = (transfer: Transfer.Transfer) =>
   Effect.zipRight(carryJobs(transfer), Transfer.copyEvents(transfer))
 

@@ -1,4 +1,4 @@
-/** What a command needs of an installation's store to write a tenant into it. */
+/** The services that a command needs to write a tenant into an installation's store. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as SqlAudit from "../../capabilities/AuditLog/Sql.ts"

@@ -97,7 +97,7 @@ const copyChanges = (
     yield* storeChanges(transfer, found)
     return { count: found.seqs.length, more: found.more }
   }).pipe(
-    // What they depend on is among the later changes.
+    // The rows on which these depend are among later changes.
     Effect.catchIf(
       (error) => isOrder(error) && limit < maxChangesPerRound,
       () => copyChanges(transfer, limit * 4)
@@ -236,7 +236,7 @@ const differs = (table: string, what: string) =>
       `tables; undo the move with --rollback and begin again.`
   })
 
-/** What was compared of a table. Rows with changes at that time were compared when these were copied. */
+/** The result of comparing a table. Rows that had changes then were compared when the changes were copied. */
 export interface Compared {
   readonly table: string
   readonly rows: number

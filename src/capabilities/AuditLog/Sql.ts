@@ -40,7 +40,7 @@ export const layerSql = Layer.effect(
       )
     })
 
-    /** What has a name, by the id in `column`. An id belongs to one kind, so at most one of them is found. */
+    /** The name of the object whose id is in `column`. An id belongs to one kind, so at most one name is found. */
     const nameOf = (column: "actor_id" | "target") => sql`
       (select name from agents n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}
        union all select name from sources n where n.tenant_id = e.tenant_id and n.id = e.${sql(column)}

@@ -9,7 +9,7 @@ import { ArtifactRef } from "../knowledge/Source.ts"
 export const MoveState = Schema.Literal("serving", "draining", "pausing", "fenced", "away")
 export type MoveState = typeof MoveState.Type
 
-/** What one of the two installations knows of a move. */
+/** The state of a move, as one of the two installations stores it. */
 export const Move = Schema.Struct({
   tenantId: TenantId,
   /** The same at both. */
@@ -84,7 +84,7 @@ const SealKey = Schema.NullOr(Schema.Redacted(Schema.String))
 const driver = Schema.String
 const none = Schema.Struct({})
 
-/** What the installation has: its migrations, its tables of tenants, the tenant, and its move. */
+/** Facts about the installation: its migrations, its tables of tenants, the tenant, and its move. */
 export class Facts extends Schema.TaggedRequest<Facts>()("Facts", {
   failure: Schema.Never,
   success: Schema.Struct({
@@ -208,7 +208,7 @@ export class Originals extends Schema.TaggedRequest<Originals>()("Originals", {
   payload: { after: Schema.String }
 }) {}
 
-/** Those that are not stored for the tenant yet. */
+/** Asks which originals are not stored for the tenant yet. */
 export class MissingOriginals extends Schema.TaggedRequest<MissingOriginals>()("MissingOriginals", {
   failure: Schema.Never,
   success: Schema.Struct({ refs: Schema.Array(ArtifactRef) }),
@@ -224,7 +224,7 @@ export class Hold extends Schema.TaggedRequest<Hold>()("Hold", {
   payload: { driver, to: Schema.Literal("draining", "pausing"), millis: Schema.Int }
 }) {}
 
-/** What is left: turns and jobs that run, and jobs that wait to be carried over. */
+/** The work that is left: turns and jobs that run, and jobs that wait to be carried over. */
 export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
   failure: Schema.Never,
   success: Schema.Struct({
@@ -351,7 +351,7 @@ export const MoveRequest = Schema.Union(
 )
 export type MoveRequest = typeof MoveRequest.Type
 
-/** What is answered to each request, by its tag. */
+/** The schema of the answer to each request, by its tag. */
 export const moveAnswers: ReadonlyMap<string, Schema.Schema.AnyNoContext> = new Map(
   MoveRequest.members.map((member) => [member._tag, member.success])
 )

@@ -159,7 +159,7 @@ export type PatchAgent = typeof PatchAgent.Type
 
 const Count = Schema.Int.pipe(Schema.between(0, 1_000_000_000))
 
-/** What a tenant may use in a period. */
+/** The plan's features and limits of a tenant in a period. */
 export const Entitlements = Schema.Struct({
   publicApi: Schema.Boolean,
   turns: Count,

@@ -1,4 +1,4 @@
-/** What fails of an agent now, for those who maintain it. */
+/** A channel, model or tool of an agent that fails now. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
 

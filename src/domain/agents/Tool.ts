@@ -205,7 +205,7 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
 }
 
 /**
- * What a connection by OAuth was made for. If it differs from the tool's, the tool has to be connected again. Undefined
+ * The settings for which a connection by OAuth was made. If the tool's differ, it has to be connected again. Undefined
  * for a tool without OAuth.
  */
 export const connectionBasis = ({ auth, mcp }: ToolDefinition): string | undefined =>

@@ -40,13 +40,13 @@ const Scopes = Schema.Array(Schema.String)
 
 /** The scopes of a connection. */
 export const ToolScopes = Schema.Struct({
-  /** Those that the last token was requested with. */
+  /** Scopes with which the last token was requested. */
   requested: Scopes,
-  /** Those that the authorization server has granted. */
+  /** Scopes that the authorization server has granted. */
   granted: Scopes,
-  /** Those that the MCP server demands in addition. */
+  /** Scopes that the MCP server demands in addition. */
   missing: Scopes,
-  /** Those that were requested because of a demand, without a person: they are not requested so again. */
+  /** Demanded scopes that were requested once without a person. They are not requested without a person again. */
   tried: Scopes
 })
 export type ToolScopes = typeof ToolScopes.Type
@@ -80,7 +80,7 @@ export interface ClientAddresses {
   readonly documentUrl: string | null
 }
 
-/** What an authorization server has to know of the client, however it learns it. */
+/** The client's metadata for an authorization server, whichever way of registration is used. */
 export const clientMetadata = (redirectUri: string) => ({
   client_name: "Spoke",
   redirect_uris: [redirectUri],

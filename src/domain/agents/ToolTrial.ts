@@ -9,7 +9,7 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 export const ToolTrialRequest = Schema.Struct({
   /** One of the functions of an MCP server; the first by default. */
   function: optional(Text.pipe(Schema.maxLength(200))),
-  /** What a model would send. Without them no function is called. */
+  /** The arguments as a model would send them. Without them no function is called. */
   arguments: optional(JsonObject),
   /** As in a chat request. */
   toolContext: optional(JsonObject),
@@ -18,7 +18,7 @@ export const ToolTrialRequest = Schema.Struct({
 export type ToolTrialRequest = typeof ToolTrialRequest.Type
 
 export const ToolTrial = Schema.Struct({
-  /** What a model is offered; empty if the tool is not available. */
+  /** The functions that a model is offered; empty if the tool is not available. */
   functions: Schema.Array(
     Schema.Struct({ name: Schema.String, description: Schema.String, parameters: JsonObject })
   ),

@@ -100,5 +100,5 @@ export const AgentWidget = Schema.Struct({
 })
 export type AgentWidget = typeof AgentWidget.Type
 
-/** What a page needs to show the widget before it is opened. */
+/** The settings that a page needs to display the widget before it is opened. */
 export const ShownWidget = Schema.Struct({ name: Schema.String, ...look })

@@ -1,7 +1,7 @@
 /** Costs of models, in billionths of a US dollar: whole numbers, so that sums are exact. */
 import * as Schema from "effect/Schema"
 
-/** What one call of a model used. */
+/** The usage of one call of a model. */
 export interface Bill {
   /** `provider/model` as configured. */
   readonly model: string

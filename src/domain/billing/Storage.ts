@@ -1,4 +1,4 @@
-/** What the data of a tenant takes. */
+/** Storage that the data of a tenant takes. */
 import * as Schema from "effect/Schema"
 
 const Bytes = Schema.Int.pipe(Schema.nonNegative())

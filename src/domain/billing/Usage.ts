@@ -78,7 +78,7 @@ export type ModelUsage = typeof ModelUsage.Type
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
   cost: Cost,
-  /** What the tenant's data takes. */
+  /** Storage that the tenant's data takes. */
   storage: StorageUsage,
   /** All budgets of the tenant. */
   budgets: Schema.Array(Budget),

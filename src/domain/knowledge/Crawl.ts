@@ -48,7 +48,7 @@ export const DryRunRequest = Schema.Union(
 )
 export type DryRunRequest = typeof DryRunRequest.Type
 
-/** What a sync would do with an address, and why. */
+/** The decision of a dry run about an address, with its reason. */
 export const DryRunLine = Schema.Struct({
   url: Schema.String,
   included: Schema.Boolean,

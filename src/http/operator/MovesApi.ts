@@ -29,7 +29,7 @@ const Bytes = Schema.Uint8ArrayFromSelf.pipe(
   HttpApiSchema.withEncoding({ kind: "Uint8Array", contentType: "application/octet-stream" })
 )
 
-/** What one step of a move asks of the installation; the answer depends on it. */
+/** One request of a move to the installation. The schema of the answer depends on the request. */
 const ask = HttpApiEndpoint.post("ask", "/api/operator/tenants/:id/move")
   .setPath(ofTenant)
   .setPayload(MoveRequest)

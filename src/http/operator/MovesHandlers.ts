@@ -28,7 +28,7 @@ export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
       .handle("ask", ({ path: { id }, payload }) =>
         RequestId.pipe(
           Effect.flatMap((requestId) => moves.ask(id, payload, requestId)),
-          // Whoever asks this process next finds what was answered.
+          // The next request to this process sees the answered state.
           Effect.tap(() => (changesState.has(payload._tag) ? gate.refresh : Effect.void)),
           Effect.flatMap((answer) => Effect.orDie(encodeAnswer(payload, answer)))
         )

@@ -17,7 +17,7 @@ const saysSo = (cause: unknown): boolean => {
   return isError(cause) && broken.test(cause.message)
 }
 
-/** What the database answers to a change of a tenant that is being moved (migrations/0024_tenant_moves.sql). */
+/** SQLSTATE of a change of a tenant that is being moved (migrations/0024_tenant_moves.sql). */
 const moving = "SM001"
 
 /** True when the database refused a change because the tenant is being moved. */

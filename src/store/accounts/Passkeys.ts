@@ -40,7 +40,7 @@ export class PasskeyStore extends Effect.Service<PasskeyStore>()("store/accounts
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** Those of a person, the oldest first. */
+    /** The passkeys of a person, oldest first. */
     const list = ({ tenantId }: TenantScope, userId: UserId) =>
       sql`
         select id, name, credential_id as "credentialId", backed_up as "backedUp", created_at as "createdAt",

@@ -1,4 +1,4 @@
-/** What fails of a tenant's agents now, from the health of its channels and the traces of its last turns. */
+/** Problems of a tenant's agents now, from the health of its channels and the traces of its last turns. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

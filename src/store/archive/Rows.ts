@@ -134,7 +134,7 @@ export const sumOf = (all: ReadonlyArray<RowDigest>): RowDigest => ({
   hash: all.reduce((total, { hash }) => total + BigInt(hash), 0n).toString()
 })
 
-/** What becomes of a row whose key is there: an error, the row that is there, or the given one. */
+/** What to do with a row whose key exists: fail, keep the existing row, or replace it. */
 type OnConflict = "fail" | "keep" | "replace"
 
 const ownedBy = (

@@ -26,7 +26,7 @@ export interface Table extends TableShape {
   readonly counted: ReadonlyArray<string>
   /** Columns that are not read, and empty in rows that are written: how pgvector stores a vector. */
   readonly derived: ReadonlyArray<string>
-  /** What each column's values are sealed for, in the order of the columns; null for those that are not sealed. */
+  /** The purpose under which each column's values are sealed, in the order of the columns; null if they are not sealed. */
   readonly sealed: ReadonlyArray<string | null>
 }
 

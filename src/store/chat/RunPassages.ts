@@ -58,7 +58,7 @@ export class StoredPassages {
   }
 }
 
-/** What is sent of a stored passage. */
+/** The columns that are sent of a stored passage. */
 const withoutText = ({ chunkId, documentId, hash, index, score, sourceId }: HashedPassage) => ({
   chunkId,
   documentId,

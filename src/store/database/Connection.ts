@@ -181,7 +181,7 @@ export class PooledStatements extends Statements {
   }
 }
 
-/** What begins and ends transactions and says how they are: no row is seen, and some of it has to come first. */
+/** Statements that control transactions. They see no row, and some must be the first of their transaction. */
 const control = /^\s*(?:begin|commit|rollback|savepoint|release|set|start)\b/iu
 
 /** The statements of a transaction. None of them is kept prepared: a failed one would end the transaction. */
@@ -189,7 +189,7 @@ class HeldStatements extends Statements {
   readonly #client: Pg.PoolClient
   readonly #onBroken: (error: Error) => void
   readonly #tenantRole: string | null
-  /** What the transaction was told last; undefined outside of one, and after a rollback, which takes back what was told. */
+  /** The session values last set in the transaction; undefined outside of one, and after a rollback, which reverts them. */
   #session: string | undefined
   #isTransaction = false
 

@@ -16,7 +16,7 @@ import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 /** Statements and transactions that wait for a connection. */
 const maxWaiting = 20_000
 
-/** What the pool itself says when none is to be had in time. */
+/** The error of the pool itself when no connection is available in time. */
 const noConnection = () =>
   new SqlError({
     cause: new Error("timeout exceeded when trying to connect"),

@@ -61,7 +61,7 @@ export const describeHolders = (holders: ReadonlyArray<Holder>): string =>
     ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
     : `The lock is held by ${holders.map(told).join(" and ")}.`
 
-/** What the operator can do to end the wait. */
+/** Advice to the operator how to end the wait. */
 export const remedy = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "End the transaction that holds it"

@@ -44,7 +44,7 @@ const committing = (connection: Connection, statement: Executable) => {
     })
 }
 
-/** What `make` returns, and when it is a statement, one that goes straight to a connection. */
+/** The result of `make`. A statement is replaced by one that is sent directly to `connection`. */
 const straight =
   (connection: Connection, make: (...given: ReadonlyArray<never>) => unknown) =>
   (...given: ReadonlyArray<unknown>) => {

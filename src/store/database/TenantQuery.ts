@@ -10,7 +10,7 @@ export const sessionText = "select set_config('role', $1, true), set_config('spo
 /** Under which a connection that stays with us keeps {@link sessionText}. */
 export const sessionName = "spoke_session"
 
-/** What the driver calls on a query that it has sent. */
+/** The methods that the driver calls on a query that it has sent. */
 interface Handled {
   readonly name?: string
   readonly text: string

@@ -31,7 +31,7 @@ interface Found {
   readonly installed: string | null
   /** Whether this user may create the extension. */
   readonly creatable: boolean
-  /** What makes the extension visible to this user; null if it is visible, or not installed. */
+  /** The statement that makes the extension visible to this user; null if it is visible, or not installed. */
   readonly unseen: string | null
 }
 

@@ -39,7 +39,7 @@ export const vectorForm = (sql: SqlClient.SqlClient) =>
     })
   )
 
-/** What a statement turns into a stored vector: the text of a `halfvec`, else bytes in base64. */
+/** The parameter from which a statement makes a stored vector: the text of a `halfvec`, else bytes in base64. */
 export const givenVector = (encoding: VectorForm["encoding"], vector: Float32Array): string => {
   if (encoding === 2) return vectorText(vector)
   return Buffer.from(encoding === 1 ? encodeVector(vector) : encodeFloat32(vector)).toString("base64")

@@ -24,7 +24,7 @@ export class ArrivalRefused extends Schema.TaggedError<ArrivalRefused>()("Arriva
   message: Schema.String
 }) {}
 
-/** What is to be stored of one table. */
+/** Rows and changes to be stored of one table. */
 export interface Given {
   readonly table: Table
   readonly rows: ReadonlyArray<string>
@@ -69,7 +69,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         ([row]) => row?.shared === true
       )
 
-    /** What a refusal of the database means, after its transaction. */
+    /** Translates an error of the database, after its transaction. */
     const explained = (error: SqlError): Effect.Effect<never, ArrivalRefused | SqlError> =>
       Effect.gen(function* () {
         if (!isOutOfOrder(error)) return yield* Effect.fail(error)

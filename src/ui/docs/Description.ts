@@ -1,4 +1,4 @@
-/** What the reference reads of the description of the API (`/openapi.json`). */
+/** The parts of the API's description (`/openapi.json`) that the reference displays. */
 
 export interface SchemaNode {
   readonly $ref?: string

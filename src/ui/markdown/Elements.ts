@@ -14,7 +14,7 @@ export interface Drawing<N> {
   readonly citation?: ((index: number) => N | null) | undefined
   /** More is to come. */
   readonly streaming?: boolean | undefined
-  /** What stands between {@link markStart} and {@link markEnd} is marked. */
+  /** Whether text between {@link markStart} and {@link markEnd} is marked. */
   readonly marks?: boolean | undefined
 }
 

@@ -26,7 +26,7 @@ export const settled = (text: string): string => {
     // The beginning of a mark or of a link's words, and words that may be a link's.
     .replace(/!?\[\d{0,3}$/u, "")
     .replace(/!?\[(?!\d{1,3}\])([^\][\n]{1,500})\]$/u, "$1")
-    // What opens or closes emphasis; what stays open is closed.
+    // Markers of emphasis at the end, which may open or close it. Open emphasis is closed below.
     .replace(/[*_~`]+$/u, "")
   return remend(decided, {
     comparisonOperators: false,

@@ -54,7 +54,7 @@ const markPattern = /\[(\d{1,3})\](?!\()/uy
 
 /** `[3]` is a citation's mark, even if a reference of that name is defined. */
 const mark = (state: StateInline, silent: boolean): boolean => {
-  // What is only skipped are the words of a link, in which brackets stand for themselves.
+  // Only the text of a link is skipped silently. Brackets in it are text.
   if (silent || state.src.charAt(state.pos) !== "[") return false
   markPattern.lastIndex = state.pos
   const found = markPattern.exec(state.src)

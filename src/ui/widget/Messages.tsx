@@ -39,7 +39,7 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   )
 }
 
-/** What the agent says: its marks stand for sources, and a mark that names none is not shown. */
+/** A reply of the agent. Its citation marks become links to sources; a mark without a source is not shown. */
 const Reply = ({
   chat,
   citations,
@@ -229,7 +229,7 @@ const Suggestions = ({ chat, view }: { readonly chat: Chat; readonly view: View 
   )
 }
 
-/** What was said, and what is being said. */
+/** The messages so far, and the reply that is being received. */
 export const Messages = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
   const agent = chat.settings.look?.name ?? view.agent?.name ?? chat.texts.chat
   const { live } = view

@@ -29,7 +29,7 @@ export const Picture = ({ blob }: { readonly blob: Blob }) => {
       }
       bitmap.close()
     }
-    // What cannot be drawn is still told by its name.
+    // The name of a picture that cannot be drawn is still shown.
     void draw().catch(() => undefined)
     return () => {
       gone = true

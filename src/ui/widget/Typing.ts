@@ -23,7 +23,7 @@ export class Typing {
     const now = Date.now()
     if (now - this.reportedAt < reportIntervalMs) return
     this.reportedAt = now
-    // Nobody misses a report that is lost.
+    // A lost report does no harm.
     this.client.typing(sessionId).catch(() => undefined)
   }
 

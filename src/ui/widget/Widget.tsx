@@ -8,7 +8,7 @@ import { Link } from "./Prose.tsx"
 import { Messages } from "./Messages.tsx"
 import type { View } from "./View.ts"
 
-/** What the page may ask of the widget, besides what its own buttons do. */
+/** Functions of the widget that the page may call. */
 export interface Handle {
   open: () => void
   close: () => void
@@ -20,7 +20,7 @@ const useView = (chat: Chat): View => {
   return view
 }
 
-/** What a screen reader hears: each completed reply, once, as it is shown; not those of before. */
+/** The text for screen readers: each completed reply, once, as it is displayed. Earlier replies are not read again. */
 const useSpoken = (chat: Chat, view: View): string => {
   const known = useRef<string | null>(null)
   const [spoken, setSpoken] = useState("")
@@ -75,7 +75,7 @@ const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) =>
   )
 }
 
-/** What the visitor agrees to, in plain text. */
+/** The text to which the visitor agrees. */
 const Consent = ({ chat }: { readonly chat: Chat }) => {
   const consent = chat.settings.look?.consent ?? null
   if (consent === null) return null

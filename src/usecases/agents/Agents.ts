@@ -125,7 +125,7 @@ export class Agents extends Effect.Service<Agents>()("usecases/agents/Agents", {
       return yield* store.insert(scope, { id: yield* newId.agent, ...defaultSettings(agent) }, author)
     })
 
-    /** What fails of the tenant's agents now, longest first. */
+    /** Channels, models and tools of the tenant's agents that fail now, longest first. */
     const problems = agentProblems.list
 
     /** Newest first. */

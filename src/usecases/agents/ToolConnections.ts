@@ -46,7 +46,7 @@ const Flow = Schema.parseJson(
     clientId: Schema.String,
     /** The secret of a client that has registered itself for this sign-in. */
     clientSecret: Schema.NullOr(Schema.String),
-    /** Those that are requested. */
+    /** The requested scopes. */
     scopes: Schema.Array(Schema.String),
     state: Schema.String,
     verifier: Schema.String

@@ -5,7 +5,7 @@ import type { StoredConnection } from "../../store/agents/ToolConnections.ts"
 const hasAll = (scopes: ReadonlyArray<string>, wanted: ReadonlyArray<string>) =>
   wanted.every((scope) => scopes.includes(scope))
 
-/** What to request when the tool is connected again: nothing that it had is lost. */
+/** Scopes to request when the tool is connected again. They include all that it had. */
 export const scopesOfAll = (row: StoredConnection | null, basis: string): ReadonlyArray<string> => {
   const { granted, missing, requested } = (row?.basis === basis ? row.scopes : null) ?? noScopes
   return allScopes(requested, granted, missing)

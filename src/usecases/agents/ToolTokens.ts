@@ -29,7 +29,7 @@ import { afterDemand, isWider, scopesOfAll } from "./ToolScopes.ts"
 const waitMillis = 100
 const maxWaits = 150
 
-/** What is sealed in a connection. */
+/** The sealed part of a connection. */
 const Sealed = Schema.parseJson(
   Schema.Struct({
     access: Schema.String,

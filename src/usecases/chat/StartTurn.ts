@@ -57,7 +57,7 @@ export interface Opened {
 /** An earlier request with the same Idempotency-Key began the turn `runId`. The caller follows that turn. */
 export class TurnAlreadyStarted extends Data.TaggedError("TurnAlreadyStarted")<{ readonly runId: RunId }> {}
 
-/** What a turn begins with. A concurrent first message of the same chat may have changed it. */
+/** A turn that may begin. `opening` differs from the request's where a concurrent first message began the chat. */
 interface Admitted {
   readonly opening: TurnStart
   readonly admission: Turn["admission"]

@@ -36,7 +36,7 @@ export interface Reading extends TenantScope {
   readonly by: GrantingCredential | null
 }
 
-/** What one reader has received so far. */
+/** The position, state and events that one reader has received so far. */
 interface Told {
   position: number
   /** Null until the reader has received a state. */

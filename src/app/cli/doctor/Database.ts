@@ -100,7 +100,7 @@ export const clockOf = (seconds: number): Finding => {
   return off < tolerated.problem ? warning("clock", advice) : problem("clock", advice)
 }
 
-/** What workers have still to do for searches by pgvector; empty when nothing. */
+/** The work that is left for workers before searches use pgvector; empty if none is. */
 const vectorWork = Effect.gen(function* () {
   if ((yield* pendingFiles(path.join(Package.migrations, "pgvector"), "migrations_pgvector")).length > 0)
     return ""

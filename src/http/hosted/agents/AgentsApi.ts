@@ -25,7 +25,7 @@ const list = HttpApiEndpoint.get("list", "/agents")
   .addError(failure(ValidationError))
   .annotate(RequiredRole, "viewer")
 
-/** What fails of the tenant's agents now: accounts at channels, models and tools. Longest first. */
+/** Accounts at channels, models and tools of the tenant's agents that fail now, longest first. */
 const problems = HttpApiEndpoint.get("problems", "/agent-problems")
   .addSuccess(success(AgentProblems))
   .annotate(RequiredRole, "agent")

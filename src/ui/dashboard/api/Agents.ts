@@ -85,7 +85,7 @@ export type AgentProblem = (typeof AgentProblems.Encoded)["problems"][number]
 /** Polling interval of what fails, in milliseconds. */
 const problemsIntervalMs = 60_000
 
-/** What fails of the tenant's agents now. Not for viewers. */
+/** Channels, models and tools of the tenant's agents that fail now. Not for viewers. */
 export const agentProblems = (user: User) =>
   queryOptions({
     queryKey: ["agent-problems"],

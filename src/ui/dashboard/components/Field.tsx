@@ -17,7 +17,7 @@ interface Labelled {
   readonly help?: string | undefined
   /** Page and heading of the documentation about it. */
   readonly guide?: string | undefined
-  /** What the service refused. It replaces the browser's own message. */
+  /** The error of the service. It replaces the browser's own message. */
   readonly error?: string | undefined
   /** The label is only for screen readers. */
   readonly compact?: boolean
@@ -53,7 +53,7 @@ const Frame = ({ id, label, help, guide, error, refused = "", compact = false, c
   )
 }
 
-/** What ties a control to the texts of its {@link Frame}. */
+/** Attributes that connect a control with the texts of its {@link Frame}. */
 const tied = (id: string, { error, help }: Labelled, refused: string) => {
   const isWrong = error !== undefined || refused !== ""
   const parts = [...(isWrong ? [`${id}-error`] : []), ...(help === undefined ? [] : [`${id}-help`])]
@@ -97,7 +97,7 @@ interface TextProps extends Labelled {
 
 interface LineProps
   extends TextProps, Omit<ComponentProps<"input">, "className" | "id" | "onChange" | "ref" | "value"> {
-  /** What is counted, beside the number. */
+  /** The unit, displayed beside the number. */
   readonly unit?: string
 }
 

@@ -1,11 +1,11 @@
-/** What opens the browser's choice of files, or of a folder with all of its files. */
+/** Opens the browser's dialog for files, or for a folder with all of its files. */
 import { type ReactNode, useRef } from "react"
 
 interface Props {
   readonly onSelect: (files: FileList) => void
   /** A folder instead of files. */
   readonly isFolder?: boolean
-  /** What opens the choice when it calls what it gets. */
+  /** The control. It calls `open` to open the dialog. */
   readonly children: (open: () => void) => ReactNode
 }
 

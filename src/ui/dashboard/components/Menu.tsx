@@ -8,7 +8,7 @@ import { Dialog, Question } from "./Dialog.tsx"
 import { Popover } from "./Popover.tsx"
 import css from "./Menu.module.css"
 
-/** What destroys something is asked first. */
+/** The question before an action that destroys something. */
 interface Asked {
   readonly title: string
   readonly question: string

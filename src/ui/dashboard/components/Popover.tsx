@@ -11,7 +11,7 @@ interface Props {
   readonly role: "dialog" | "menu"
   /** The button: it gets what opens the popover. */
   readonly button: (props: ComponentProps<"button">) => ReactNode
-  /** What is in it, while it is open. */
+  /** Its content while it is open. */
   readonly children: (close: () => void) => ReactNode
   readonly className?: string | undefined
   /** Beyond which edge of the button it opens; below by default. */

@@ -1,4 +1,4 @@
-/** Who is signed in: a popover with the choices of this browser, the person's sessions, and the way out. */
+/** The signed-in person: a popover with the settings of this browser, the person's sessions, and signing out. */
 import { useQueryClient } from "@tanstack/react-query"
 import { ChevronsUpDown, LogOut, MonitorSmartphone } from "lucide-react"
 import { useState } from "react"

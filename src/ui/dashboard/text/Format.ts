@@ -19,7 +19,7 @@ const localeOf = (language: string) =>
   navigator.languages.find((tag) => tag.toLowerCase().startsWith(`${language}-`)) ?? language
 
 const formatsOf = (locale: string) => {
-  // Those of long lists are made once: each takes as long as a hundred uses of it.
+  // Formatters of long lists are made once, because making one takes as long as a hundred uses.
   const numbers = new Intl.NumberFormat(locale)
   const moments = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" })
   const distances = new Intl.RelativeTimeFormat(locale, { numeric: "auto" })

@@ -5,7 +5,7 @@ import { useText } from "./Language.tsx"
 interface Props {
   /** Page and heading: `chat`, or `chat#models`. */
   readonly guide: string
-  /** What it is about, for screen readers; omitted where the text before it says so. */
+  /** Its subject, for screen readers; omitted where the text before it names the subject. */
   readonly about?: string
 }
 

@@ -37,7 +37,7 @@ const maxCredentials = 256
 /** Maximum tool servers that are queried at once. */
 const maxConcurrentOpens = 4
 
-/** What a request brings for tools. */
+/** Values for tools in a chat request. */
 type ToolValues = Pick<ChatTurnRequest, "toolContext" | "toolCredentials">
 
 export interface TurnTools {

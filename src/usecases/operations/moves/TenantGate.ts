@@ -62,7 +62,7 @@ export class TenantGate extends Effect.Service<TenantGate>()("usecases/operation
     const known = yield* SubscriptionRef.make<Moves>(new Map())
     // Read with every request.
     let current: Moves = new Map()
-    // What was read earlier never replaces what was read later.
+    // One read at a time: an earlier one never replaces a later one.
     const alone = yield* Effect.makeSemaphore(1)
 
     const read = Effect.gen(function* () {

@@ -10,9 +10,9 @@ const words = texts(
 )
 
 interface Props {
-  /** What is in it, for screen readers. */
+  /** Its content, for screen readers. */
   readonly title: string
-  /** Of the file, without its ending. */
+  /** Name of the file, without its extension. */
   readonly name: string
   readonly header: ReadonlyArray<string>
   readonly rows: ReadonlyArray<ReadonlyArray<Cell>>

@@ -73,7 +73,7 @@ const Lines = ({ days, heightOf, placeOf, series }: PartProps) => (
   </>
 )
 
-/** What a day's values are, over the day that is pointed at. */
+/** The values of the day under the pointer. */
 const Pointed = ({ days, series, shown }: Pick<ChartProps, "days" | "series" | "shown">) => {
   const { day } = useFormat()
   return (

@@ -1,4 +1,4 @@
-/** What a chart draws. */
+/** The data of a chart. */
 
 export interface Series {
   readonly key: string
@@ -19,7 +19,7 @@ export interface ChartProps {
   readonly kind: "bar" | "line"
   /** At most two. */
   readonly series: ReadonlyArray<Series>
-  /** Those without data, too. */
+  /** All days of the period, including those without data. */
   readonly days: ReadonlyArray<Day>
   /** Formats a value. */
   readonly shown: (value: number) => string

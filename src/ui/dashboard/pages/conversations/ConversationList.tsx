@@ -55,7 +55,7 @@ interface LineProps {
   readonly isCurrent: boolean
 }
 
-/** Whether there is something to say of a conversation besides what was said in it. */
+/** Whether a conversation has badges. */
 const hasBadges = (
   { assignee, failure, labelIds, ratings, state }: Conversation,
   labels: ReadonlyArray<Label>

@@ -1,4 +1,4 @@
-/** What went wrong, grouped by question, with a button to write a correction. */
+/** Turns that went wrong, grouped by question, with a button to write a correction. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link, useLocation } from "wouter"
 import { corrections, createCorrection } from "../../api/improve/Corrections.ts"

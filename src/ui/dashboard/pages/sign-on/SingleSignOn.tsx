@@ -136,7 +136,7 @@ const fields = [
 
 interface EditProps {
   readonly found: Connection | null
-  /** What the provider has to know. */
+  /** The address to register with the provider. */
   readonly redirectUri: string
 }
 

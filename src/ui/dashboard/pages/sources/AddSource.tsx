@@ -239,7 +239,7 @@ const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props,
       error={errorOf("name")}
     />
   )
-  // What somebody writes has no address or file to be named after.
+  // A written source has no address or file that could give it a name.
   const isWritten = kind === "TEXT" || kind === "QA"
   const isFilled = [isWritten ? "" : name, value.labels, crawl.include, crawl.exclude].some(
     (typed) => typed !== ""

@@ -71,7 +71,7 @@ const Lines = ({ lines, title }: { readonly lines: ReadonlyArray<Line>; readonly
 )
 
 interface Props {
-  /** What would be saved. */
+  /** The source as it would be saved. */
   readonly request: typeof DryRunRequest.Encoded
   readonly disabled: boolean
 }

@@ -1,4 +1,4 @@
-/** What adds sources to an agent: files and folders of this computer, and the form for everything else. */
+/** Controls that add sources to an agent: files and folders of this computer, and the form for everything else. */
 import { useState } from "react"
 import { atLeast, type User } from "../../api/Session.ts"
 import { Button } from "../../components/Button.tsx"

@@ -199,7 +199,7 @@ const useColumns = (mayChange: boolean): ReadonlyArray<Column<SourceItem>> => {
 interface Props {
   readonly agentId: string
   readonly user: User
-  /** What adds the first source. */
+  /** The controls that add the first source. */
   readonly add: ReactNode
 }
 

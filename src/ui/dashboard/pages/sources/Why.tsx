@@ -50,7 +50,7 @@ const german: Readonly<Record<string, string>> = {
   unsupported_type: "Dateien dieser Art werden nicht gelesen."
 }
 
-/** Where the service's messages name fields that have other names in the dashboard, or speak of its inner working. */
+/** Texts in place of messages that name fields by other names than the dashboard, or that describe internals. */
 const english: Readonly<Record<string, string>> = {
   asset: "The address ends like a picture, a script or another file without text.",
   beyond_max_depth: "More links away than are followed.",

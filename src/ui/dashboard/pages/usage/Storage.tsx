@@ -1,4 +1,4 @@
-/** What the tenant's data takes, by kind, as of the last count. */
+/** Storage of the tenant's data by kind, as of the last count. */
 import type { Usage } from "../../api/Usage.ts"
 import { Card } from "../../components/Page.tsx"
 import { Table } from "../../components/Table.tsx"

@@ -176,7 +176,7 @@ interface Props {
   readonly user: User
   /** Unsaved settings; undefined if there are none. */
   readonly draft: Draft | undefined
-  /** Those beside the published one. */
+  /** Versions other than the published one. */
   readonly versions: ReadonlyArray<number>
 }
 

@@ -1,4 +1,4 @@
-/** What fails of an agent, where one looks: on its page, in the list of agents, and beside a channel or a tool. */
+/** Channels, models and tools of an agent that fail: on its page, in the list of agents, and beside a channel or a tool. */
 import { useQuery } from "@tanstack/react-query"
 import { Link } from "wouter"
 import { type AgentProblem, agentProblems } from "../../../api/Agents.ts"

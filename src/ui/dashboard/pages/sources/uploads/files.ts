@@ -5,7 +5,7 @@ export const maxUploadBytes = 50 * 1_048_576
 /** Maximum number of files in one selection, so that a wrong folder does not become thousands of sources. */
 export const maxFiles = 1_000
 
-/** What is read without a look at the content. */
+/** Extensions of files that are accepted without looking at their content. */
 const known = new Set(
   "pdf docx xlsx pptx epub html htm xhtml md markdown txt csv tsv json zip png jpg jpeg webp gif bmp".split(
     " "

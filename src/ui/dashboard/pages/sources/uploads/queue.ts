@@ -88,7 +88,7 @@ const watch = () => {
       const found = await sourcesOf(agentId, new Set(mine.map(({ sourceId }) => sourceId)))
       for (const { key, sourceId } of mine) move(key, stateOf(found.get(sourceId)))
     }
-    // What could not be asked now is asked again at the next look.
+    // Requests that fail are repeated at the next poll.
     void Promise.allSettled(agents.map(look)).then(() => {
       timer = undefined
       if (uploads.some(isReading)) watch()
