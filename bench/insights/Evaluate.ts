@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import { Embedder } from "../../src/capabilities/Embedder.ts"
 import { layerUniversalSentenceEncoder } from "../../src/capabilities/Embedder/Offline.ts"
 import { mayBeEnglish } from "../../src/search/Language.ts"
-import { type Asked, grouped } from "../../src/search/QuestionGroups.ts"
+import { type AskedQuestion, grouped } from "../../src/search/QuestionGroups.ts"
 
 const Line = Schema.parseJson(Schema.Struct({ topic: Schema.NullOr(Schema.String), question: Schema.String }))
 type Line = typeof Line.Type
@@ -50,7 +50,7 @@ const countBy = (lines: ReadonlyArray<Line>) => {
 }
 
 export const measure = (lines: ReadonlyArray<Line>, vectors: ReadonlyArray<Float32Array | null>): Figures => {
-  const asked = lines.map((line, place): Asked<Line> => ({
+  const asked = lines.map((line, place): AskedQuestion<Line> => ({
     text: line.question,
     vector: vectors[place] ?? null,
     value: line

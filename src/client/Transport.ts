@@ -13,7 +13,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface Given {
+export interface RequestParts {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | number | undefined>>
   readonly headers?: Readonly<Record<string, string | undefined>>
@@ -27,9 +27,9 @@ export type Send = (request: Request) => Promise<Response>
 
 export interface Transport {
   /** The `data` of the answer. */
-  readonly call: <A>(route: Route, given?: Given, options?: CallOptions) => Promise<A>
+  readonly call: <A>(route: Route, given?: RequestParts, options?: CallOptions) => Promise<A>
   /** Begins when it is iterated. Ending the iteration closes the connection. */
-  readonly stream: (route: Route, given?: Given, options?: CallOptions) => AsyncIterable<StreamPart>
+  readonly stream: (route: Route, given?: RequestParts, options?: CallOptions) => AsyncIterable<StreamPart>
 }
 
 /** Removes the `/v1` at the end of the public base address. */
@@ -38,7 +38,7 @@ export const originOf = (baseUrl: string) => baseUrl.replace(/\/+$/u, "").replac
 const filled = (path: string, values: Readonly<Record<string, string>> = {}) =>
   path.replace(/:(\w+)/gu, (_, name: string) => encodeURIComponent(values[name] ?? ""))
 
-const queryOf = (query: Given["query"] = {}) => {
+const queryOf = (query: RequestParts["query"] = {}) => {
   const parameters = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.set(name, String(value))
@@ -106,7 +106,7 @@ export const make = (
   send: Send,
   headers: Readonly<Record<string, string>> = {}
 ): Transport => {
-  const request = async (route: Route, given: Given, { signal }: CallOptions) => {
+  const request = async (route: Route, given: RequestParts, { signal }: CallOptions) => {
     signal?.throwIfAborted()
     const all = new Headers({ ...headers })
     for (const [name, value] of Object.entries(given.headers ?? {})) {
@@ -129,7 +129,7 @@ export const make = (
     return response
   }
 
-  const call = async <A>(route: Route, given: Given = {}, options: CallOptions = {}): Promise<A> => {
+  const call = async <A>(route: Route, given: RequestParts = {}, options: CallOptions = {}): Promise<A> => {
     const response = await request(route, given, options)
     // The server has validated the answer against the declarations from which the types are derived.
     try {
@@ -141,7 +141,7 @@ export const make = (
     }
   }
 
-  async function* stream(route: Route, given: Given = {}, options: CallOptions = {}) {
+  async function* stream(route: Route, given: RequestParts = {}, options: CallOptions = {}) {
     const { body, status } = await request(route, given, options)
     if (body === null) throw unreadable(status)
     try {

@@ -35,7 +35,7 @@ const unauthorized = () =>
 
 /** The data of a request that identifies its sender. */
 export interface Requester {
-  readonly headers: Headers.Given
+  readonly headers: Headers.HeaderValues
   readonly remoteAddress: Option.Option<string>
 }
 

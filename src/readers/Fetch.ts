@@ -5,7 +5,7 @@ import * as Option from "effect/Option"
 import { OutboundHttp, type OutboundHttpError, type OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
 import { HostLimiter } from "./HostLimiter.ts"
-import type { Known } from "./Journal.ts"
+import type { JournalEntry } from "./Journal.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 
 /** Our product token in robots.txt. */
@@ -82,7 +82,7 @@ export const fetchOk = Effect.fn("Fetch.fetchOk")(function* (
 })
 
 /** Headers that make the answer 304 when the page has not changed. */
-const conditionsOf = ({ etag, lastModified }: Known): Readonly<Record<string, string>> => ({
+const conditionsOf = ({ etag, lastModified }: JournalEntry): Readonly<Record<string, string>> => ({
   ...(etag === null ? {} : { "if-none-match": etag }),
   ...(lastModified === null ? {} : { "if-modified-since": lastModified })
 })
@@ -91,7 +91,7 @@ const conditionsOf = ({ etag, lastModified }: Known): Readonly<Record<string, st
 export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
   what: string,
   url: string,
-  known: Known | undefined
+  known: JournalEntry | undefined
 ) {
   if (known === undefined || known.links === null) return Option.some(yield* fetchOk(what, url))
   const response = yield* request(url, {}, conditionsOf(known))

@@ -17,7 +17,7 @@ export interface Evidence {
 }
 
 /** A page that the last successful sync read. */
-export interface Known extends Evidence {
+export interface JournalEntry extends Evidence {
   /** Its address after redirects. */
   readonly url: string
   /** The document of the page, or the one whose content it repeats. */
@@ -28,7 +28,7 @@ export interface Known extends Evidence {
 
 export interface Journal {
   /** The stored state of an address. */
-  readonly known: (url: string) => Known | undefined
+  readonly known: (url: string) => JournalEntry | undefined
   /** Addresses that the last sync found through a page or sitemap, in order. */
   readonly foundThrough: (parent: string) => ReadonlyArray<string>
   /** Keeps the live document `uri` with its chunks and vectors. */

@@ -11,7 +11,7 @@ import { monotonicMillis } from "../domain/Elapsed.ts"
 import { DocumentParser, type ParseError, type ParsedDocument } from "../capabilities/DocumentParser.ts"
 import type { OutboundResponse } from "../capabilities/OutboundHttp.ts"
 import { agent, fetchChanged, request } from "./Fetch.ts"
-import type { Known } from "./Journal.ts"
+import type { JournalEntry } from "./Journal.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
@@ -133,13 +133,13 @@ export type Visit =
   | { readonly _tag: "Page"; readonly page: Page }
   | {
       readonly _tag: "Unchanged"
-      readonly known: Known
+      readonly known: JournalEntry
       readonly reason: "not_modified" | "not_listed_as_modified"
     }
 
 export interface VisitOptions {
   /** The state of the address at the last sync. */
-  readonly known?: Known | undefined
+  readonly known?: JournalEntry | undefined
   /** The sitemap's `lastmod` of the address. */
   readonly listedAt?: string | null
   /** False for an address that redirects must not lead to. Its robots.txt is not requested then. */
@@ -151,7 +151,7 @@ const dayAndZones = 40 * 60 * 60 * 1_000
 const clocks = 10 * 60 * 1_000
 
 /** True when the sitemap repeats its last `lastmod`, and that time was over when the page was fetched. */
-const isListedAsBefore = (known: Known, listedAt: string | null): boolean => {
+const isListedAsBefore = (known: JournalEntry, listedAt: string | null): boolean => {
   if (listedAt === null || known.listedAt !== listedAt) return false
   const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dayAndZones : clocks
   return Option.match(DateTime.make(listedAt), {

@@ -9,7 +9,7 @@ import type { CrawlOutcome } from "../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "./Fingerprint.ts"
 import { type DuplicateDetector, repeatWords } from "./Folding.ts"
 import type { Verdict } from "./Glob.ts"
-import type { Evidence, Journal, Known } from "./Journal.ts"
+import type { Evidence, Journal, JournalEntry } from "./Journal.ts"
 import { type Page, type Sites, tryPage, type Visit } from "./Page.ts"
 import type { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
@@ -163,7 +163,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
     })
 
   /** Merges the site's answer about a known page with the stored state. */
-  const settleKnown = (address: Address, known: Known, reason: string, isStart: boolean) =>
+  const settleKnown = (address: Address, known: JournalEntry, reason: string, isStart: boolean) =>
     Effect.gen(function* () {
       const links = known.links ?? []
       const place = yield* arrival(address, known.url)
@@ -195,7 +195,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
    * A known page is temporarily unavailable. Its document stays, and its links are followed. Only a permanent error of
    * the site removes a page.
    */
-  const settleMissed = (address: Address, known: Known, { code, message }: ReaderError) =>
+  const settleMissed = (address: Address, known: JournalEntry, { code, message }: ReaderError) =>
     Effect.gen(function* () {
       const told = { reason: code, message, status: statusOf(code) }
       if (known.url !== address.url) {
@@ -262,7 +262,7 @@ const evidenceIn = ({
   links,
   digest,
   fingerprint
-}: Known): Evidence => ({
+}: JournalEntry): Evidence => ({
   etag,
   lastModified,
   listedAt,

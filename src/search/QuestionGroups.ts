@@ -8,7 +8,7 @@ import { hash } from "./Hash.ts"
 import { terms, word } from "./Tokenizer.ts"
 
 /** A distinct question, asked once or several times. */
-export interface Asked<A> {
+export interface AskedQuestion<A> {
   readonly text: string
   /** A unit vector, or null. A question without a vector is compared by its words. */
   readonly vector: Float32Array | null
@@ -121,8 +121,8 @@ class Centre {
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Merges identical questions. Those that were asked most often come first. */
-const distinct = <A>(asked: ReadonlyArray<Asked<A>>): ReadonlyArray<Question<A>> => {
-  const byKey = new Map<string, Array<Asked<A>>>()
+const distinct = <A>(asked: ReadonlyArray<AskedQuestion<A>>): ReadonlyArray<Question<A>> => {
+  const byKey = new Map<string, Array<AskedQuestion<A>>>()
   for (const one of asked) {
     const key = keyOf(one.text)
     const same = byKey.get(key)
@@ -176,7 +176,9 @@ const groupOf = <A>(members: ReadonlyArray<Question<A>>, centre: Centre): Group<
  * Groups `asked` step by step, so that the caller may yield the thread between two steps. The generator returns the
  * groups in the order in which they were created.
  */
-export function* grouped<A>(asked: ReadonlyArray<Asked<A>>): Generator<void, ReadonlyArray<Group<A>>> {
+export function* grouped<A>(
+  asked: ReadonlyArray<AskedQuestion<A>>
+): Generator<void, ReadonlyArray<Group<A>>> {
   const questions = distinct(asked)
   yield
   const begun: Array<Centre> = []

@@ -32,7 +32,7 @@ eachEngineLive("An export in parts", (it, engine) => {
       ).pipe(sql.withTransaction)
     )
 
-  const header: Manifest.Given = { spoke: "archive", format: 2, version: "0", migrations: [], keys: [] }
+  const header: Manifest.NewHeader = { spoke: "archive", format: 2, version: "0", migrations: [], keys: [] }
 
   const exported = (folder: string, atPart: (count: number) => Effect.Effect<void> = () => Effect.void) =>
     Effect.gen(function* () {

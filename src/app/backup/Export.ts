@@ -128,7 +128,7 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const sealKey = tenant?.sealKey ?? null
     const named = tenant === null ? null : yield* tenantOf(tenant.id)
     if (named !== null) yield* recorded(named.id)
-    const given: Manifest.Given = {
+    const given: Manifest.NewHeader = {
       spoke: "archive",
       format: 2,
       version: Package.version,

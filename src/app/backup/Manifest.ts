@@ -88,13 +88,13 @@ export const placeOf = ({ after, table }: Pick<Part, "table" | "after">): string
   JSON.stringify([table, after])
 
 /** A header before the archive has its id. */
-export type Given = Omit<Header, "id">
+export type NewHeader = Omit<Header, "id">
 
-const sameHeader = (one: Given, other: Given) =>
+const sameHeader = (one: NewHeader, other: NewHeader) =>
   JSON.stringify([one.migrations, one.keys, one.secret !== undefined, one.tenant?.id]) ===
   JSON.stringify([other.migrations, other.keys, other.secret !== undefined, other.tenant?.id])
 
-const readJournal = (folder: string, given: Given) =>
+const readJournal = (folder: string, given: NewHeader) =>
   Effect.gen(function* () {
     const file = path.join(folder, journalName)
     const [first = "", ...lines] = (yield* attempt(`${file} cannot be read`, () =>
@@ -120,7 +120,7 @@ const readJournal = (folder: string, given: Given) =>
  * Begins an archive, or continues one that was interrupted. An archive that is whole is never changed, and a folder with
  * anything else in it is refused.
  */
-export const begin = (folder: string, given: Given) =>
+export const begin = (folder: string, given: NewHeader) =>
   Effect.gen(function* () {
     const what = `${folder} cannot be written`
     const journal = path.join(folder, journalName)

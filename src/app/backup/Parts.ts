@@ -14,7 +14,7 @@ import * as PartFile from "./PartFile.ts"
 export const rowsPerPart = 20_000
 
 /** A part to be written, and the finished part of an earlier try, if there is one. */
-interface Planned {
+interface PlannedPart {
   readonly table: Table
   readonly range: Rows.Range
   readonly finished: Manifest.Part | undefined
@@ -60,7 +60,7 @@ const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
       const known = finished.get(Manifest.placeOf({ table: table.table, after }))
       const begin: Rows.Range = { tenantId, after, upTo: null }
       const upTo = known === undefined ? yield* Rows.boundary(table, begin, rows) : known.upTo
-      const planned: Planned = { table, range: { ...begin, upTo }, finished: known }
+      const planned: PlannedPart = { table, range: { ...begin, upTo }, finished: known }
       after = upTo
       if (upTo === null) place += 1
       return planned
@@ -80,7 +80,7 @@ export const make = (work: Work) =>
     /** The table as its rows are hashed. */
     const hashed = (table: Table) => (isSealed(table) ? withoutSealed(table) : table)
 
-    const isCurrent = ({ finished, range, table }: Planned) =>
+    const isCurrent = ({ finished, range, table }: PlannedPart) =>
       // A secret may have changed in a row that is the same without it.
       finished === undefined || isSealed(table)
         ? Effect.succeed(false)
@@ -89,7 +89,7 @@ export const make = (work: Work) =>
             ({ hash, rows }) => rows === finished.rows && hash === finished.hash
           )
 
-    const written = ({ finished, range, table }: Planned) =>
+    const written = ({ finished, range, table }: PlannedPart) =>
       Effect.gen(function* () {
         const file = finished?.file ?? nameOf(table.table)
         const seen = Rows.digesting()

@@ -28,14 +28,14 @@ const Provider = Fields.pipe(
 
 const Table = Schema.parseJson(Schema.Record({ key: Name, value: Provider }))
 
-type Given = ReadonlyMap<string, typeof Provider.Type>
+type ProviderTable = ReadonlyMap<string, typeof Provider.Type>
 
 export const Providers = parsed(
   "JSON from names (a-z, 0-9 and -) to objects of baseUrl, apiKeyEnv, api, apiVersion (with azure alone) and contextWindow",
   (text) =>
     Option.map(
       Schema.decodeOption(Table, { onExcessProperty: "error" })(text),
-      (table): Given => new Map(Object.entries(table))
+      (table): ProviderTable => new Map(Object.entries(table))
     )
 )
 
@@ -47,7 +47,7 @@ export const Models = parsed("models separated by commas", (text) => {
 type Environment = Readonly<Record<string, string | undefined>>
 
 export const providersOf = (
-  given: Given = new Map(),
+  given: ProviderTable = new Map(),
   environment: Environment
 ): ReadonlyMap<string, ModelProvider> =>
   new Map(
@@ -75,7 +75,7 @@ export const defaultOf = (
 }
 
 interface Variables {
-  readonly SPOKE_PROVIDERS?: Given
+  readonly SPOKE_PROVIDERS?: ProviderTable
   readonly SPOKE_FALLBACK_MODELS?: ReadonlyArray<string>
   readonly SPOKE_CHAT_MODEL?: string
   readonly OPENAI_API_KEY?: Redacted.Redacted

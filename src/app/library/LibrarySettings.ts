@@ -22,9 +22,9 @@ const variableOf = {
   fetchAllow: "SPOKE_FETCH_ALLOW"
 } as const
 
-type Given = { readonly [K in keyof typeof variableOf]: string | undefined }
+type GivenSettings = { readonly [K in keyof typeof variableOf]: string | undefined }
 
-const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Given => ({
+const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): GivenSettings => ({
   dataDir: given.dataDir,
   databaseUrl: given.databaseUrl,
   redisUrl: given.redisUrl,

@@ -33,7 +33,7 @@ const jobsInterval = Duration.millis(200)
 type Facts = Schema.WithResult.Success<Wire.Facts>
 
 /** The facts of both installations. */
-export interface Known {
+export interface InstallationFacts {
   readonly origin: Facts
   readonly destination: Facts
 }
@@ -48,7 +48,7 @@ export const known = ({ destination, origin }: Installations) =>
 
 const shapeOf = ({ columns, table, types }: Wire.TableShape) => JSON.stringify([table, columns, types])
 
-const sameSchema = ({ destination, origin }: Known) => {
+const sameSchema = ({ destination, origin }: InstallationFacts) => {
   if (origin.migrations.join() !== destination.migrations.join())
     return refused(
       `The origin has ${origin.migrations.length} migrations, the destination ${destination.migrations.length}. Upgrade the older one first; nothing was changed.`
@@ -61,13 +61,13 @@ const sameSchema = ({ destination, origin }: Known) => {
 }
 
 /** The two sides of the same move. Fails when one of them has another. */
-const sameMove = ({ destination, origin }: Known) =>
+const sameMove = ({ destination, origin }: InstallationFacts) =>
   origin.move !== null && destination.move !== null && origin.move.move !== destination.move.move
     ? refused("The tenant has different moves at the two sides. End each with its own other side first.")
     : Effect.void
 
 /** Begins the move at both sides, or takes over its driving. `forth` and `back`: the two directions. */
-const begun = (installations: Installations, { destination: there, origin: here }: Known) =>
+const begun = (installations: Installations, { destination: there, origin: here }: InstallationFacts) =>
   Effect.gen(function* () {
     const { destination, destinationAt, origin, originAt, streams, tell } = installations
     const driver = random()
@@ -94,10 +94,10 @@ const begun = (installations: Installations, { destination: there, origin: here 
     return { driver, atOrigin, atDestination, forth, back, unreadable }
   })
 
-type Begun = Effect.Effect.Success<ReturnType<typeof begun>>
+type MoveState = Effect.Effect.Success<ReturnType<typeof begun>>
 
 /** Both sides are away: the decision was made, and the other side has not heard of it. */
-const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: Begun) =>
+const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: MoveState) =>
   Effect.gen(function* () {
     if (atOrigin.state !== "away" || atDestination.state !== "away") return
     // The side with fewer changes of sides is the one to serve.
@@ -111,7 +111,7 @@ const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: Begun)
   })
 
 /** Who serves the tenant now. */
-const serving = (installations: Installations, current: Begun) =>
+const serving = (installations: Installations, current: MoveState) =>
   Effect.gen(function* () {
     yield* finishDecision(current)
     const { destination, origin } = yield* known(installations)
@@ -121,7 +121,7 @@ const serving = (installations: Installations, current: Begun) =>
   })
 
 export interface Moved {
-  readonly tables: ReadonlyArray<Transfer.Compared>
+  readonly tables: ReadonlyArray<Transfer.TableComparison>
   /** How long requests of the tenant waited at most; null when it was cut over before. */
   readonly pausedMillis: number | null
   /** Secrets that could not be opened at the origin, and have to be entered again. */
@@ -133,7 +133,7 @@ const carryOver = (transfer: Transfer.Transfer) =>
   Effect.zipRight(carryJobs(transfer), Transfer.copyEvents(transfer))
 
 /** Before anything is changed. A move that has begun is continued, whatever it finds. */
-const mayBegin = ({ destination, origin }: Known) => {
+const mayBegin = ({ destination, origin }: InstallationFacts) => {
   if (origin.move !== null) return Effect.void
   if (destination.move !== null && origin.name === null)
     return refused("The tenant was removed from the origin already. End the move with --confirm.")

@@ -237,7 +237,7 @@ const differs = (table: string, what: string) =>
   })
 
 /** The result of comparing a table. Rows that had changes then were compared when the changes were copied. */
-export interface Compared {
+export interface TableComparison {
   readonly table: string
   readonly rows: number
   readonly hash: string
@@ -270,7 +270,7 @@ const compareTable = (transfer: Transfer, table: string, between: Effect.Effect<
     const there = yield* to.ask(new Wire.Count({ table, changing: here.changing }))
     if (here.rows !== there.rows)
       return yield* differs(table, `it has ${there.rows} rows instead of ${here.rows}`)
-    const compared: Compared = { table, rows, hash: hash.toString() }
+    const compared: TableComparison = { table, rows, hash: hash.toString() }
     return compared
   })
 
@@ -286,7 +286,7 @@ const compareEmpty = (transfer: Transfer) =>
   })
 
 /** Compares the rows and their number on both sides, table by table. Fails when they differ. */
-export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<Compared>, MoveFailed> =>
+export const compare = (transfer: Transfer): Effect.Effect<ReadonlyArray<TableComparison>, MoveFailed> =>
   Effect.gen(function* () {
     let caughtUp = yield* monotonicMillis
     /** Keeps the list of changes short. */

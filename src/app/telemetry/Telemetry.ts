@@ -51,7 +51,7 @@ export const variables = {
   )
 }
 
-interface Given {
+interface TelemetryVariables {
   readonly OTEL_EXPORTER_OTLP_ENDPOINT?: string
   readonly OTEL_EXPORTER_OTLP_HEADERS?: Redacted.Redacted<Readonly<Record<string, string>>>
   readonly OTEL_SERVICE_NAME?: string
@@ -66,7 +66,7 @@ export interface Telemetry {
   readonly ratio: number
 }
 
-export const telemetryOf = (given: Given): Telemetry | null =>
+export const telemetryOf = (given: TelemetryVariables): Telemetry | null =>
   given.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
     ? null
     : {

@@ -60,7 +60,7 @@ const Charge = Schema.Struct({
   payment_intent: optional(Reference)
 })
 
-interface Told {
+interface ReportedFact {
   readonly object: string
   readonly tenant: unknown
   readonly fact: Fact
@@ -82,7 +82,7 @@ const periodOf = ({ current_period_end, current_period_start }: Bounds) =>
 
 const subscription =
   (ended: boolean) =>
-  (object: unknown): Option.Option<Told> =>
+  (object: unknown): Option.Option<ReportedFact> =>
     Option.map(Schema.decodeUnknownOption(Subscription)(object), (given) => {
       const plan = named("plan", given.metadata)
       return {
@@ -101,7 +101,7 @@ const subscription =
 
 const invoice =
   (paid: boolean) =>
-  (object: unknown): Option.Option<Told> =>
+  (object: unknown): Option.Option<ReportedFact> =>
     Option.flatMap(Schema.decodeUnknownOption(Invoice)(object), (given) => {
       const details = given.parent?.subscription_details ?? given.subscription_details
       const subscribed = idOf(details?.subscription) ?? idOf(given.subscription)
@@ -119,7 +119,7 @@ const creditsOf = (value: unknown): number =>
     : 0
 
 /** A checkout does not describe a subscription; the subscription's own events do. */
-const checkout = (object: unknown): Option.Option<Told> =>
+const checkout = (object: unknown): Option.Option<ReportedFact> =>
   Option.flatMap(Schema.decodeUnknownOption(Checkout)(object), (given) => {
     const credits = creditsOf(named("credits", given.metadata))
     const paid = given.payment_status === "paid" || given.payment_status === "no_payment_required"
@@ -132,7 +132,7 @@ const checkout = (object: unknown): Option.Option<Told> =>
       : Option.none()
   })
 
-const refund = (object: unknown): Option.Option<Told> =>
+const refund = (object: unknown): Option.Option<ReportedFact> =>
   Option.flatMap(Schema.decodeUnknownOption(Charge)(object), ({ amount, amount_refunded, payment_intent }) =>
     Option.map(Option.fromNullable(idOf(payment_intent)), (id) => ({
       object: id,
@@ -142,19 +142,21 @@ const refund = (object: unknown): Option.Option<Told> =>
   )
 
 /** The decoder of each type, and its rank among events of the same second. */
-const types: ReadonlyMap<string, readonly [rank: number, read: (object: unknown) => Option.Option<Told>]> =
-  new Map([
-    ["customer.subscription.created", [0, subscription(false)]],
-    ["customer.subscription.updated", [1, subscription(false)]],
-    ["customer.subscription.paused", [2, subscription(false)]],
-    ["customer.subscription.resumed", [3, subscription(false)]],
-    ["invoice.payment_failed", [4, invoice(false)]],
-    ["invoice.paid", [5, invoice(true)]],
-    ["customer.subscription.deleted", [6, subscription(true)]],
-    ["checkout.session.completed", [0, checkout]],
-    ["checkout.session.async_payment_succeeded", [1, checkout]],
-    ["charge.refunded", [2, refund]]
-  ])
+const types: ReadonlyMap<
+  string,
+  readonly [rank: number, read: (object: unknown) => Option.Option<ReportedFact>]
+> = new Map([
+  ["customer.subscription.created", [0, subscription(false)]],
+  ["customer.subscription.updated", [1, subscription(false)]],
+  ["customer.subscription.paused", [2, subscription(false)]],
+  ["customer.subscription.resumed", [3, subscription(false)]],
+  ["invoice.payment_failed", [4, invoice(false)]],
+  ["invoice.paid", [5, invoice(true)]],
+  ["customer.subscription.deleted", [6, subscription(true)]],
+  ["checkout.session.completed", [0, checkout]],
+  ["checkout.session.async_payment_succeeded", [1, checkout]],
+  ["charge.refunded", [2, refund]]
+])
 
 /** The event's fact. None for other types, thin events, and invalid objects. */
 export const eventOf = (body: unknown): Option.Option<BillingEvent> =>

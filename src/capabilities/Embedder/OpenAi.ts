@@ -19,7 +19,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { Embedder, EmbedderError } from "../Embedder.ts"
 import { StreamingPost } from "../StreamingPost.ts"
 import { ProviderBackoff, type ProviderBackoffService } from "../ProviderBackoff.ts"
-import { type Asked, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
+import { type EmbeddingRequest, type Embedding, makeAsk, type WireFailure } from "./OpenAiWire.ts"
 import { toUnit } from "./UnitVector.ts"
 
 export interface OpenAiOptions {
@@ -131,7 +131,7 @@ const outcomeOf = ({ status }: WireFailure): ProviderMetrics.Outcome =>
 
 /** Named by OpenTelemetry's conventions for generative AI; without the texts. */
 const spanned =
-  ({ dimensions, model }: Asked, { provider = "openai" }: OpenAiOptions) =>
+  ({ dimensions, model }: EmbeddingRequest, { provider = "openai" }: OpenAiOptions) =>
   <A, E>(self: Effect.Effect<A, E>) =>
     Effect.flatMap(FiberRef.get(FiberRef.currentTracerEnabled), (isTraced) =>
       isTraced
@@ -148,7 +148,7 @@ const spanned =
         : self
     )
 
-type Ask = (asked: Asked) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
+type Ask = (asked: EmbeddingRequest) => Effect.Effect<ReadonlyArray<Embedding>, WireFailure>
 
 /** Statuses of servers that do not support a parameter. */
 const refusals: ReadonlyArray<number> = [400, 422]

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Json from "../../domain/Json.ts"
 import type { Answered, StreamingPostError, StreamingPostService } from "../StreamingPost.ts"
 
-export interface Asked {
+export interface EmbeddingRequest {
   readonly model: string
   readonly input: ReadonlyArray<string>
   /** If omitted, the model decides. */
@@ -100,7 +100,7 @@ export const makeAsk = (
   timeout: Duration.Duration
 ) => {
   const url = `${baseUrl.replace(/\/+$/, "")}/embeddings`
-  return (asked: Asked): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> =>
+  return (asked: EmbeddingRequest): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> =>
     exchange
       .post({
         url,

@@ -18,7 +18,7 @@ interface Sentence extends Span {
 }
 
 /** The best match of a statement in a passage. */
-export interface Found {
+export interface BestMatch {
   readonly evidence: Evidence
   /** Weight of the statement's terms in the best sentences. */
   readonly weight: number
@@ -118,7 +118,7 @@ export class Evidence {
   }
 
   /** The few sentences that contain most of `claim`. */
-  find(claim: ReadonlySet<string>): Found {
+  find(claim: ReadonlySet<string>): BestMatch {
     const weights = new Float64Array(this.sentences.length)
     for (const term of claim) {
       const weight = this.weightOf(term)

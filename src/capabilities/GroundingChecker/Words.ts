@@ -13,7 +13,7 @@ import {
   GroundingChecker,
   type Verdict
 } from "../GroundingChecker.ts"
-import { Evidence, folded, type Found, scriptOf } from "./Evidence.ts"
+import { Evidence, folded, type BestMatch, scriptOf } from "./Evidence.ts"
 import {
   clausesOf,
   hasNegation,
@@ -42,9 +42,9 @@ export const unknown: Verdict = { supported: null, spans: [], reasons: [] }
  * missing.
  */
 const lack = (
-  found: ReadonlyArray<Found>,
-  near: (one: Found) => boolean,
-  anywhere: (one: Found) => boolean
+  found: ReadonlyArray<BestMatch>,
+  near: (one: BestMatch) => boolean,
+  anywhere: (one: BestMatch) => boolean
 ): 0 | 1 | 2 => {
   if (found.some(near)) return 0
   return found.some(anywhere) ? 1 : 2
@@ -69,7 +69,7 @@ interface Clause {
 const addedShare = 0.35
 
 /** The clauses that support the statement: the best, and those that add terms the better ones do not have. */
-const clausesAbout = ({ evidence, matched, sentences }: Found): ReadonlyArray<Clause> => {
+const clausesAbout = ({ evidence, matched, sentences }: BestMatch): ReadonlyArray<Clause> => {
   const clauses = sentences
     .flatMap((sentence) => clausesOf(sentence.text).map((text) => ({ sentence: sentence.text, text })))
     .map((clause) => {
@@ -111,7 +111,7 @@ const contradict = (claim: string, clauses: ReadonlyArray<Clause>, evidence: Evi
   return clauses.length > 0 && !isShared
 }
 
-const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Verdict => {
+const verdictOf = (claim: string, found: ReadonlyArray<BestMatch>, best: BestMatch): Verdict => {
   const { evidence } = best
   const claimed = new Set(evidence.termsOf(claim))
   const names = namesOf(claim, evidence)
@@ -130,7 +130,7 @@ const verdictOf = (claim: string, found: ReadonlyArray<Found>, best: Found): Ver
     const text = one.sentences.map((sentence) => sentence.text).join(" ")
     return { one, words: wordsOf(text), numbers: new Set(numbersOf(text).flat()) }
   })
-  const nearOf = (one: Found) => near.find((each) => each.one === one)
+  const nearOf = (one: BestMatch) => near.find((each) => each.one === one)
   const graveNumbers = numbers.map((forms) =>
     lack(
       found,

@@ -65,7 +65,7 @@ const close = (pool: Pool) => Effect.promise(() => pool.destroy())
 
 const keyOf = ({ addresses, url }: Destination) => [url.origin, ...addresses.toSorted()].join(" ")
 
-interface Held {
+interface SharedPool {
   readonly pool: Pool
   users: number
 }
@@ -80,7 +80,7 @@ export interface Connections {
 /** Pools by origin and addresses. When a name's addresses change, its old connections are not used any more. */
 export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = Effect.gen(function* () {
   // In the order of last use.
-  const held = new Map<string, Held>()
+  const held = new Map<string, SharedPool>()
   yield* Effect.addFinalizer(() =>
     Effect.forEach(held.values(), ({ pool }) => close(pool), { discard: true })
   )
@@ -95,7 +95,7 @@ export const makeConnections: Effect.Effect<Connections, never, Scope.Scope> = E
       return found
     })
 
-  const giveBack = (used: Held) =>
+  const giveBack = (used: SharedPool) =>
     Effect.suspend(() => {
       used.users -= 1
       const idle = [...held].filter(([, { users }]) => users === 0)

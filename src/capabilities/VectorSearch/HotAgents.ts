@@ -15,7 +15,7 @@ const readIntervalMs = 1_000
 /** Maximum number of agents that are counted. */
 const maxAgents = 10_000
 
-interface Seen {
+interface SearchCount {
   readonly since: number
   count: number
   reading: boolean
@@ -44,9 +44,9 @@ export interface Memory {
  */
 export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, often }: HotAgentsOptions) =>
   Effect.map(Effect.scope, (scope) => {
-    const agents = new LruCache<Seen>()
+    const agents = new LruCache<SearchCount>()
 
-    const seenOf = (agentId: AgentId, now: number): Seen => {
+    const seenOf = (agentId: AgentId, now: number): SearchCount => {
       const before = agents.use(agentId)
       if (before !== undefined && now - before.since < period) return before
       const { after = 0, reading = false } = before ?? {}
@@ -56,7 +56,7 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
       return seen
     }
 
-    const readNow = (agent: AgentScope, seen: Seen) =>
+    const readNow = (agent: AgentScope, seen: SearchCount) =>
       remember(agent).pipe(
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An agent's chunks could not be read into memory", cause)

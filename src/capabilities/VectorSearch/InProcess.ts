@@ -45,7 +45,7 @@ const freshReads = 2
  */
 const maxReads = 5
 
-interface Asked {
+interface SearchInput {
   readonly words: QueryWords
   readonly vector: Option.Option<Float32Array>
   readonly sources: ReadonlySet<string> | undefined
@@ -78,7 +78,12 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
       Effect.map(embedders(profile), (found) => (Option.isSome(found) ? found.value.dimensions : 0))
     const agents = yield* makeAgents(rows, dimensionsOf, { maxBytes, wordsFirstAbove })
 
-    const ranked = (index: InProcessIndex, embedder: EmbedderService, query: SearchQuery, asked: Asked) =>
+    const ranked = (
+      index: InProcessIndex,
+      embedder: EmbedderService,
+      query: SearchQuery,
+      asked: SearchInput
+    ) =>
       index.rank({
         words: asked.words,
         vector: Option.getOrUndefined(asked.vector),

@@ -31,7 +31,7 @@ const maxWaiting = 10_000
 const vectorsTimeout = Duration.seconds(1)
 
 /** The memory state of an agent. `index` is null until it has been loaded once. */
-export interface Held {
+export interface AgentMemory {
   index: InProcessIndex | null
   /** The running update, which all searches share. */
   underway: Deferred.Deferred<void> | null
@@ -80,7 +80,7 @@ const inBatches = <A>(
  * or when the database is older than the index. It may stop at any point and be repeated: the index keeps its old
  * version until the end, so a search that sees a part of the changes does not use its result.
  */
-const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =>
+const catchUp = (source: Source, agent: AgentScope, held: AgentMemory, anew: boolean) =>
   Effect.gen(function* () {
     const { dimensionsOf, rows, wordsFirstAbove } = source
     const old = anew ? null : held.index
@@ -116,14 +116,17 @@ const catchUp = (source: Source, agent: AgentScope, held: Held, anew: boolean) =
     return wordsFirst ? added : []
   })
 
-const catchUpAnew = (source: Source, agent: AgentScope, held: Held): Effect.Effect<ReadonlyArray<string>> =>
-  catchUp(source, agent, held, true)
+const catchUpAnew = (
+  source: Source,
+  agent: AgentScope,
+  held: AgentMemory
+): Effect.Effect<ReadonlyArray<string>> => catchUp(source, agent, held, true)
 
 /** Loads the vectors of chunks whose words are in memory. Chunks added since already have theirs. */
 const readVectors = (
   rows: Rows,
   agent: AgentScope,
-  held: Held,
+  held: AgentMemory,
   index: InProcessIndex,
   ids: ReadonlyArray<string>
 ) =>
@@ -143,21 +146,21 @@ const readVectors = (
 
 export interface Agents {
   /** The agent's entry; its index may be older than the database. */
-  readonly hold: (agentId: AgentId) => Held
+  readonly hold: (agentId: AgentId) => AgentMemory
   /** The agent's entry, if it has one. */
-  readonly held: (agentId: AgentId) => Held | undefined
+  readonly held: (agentId: AgentId) => AgentMemory | undefined
   readonly forget: (agentId: AgentId) => void
   /** Updates the index, or waits for a running update. The update continues when the caller is interrupted. */
   readonly refresh: (
     agent: AgentScope,
-    held: Held,
+    held: AgentMemory,
     options: { readonly anew: boolean }
   ) => Effect.Effect<void>
   /**
    * Waits until an agent that is not in memory can be searched, in a queue that is fair between tenants. If no other
    * agent waits, it also waits a little for the vectors. The work continues when the caller is interrupted.
    */
-  readonly read: (scope: AgentScope, held: Held) => Effect.Effect<void>
+  readonly read: (scope: AgentScope, held: AgentMemory) => Effect.Effect<void>
   /** Like `read`, and waits for its vectors too. */
   readonly readWhole: (scope: AgentScope) => Effect.Effect<void>
   /** Memory of all indexes, in bytes. */
@@ -170,16 +173,16 @@ export const makeAgents = (
   { maxBytes, wordsFirstAbove }: AgentsOptions
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
-    const all = new LruCache<Held>()
+    const all = new LruCache<AgentMemory>()
     const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
     const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
     /** True when a caller would not have to wait. */
     const isFree = () =>
       turns.held + turns.waiting < readings && vectorTurns.held + vectorTurns.waiting < vectorReadings
-    const cost = ({ index }: Held) => index?.bytes ?? 1_024
+    const cost = ({ index }: AgentMemory) => index?.bytes ?? 1_024
     const source = { rows, dimensionsOf, wordsFirstAbove }
 
-    const hold = (agentId: AgentId): Held => {
+    const hold = (agentId: AgentId): AgentMemory => {
       const held = all.use(agentId) ?? {
         index: null,
         underway: null,
@@ -190,7 +193,7 @@ export const makeAgents = (
       return held
     }
 
-    const addVectors = (agent: AgentScope, held: Held, ids: ReadonlyArray<string>) =>
+    const addVectors = (agent: AgentScope, held: AgentMemory, ids: ReadonlyArray<string>) =>
       Effect.gen(function* () {
         const { index } = held
         if (index === null || index.complete) return
@@ -217,7 +220,7 @@ export const makeAgents = (
           )
       })
 
-    const work = (agent: AgentScope, held: Held, anew: boolean) =>
+    const work = (agent: AgentScope, held: AgentMemory, anew: boolean) =>
       catchUp(source, agent, held, anew).pipe(
         Effect.timeoutFail({
           duration: catchUpLimit,
@@ -246,7 +249,7 @@ export const makeAgents = (
         )
       })
 
-    const inLine = (agent: AgentScope, held: Held) =>
+    const inLine = (agent: AgentScope, held: AgentMemory) =>
       Effect.gen(function* () {
         if (held.reading !== null) return held.reading
         const reading = Effect.suspend(() =>
@@ -266,7 +269,7 @@ export const makeAgents = (
         return held.reading
       })
 
-    const vectorsOf = ({ vectors }: Held) =>
+    const vectorsOf = ({ vectors }: AgentMemory) =>
       vectors === null ? Effect.void : Effect.asVoid(Fiber.await(vectors))
 
     const read: Agents["read"] = (agent, held) =>

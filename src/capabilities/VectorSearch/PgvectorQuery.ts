@@ -83,7 +83,7 @@ const wide: Bounded = { candidates: 2_000, everyWord: true }
 export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
   chunks <= exhaustive || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
-const Found = Schema.Struct({
+const FoundRow = Schema.Struct({
   /** Number of candidates by meaning. */
   near: Schema.Int,
   /** The maximum score of a chunk that is not a candidate, without its common words; null when all are candidates. */
@@ -107,7 +107,7 @@ const Found = Schema.Struct({
     })
   )
 })
-export type Found = typeof Found.Type
+export type FoundRow = typeof FoundRow.Type
 
 /** The words of the query that select candidates: all in a small agent, else all but the common ones. */
 const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
@@ -128,7 +128,7 @@ const unlooked = (query: HybridQuery) => {
 }
 
 /** True when a bounded search cannot have missed a chunk. */
-export const isCertain = ({ chunks, expected, rest }: Found, query: HybridQuery): boolean => {
+export const isCertain = ({ chunks, expected, rest }: FoundRow, query: HybridQuery): boolean => {
   const words = unlooked(query)
   const weight = query.lexicalWeight
   const withMeaning = expected === null || words === 0 ? 0 : weight * words + (1 - weight) * expected
@@ -345,7 +345,7 @@ export const hybrid = (sql: SqlClient.SqlClient, scope: AgentScope, query: Hybri
   const tenantId = opaque(sql, scope.tenantId)
   return SqlSchema.single({
     Request: Schema.Void,
-    Result: Found,
+    Result: FoundRow,
     execute: () => sql`/* every tenant: words */
       with asked as materialized (select ${vector}::text as t),
       qv as materialized (select t::halfvec as v from asked),

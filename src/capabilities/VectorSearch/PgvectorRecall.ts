@@ -5,7 +5,7 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Random from "effect/Random"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import type { Found } from "./PgvectorQuery.ts"
+import type { FoundRow } from "./PgvectorQuery.ts"
 
 /** Share of the exact result that the approximate one contains, 0..1, for the sampled searches of this process. */
 export const recallMetric = Metric.histogram(
@@ -15,7 +15,7 @@ export const recallMetric = Metric.histogram(
 )
 
 /** The share of `exact` that is in `found`; 1 when `exact` is empty. */
-const recallOf = (found: Found, exact: Found): number => {
+const recallOf = (found: FoundRow, exact: FoundRow): number => {
   if (exact.chunks.length === 0) return 1
   const ids = new Set<string>(found.chunks.map(({ id }) => id))
   return exact.chunks.filter(({ id }) => ids.has(id)).length / exact.chunks.length
@@ -38,7 +38,7 @@ export const makeRecall = (sql: SqlClient.SqlClient, rate: number) =>
           on conflict (agent_id) do update
             set sampled = r.sampled + 1, recall_sum = r.recall_sum + excluded.recall_sum`
       )
-    return <E>(agent: AgentScope, found: Found, exactly: Effect.Effect<Found, E>) =>
+    return <E>(agent: AgentScope, found: FoundRow, exactly: Effect.Effect<FoundRow, E>) =>
       Effect.gen(function* () {
         if ((yield* Random.next) >= rate) return
         const compare = Effect.flatMap(exactly, (exact) => record(agent, recallOf(found, exact))).pipe(

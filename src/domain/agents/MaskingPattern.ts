@@ -11,7 +11,7 @@ const maxMatchLength = 64
 type Range = readonly [from: number, to: number]
 
 /** One position of a match. */
-interface Place {
+interface PatternPosition {
   readonly ranges: ReadonlyArray<Range>
   readonly isNegated: boolean
   readonly isOptional: boolean
@@ -51,7 +51,7 @@ const count = /^\{(\d{1,3})(?:,(\d{1,3}))?\}/
 class Parser {
   private at = 0
   private readonly pattern: string
-  readonly places: Array<Place> = []
+  readonly places: Array<PatternPosition> = []
 
   constructor(pattern: string) {
     this.pattern = pattern
@@ -138,7 +138,7 @@ const isBorder = (text: string, at: number) => !(isWordAt(text, at - 1) && isWor
 const tableSize = 128
 const none = -1
 
-const holds = ({ isNegated, ranges }: Place, code: number): boolean => {
+const holds = ({ isNegated, ranges }: PatternPosition, code: number): boolean => {
   const character = String.fromCharCode(code)
   const codes = [code, codeOf(character.toLowerCase()), codeOf(character.toUpperCase())]
   return ranges.some(([from, to]) => codes.some((each) => each >= from && each <= to)) !== isNegated
@@ -146,12 +146,12 @@ const holds = ({ isNegated, ranges }: Place, code: number): boolean => {
 
 /** A compiled pattern. Its state is the number of places that have been read. */
 export class Matcher {
-  private readonly places: ReadonlyArray<Place>
+  private readonly places: ReadonlyArray<PatternPosition>
   private readonly tables: ReadonlyArray<Uint8Array>
   /** Number of places examined, for tests. */
   steps = 0
 
-  constructor(places: ReadonlyArray<Place>) {
+  constructor(places: ReadonlyArray<PatternPosition>) {
     this.places = places
     this.tables = places.map((place) =>
       Uint8Array.from({ length: tableSize }, (_, code) => (holds(place, code) ? 1 : 0))

@@ -98,7 +98,7 @@ export interface SchemaProblem {
 }
 
 /** Position of a schema: its path, the references that led to it, and its depth. */
-interface Place {
+interface SchemaPosition {
   readonly path: SchemaProblem["path"]
   readonly via: ReadonlyArray<string>
   readonly depth: number
@@ -106,9 +106,12 @@ interface Place {
 
 type Read<A> = Either.Either<A, SchemaProblem>
 
-const within = (place: Place, name: string | number): Place => ({ ...place, path: [...place.path, name] })
+const within = (place: SchemaPosition, name: string | number): SchemaPosition => ({
+  ...place,
+  path: [...place.path, name]
+})
 
-const wrong = ({ path }: Place, message: string): Read<never> => Either.left({ path, message })
+const wrong = ({ path }: SchemaPosition, message: string): Read<never> => Either.left({ path, message })
 
 /** Reads one schema. Its length limit is shared by all of its parts. */
 class Reader {
@@ -125,7 +128,7 @@ class Reader {
     this.definitions = new Map(named)
   }
 
-  read(schema: JsonValue, around: Place): Read<JsonObject> {
+  read(schema: JsonValue, around: SchemaPosition): Read<JsonObject> {
     if (!isObject(schema)) return wrong(around, "Expected a JSON Schema as an object")
     const place = { ...around, depth: around.depth + 1 }
     if (place.depth > maxSchemaDepth) {
@@ -145,7 +148,7 @@ class Reader {
   }
 
   /** Reads `keyword`; a reference is read as its target. */
-  private keyword(keyword: string, value: JsonValue, place: Place): Read<JsonObject> {
+  private keyword(keyword: string, value: JsonValue, place: SchemaPosition): Read<JsonObject> {
     const at = within(place, keyword)
     const known = Object.hasOwn(plain, keyword) ? plain[keyword] : undefined
     const isShort = this.spend(known === undefined ? keyword : keyword + JSON.stringify(value))
@@ -177,7 +180,7 @@ class Reader {
     }
   }
 
-  private members(schemas: JsonObject, at: Place): Read<JsonObject> {
+  private members(schemas: JsonObject, at: SchemaPosition): Read<JsonObject> {
     const read: Array<readonly [string, JsonValue]> = []
     for (const [name, schema] of Object.entries(schemas)) {
       if (!this.spend(name)) return wrong(at, "The schema is too long")
@@ -188,7 +191,7 @@ class Reader {
     return Either.right(Object.fromEntries(read))
   }
 
-  private reference(value: JsonValue, at: Place): Read<JsonObject> {
+  private reference(value: JsonValue, at: SchemaPosition): Read<JsonObject> {
     const target = isText(value) ? this.definitions.get(value) : undefined
     if (!isText(value) || target === undefined) {
       return wrong(at, "Expected the reference of a schema in $defs")

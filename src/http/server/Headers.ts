@@ -7,10 +7,10 @@ import { globalValue } from "effect/GlobalValue"
 import * as RequestId from "./RequestId.ts"
 
 /** Headers in the form of Node and of the platform: by lower-case name. */
-export type Given = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+export type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 /** The header with that name; several lines are joined. */
-export const line = (headers: Given, name: string): string | undefined => {
+export const line = (headers: HeaderValues, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.join(", ")
 }

@@ -28,7 +28,7 @@ import * as RequestId from "./RequestId.ts"
 import * as RequestMetrics from "../system/RequestMetrics.ts"
 
 export interface RawRequest {
-  readonly headers: Headers.Given
+  readonly headers: Headers.HeaderValues
   readonly body: Uint8Array
 }
 

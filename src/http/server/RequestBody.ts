@@ -56,7 +56,7 @@ interface Reader {
 }
 
 /** A request that a server has accepted. */
-interface Taken {
+interface AcceptedRequest {
   readonly bodies: RequestBodies
   readonly owner: string
   readonly response: ServerResponse
@@ -67,7 +67,7 @@ interface Taken {
   readonly onComplete: () => void
 }
 
-const taken = new WeakMap<IncomingMessage, Taken>()
+const taken = new WeakMap<IncomingMessage, AcceptedRequest>()
 
 /**
  * Closes the connection after the response. While the client still sends, only the writing side is closed: a full close

@@ -6,8 +6,8 @@ import * as Schema from "effect/Schema"
 import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
 import * as Rows from "../Rows.ts"
 
-const Known = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
-type Known = typeof Known.Type
+const StoredAnswer = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
+type StoredAnswer = typeof StoredAnswer.Type
 
 /** Maximum number of rows that one sweep removes. */
 const sweepBatch = 1_000
@@ -23,7 +23,7 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
      * None when the key is now claimed for the caller. Otherwise returns the request that has it, with its sealed
      * answer.
      */
-    const claim = (request: RepeatableRequest): Effect.Effect<Option.Option<Known>> =>
+    const claim = (request: RepeatableRequest): Effect.Effect<Option.Option<StoredAnswer>> =>
       Effect.gen(function* () {
         const { idempotencyKey, requestHash, tenantId, tokenId } = request
         const claimed = yield* sql`
@@ -33,10 +33,10 @@ export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("stor
           do update set request_hash = excluded.request_hash, answer = null, created_at = now()
           where known.created_at < now() - interval '24 hours'
           returning token_id`
-        if (claimed.length === 1) return Option.none<Known>()
+        if (claimed.length === 1) return Option.none<StoredAnswer>()
         const found = yield* sql`
           select request_hash = ${requestHash}::bytea as "isSame", answer from manage_answers where ${keyOf(request)}`.pipe(
-          Rows.first(Known)
+          Rows.first(StoredAnswer)
         )
         // The key was released between the two statements. The next attempt can claim it.
         return Option.orElseSome(found, () => ({ isSame: true, answer: null }))

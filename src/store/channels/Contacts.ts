@@ -54,7 +54,7 @@ export const closeOtherConversations = (
   where m.tenant_id = ${tenantId} and m.conversation_id = closed.id and m.role = 'user' and m.channel_message_id is not null
     and m.answered_by is null`
 
-export interface Known {
+export interface KnownContact {
   readonly tenantId: TenantId
   readonly channel: MessagingChannel
   readonly aliases: ReadonlyArray<ContactAlias>
@@ -64,7 +64,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const given = ({ aliases }: Known) => sql`
+    const given = ({ aliases }: KnownContact) => sql`
       unnest(${aliases.map(({ kind }) => kind)}::text[], ${aliases.map(({ value }) => value)}::text[])
         with ordinality as given (kind, value, place)`
 
@@ -72,13 +72,13 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
      * Locks the aliases, so that no other transaction creates, finds or merges their persons. All callers lock in the
      * same order.
      */
-    const lock = ({ aliases, channel, tenantId }: Known) => {
+    const lock = ({ aliases, channel, tenantId }: KnownContact) => {
       const keys = aliases.map(({ kind, value }) => `${tenantId} ${channel} ${kind} ${value}`).toSorted()
       return sql`
         select pg_advisory_xact_lock(hashtextextended(key, 1)) from unnest(${keys}::text[]) as keys (key)`
     }
 
-    const people = (known: Known) =>
+    const people = (known: KnownContact) =>
       sql`
         select e.id, e.external_id as "externalId", min(given.place)::int as place
         from ${given(known)}
@@ -88,7 +88,7 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
         group by e.tenant_id, e.id order by e.created_at, e.id`.pipe(Rows.all(Person))
 
     /** False when one of them was removed meanwhile. */
-    const hold = ({ tenantId }: Known, found: ReadonlyArray<Person>) =>
+    const hold = ({ tenantId }: KnownContact, found: ReadonlyArray<Person>) =>
       Effect.map(
         sql`
           select id from end_users where tenant_id = ${tenantId} and id = any(${found.map(({ id }) => id)}::text[]) order by id
@@ -96,14 +96,14 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
         (rows) => rows.length === found.length
       )
 
-    const name = (known: Known, id: EndUserId) => sql`
+    const name = (known: KnownContact, id: EndUserId) => sql`
       insert into end_user_aliases (tenant_id, channel, kind, value, end_user_id)
       select ${known.tenantId}, ${known.channel}, given.kind, given.value, ${id} from ${given(known)}
       on conflict do nothing`
 
     /** Moves everything to `survivor`. The external id is moved too if the survivor has none. */
     const merge = Effect.fn("ContactStore.merge")(function* (
-      { tenantId }: Known,
+      { tenantId }: KnownContact,
       survivor: Person,
       losers: ReadonlyArray<EndUserId>
     ) {
@@ -126,7 +126,10 @@ export class ContactStore extends Effect.Service<ContactStore>()("store/channels
      * merged into the oldest. If the tenant distinguishes them by external ids, they are not merged, and the most
      * stable alias decides. Without a known person, creates `fresh`, or returns null if that is null.
      */
-    const resolve = Effect.fn("ContactStore.resolve")(function* (known: Known, fresh: EndUserId | null) {
+    const resolve = Effect.fn("ContactStore.resolve")(function* (
+      known: KnownContact,
+      fresh: EndUserId | null
+    ) {
       yield* lock(known)
       for (;;) {
         const found = yield* people(known)

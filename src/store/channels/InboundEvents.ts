@@ -34,7 +34,7 @@ const Stored = Schema.Struct({
 })
 
 /** A row of `given` in the statement below. */
-interface Given {
+interface InboundRow {
   readonly id: InboundEventId
   readonly key: string
   readonly serial_key: string
@@ -77,7 +77,7 @@ const dedupeKeyOf = (event: InboundEvent) =>
     ? `inbound:${event.channel}:${event.messageId}`
     : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
 
-const givenOf = ({ event, raw }: Arrival, now: number): Given => ({
+const givenOf = ({ event, raw }: Arrival, now: number): InboundRow => ({
   id: InboundEventId.make(typeId("inb", now)),
   key: dedupeKeyOf(event),
   serial_key: serialKeyOf(event),
@@ -98,7 +98,7 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
      * Keys are always claimed in the same order, so that deliveries with common keys cannot deadlock. Of repeats within
      * `given` the first counts.
      */
-    const insert = (given: ReadonlyArray<Given>, { ids, maxAttempts, notification }: PreparedJobs) => {
+    const insert = (given: ReadonlyArray<InboundRow>, { ids, maxAttempts, notification }: PreparedJobs) => {
       // One JSON text, because a parameter for each column costs more on both sides.
       const rows = toJsonb(given.map((one, place) => ({ ...one, job_id: ids[place], place })))
       return sql<{ readonly id: string }>`

@@ -37,7 +37,7 @@ export const TurnAgent = Schema.Struct({
 })
 
 /** Determines the version of a turn. */
-interface Asked {
+interface VersionChoice {
   readonly conversationId: ConversationId
   /** The version to try. Without it, the published one or that of the conversation's share is used. */
   readonly version: number | undefined
@@ -48,13 +48,13 @@ const placeOf = (id: ConversationId): number =>
   createHash("sha256").update(id).digest().readUInt32BE() / 2 ** 32
 
 /** The version of the agent `a` that the turn uses. */
-export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, version }: Asked) =>
+export const chosenVersion = (sql: SqlClient.SqlClient, { conversationId, version }: VersionChoice) =>
   version === undefined
     ? sql`case when a.split_share > ${placeOf(conversationId)} then a.split_version else a.published_version end`
     : sql`${version}::int`
 
 /** The columns of {@link TurnAgent}, for the agent `a`. */
-export const settingsColumns = (sql: SqlClient.SqlClient, asked: Asked) => {
+export const settingsColumns = (sql: SqlClient.SqlClient, asked: VersionChoice) => {
   const chosen = chosenVersion(sql, asked)
   return sql`
     ${chosen} as "agentVersion",

@@ -11,10 +11,10 @@ import * as Rows from "../Rows.ts"
 /** Maximum number of passages that one batch looks at. */
 const batch = 500
 
-const Place = Schema.Struct({ tenantId: Schema.String, hash: Schema.Uint8ArrayFromSelf })
-type Place = typeof Place.Type
+const PassageKey = Schema.Struct({ tenantId: Schema.String, hash: Schema.Uint8ArrayFromSelf })
+type PassageKey = typeof PassageKey.Type
 
-const Looked = Schema.Struct({ ...Place.fields, used: Schema.Boolean })
+const CheckedPassage = Schema.Struct({ ...PassageKey.fields, used: Schema.Boolean })
 
 export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat/UnusedPassages", {
   effect: Effect.gen(function* () {
@@ -22,14 +22,14 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
 
     const isUsed = sql`exists (select from run_passages r where r.tenant_id = p.tenant_id and r.hash = p.hash)`
 
-    const rows = (unused: ReadonlyArray<Place>) => sql`
+    const rows = (unused: ReadonlyArray<PassageKey>) => sql`
       select * from unnest(${unused.map(({ tenantId }) => tenantId)}::text[], ${unused.map(({ hash }) => hash)}::bytea[])`
 
     /**
      * They are locked first: a turn that settles meanwhile and refers to one of them is seen by the second statement, or
      * waits and then stores the text anew.
      */
-    const free = (unused: ReadonlyArray<Place>) =>
+    const free = (unused: ReadonlyArray<PassageKey>) =>
       Effect.gen(function* () {
         yield* sql`/* every tenant: sweep */
           select from passages p where (p.tenant_id, p.hash) in (${rows(unused)}) and tenant_is_swept(p.tenant_id) order by p.tenant_id, p.hash for update`
@@ -42,7 +42,7 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
       // Locked until the batch commits, so that one process searches at a time.
       const place =
         yield* sql`select seen_tenant as "tenantId", seen_hash as hash from passage_sweep for update skip locked`.pipe(
-          Rows.first(Place)
+          Rows.first(PassageKey)
         )
       if (Option.isNone(place)) return false
       const { hash, tenantId } = place.value
@@ -50,7 +50,7 @@ export class UnusedPassages extends Effect.Service<UnusedPassages>()("store/chat
         select tenant_id as "tenantId", hash, ${isUsed} as used from (
           select tenant_id, hash from passages where (tenant_id, hash) > (${tenantId}, ${hash})
           order by tenant_id, hash limit ${batch}
-        ) p order by tenant_id, hash`.pipe(Rows.all(Looked))
+        ) p order by tenant_id, hash`.pipe(Rows.all(CheckedPassage))
       const unused = looked.filter(({ used }) => !used)
       if (unused.length > 0) yield* free(unused)
       const last = looked.length === batch ? looked.at(-1) : undefined

@@ -27,7 +27,7 @@ const Row = Schema.Struct({ endUserId: EndUserId, conversationId: Schema.NullOr(
 const Person = Schema.Struct({ endUserId: EndUserId, externalId: Schema.NullOr(Schema.String) })
 
 /** The conversation of a session's next message. */
-export interface Place {
+export interface SessionConversation {
   readonly conversationId: ConversationId
   readonly endUserId: EndUserId
   readonly state: ConversationState
@@ -112,11 +112,16 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         fresh: { readonly id: ConversationId; readonly channel: ConversationChannel }
       ) {
         const session = yield* locked(scope, hash)
-        if (Option.isNone(session)) return Option.none<Place>()
+        if (Option.isNone(session)) return Option.none<SessionConversation>()
         const { conversationId, endUserId } = session.value
         const known = yield* stateOf(scope, conversationId)
         if (conversationId !== null && Option.isSome(known) && known.value.state !== "CLOSED") {
-          return Option.some<Place>({ conversationId, endUserId, state: known.value.state, created: false })
+          return Option.some<SessionConversation>({
+            conversationId,
+            endUserId,
+            state: known.value.state,
+            created: false
+          })
         }
         yield* sql`
           insert into conversations (id, tenant_id, agent_id, end_user_id, channel, source_scope)
@@ -125,7 +130,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         yield* sql`
           update widget_sessions set conversation_id = ${fresh.id}, used_at = now()
           where tenant_id = ${scope.tenantId} and id_hash = ${hash}`
-        return Option.some<Place>({ conversationId: fresh.id, endUserId, state: "AI_ACTIVE", created: true })
+        return Option.some<SessionConversation>({
+          conversationId: fresh.id,
+          endUserId,
+          state: "AI_ACTIVE",
+          created: true
+        })
       },
       sql.withTransaction,
       Effect.orDie

@@ -23,7 +23,7 @@ interface Query {
 }
 
 /** A query whose statement sees the rows of a tenant alone, and what it takes to say so. */
-interface Told {
+interface SessionValues {
   readonly session: string
   readonly role: string
   /** The connection keeps the statement that says so. */
@@ -54,7 +54,7 @@ const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
 type Answered = (error: Error | null | undefined, answer: Answer) => void
 
 /** Sends one query, with its tenant where `told` says so. */
-const send = (client: Pg.ClientBase, query: Query, told: Told | null, answered: Answered) => {
+const send = (client: Pg.ClientBase, query: Query, told: SessionValues | null, answered: Answered) => {
   if (told === null) return void client.query(query, answered)
   // Several messages that end with one Sync, also without values.
   const extended = { ...query, queryMode: "extended" }
@@ -68,7 +68,7 @@ const send = (client: Pg.ClientBase, query: Query, told: Told | null, answered: 
 const ask = (
   client: Pg.ClientBase,
   query: Query,
-  told: Told | null,
+  told: SessionValues | null,
   onBroken: (error: Error) => void,
   done: Done
 ) => {
@@ -134,7 +134,7 @@ export class PooledStatements extends Statements {
     })
   }
 
-  #run(query: Query, often: boolean, told: Told | null): Effect.Effect<Answer, SqlError> {
+  #run(query: Query, often: boolean, told: SessionValues | null): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
       let given = true
       this.#pool.connect((error, client, release) => {
@@ -154,7 +154,7 @@ export class PooledStatements extends Statements {
     release: (error?: Error) => void,
     query: Query,
     often: boolean,
-    told: Told | null,
+    told: SessionValues | null,
     resume: Done
   ) {
     let broken: Error | undefined
@@ -210,7 +210,11 @@ class HeldStatements extends Statements {
     })
   }
 
-  #toTell(fiber: Fiber.RuntimeFiber<unknown, unknown>, { text, values }: Query, role: string): Told | null {
+  #toTell(
+    fiber: Fiber.RuntimeFiber<unknown, unknown>,
+    { text, values }: Query,
+    role: string
+  ): SessionValues | null {
     const word = control.exec(text)?.[0].trim().toLowerCase()
     if (word !== undefined) {
       this.#follow(word, text)

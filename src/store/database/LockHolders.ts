@@ -14,7 +14,7 @@ interface Holder {
 }
 
 /** The sessions that held the lock at the last check. */
-export type Found = Effect.Effect<ReadonlyArray<Holder>>
+export type LastHolders = Effect.Effect<ReadonlyArray<Holder>>
 
 /** The waiting session, once it is known, and the sessions that blocked it at the last check. */
 interface Watched {

@@ -120,7 +120,12 @@ const lockKey = (sql: SqlClient.SqlClient, table: string) =>
 /** `55P03`: lock time-out. `40P01`: deadlock. */
 const waits = new Set(["55P03", "40P01"])
 
-const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Holders.Found>, left: string) =>
+const gaveUp = (
+  file: string,
+  error: SqlError,
+  holders: Effect.Effect.Success<Holders.LastHolders>,
+  left: string
+) =>
   new MigrationError({
     reason: "locked",
     message:
@@ -131,7 +136,7 @@ const gaveUp = (file: string, error: SqlError, holders: Effect.Effect.Success<Ho
 
 /** Converts the error of a statement of `file`. */
 const asWait =
-  (file: string, holders: Holders.Found, left: string) =>
+  (file: string, holders: Holders.LastHolders, left: string) =>
   (error: SqlError): Effect.Effect<never, Waited | MigrationError> =>
     waits.has(sqlStateOf(error) ?? "")
       ? Effect.flatMap(holders, (found) => new Waited({ error: gaveUp(file, error, found, left) }))
@@ -147,7 +152,7 @@ const milliseconds = (duration: Duration.Duration) =>
 /** One attempt of `inside`, in a transaction that holds the migration lock. */
 const inTransaction = <A, E, R>(
   { lockTimeout, table }: Options,
-  inside: (holders: Holders.Found) => Effect.Effect<A, E, R>
+  inside: (holders: Holders.LastHolders) => Effect.Effect<A, E, R>
 ) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

@@ -11,7 +11,7 @@ export const sessionText = "select set_config('role', $1, true), set_config('spo
 export const sessionName = "spoke_session"
 
 /** The methods that the driver calls on a query that it has sent. */
-interface Handled {
+interface DriverQuery {
   readonly name?: string
   readonly text: string
   readonly _result: unknown
@@ -27,11 +27,11 @@ interface Handled {
   readonly handleCopyData: (message: unknown, connection: unknown) => void
 }
 
-const isHandled = (query: unknown): query is Handled =>
+const isHandled = (query: unknown): query is DriverQuery =>
   typeof query === "object" && query !== null && "handleReadyForQuery" in query
 
 export class TenantQuery implements Pg.Submittable {
-  readonly #query: Handled
+  readonly #query: DriverQuery
   readonly #values: Array<string>
   readonly #name: string
   /** The row and the end of `set_config` are not the statement's. */

@@ -26,7 +26,7 @@ const recent = (version: string): boolean => {
   return major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
 }
 
-interface Found {
+interface ExtensionState {
   readonly offered: string | null
   readonly installed: string | null
   /** Whether this user may create the extension. */
@@ -37,7 +37,7 @@ interface Found {
 
 const look = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const [row] = yield* sql<Found>`
+  const [row] = yield* sql<ExtensionState>`
     select (select default_version from pg_available_extensions where name = 'vector') as offered,
       (select extversion from pg_extension where extname = 'vector') as installed,
       (select rolsuper from pg_roles where rolname = current_user)
@@ -56,7 +56,7 @@ const notCreatable =
   "pgvector is installed, but this user may not create the extension: let a superuser run CREATE EXTENSION vector in this database"
 
 /** Why pgvector cannot be used, and what to do; null if it can. */
-const obstacle = ({ installed, offered, unseen }: Found): string | null => {
+const obstacle = ({ installed, offered, unseen }: ExtensionState): string | null => {
   const version = installed ?? offered
   if (version === null)
     return "the server has no pgvector: install its package there (postgresql-NN-pgvector)"

@@ -28,7 +28,7 @@ export const maxExclusions = 5_000
 
 const textHash = (sql: SqlClient.SqlClient, text: Fragment) => sql`sha256(convert_to(${text}, 'UTF8'))`
 
-interface Place {
+interface PassagePage {
   /** The ordinal of the last passage of the previous page; -1 for the first page. */
   readonly after: number
   readonly limit: number
@@ -113,7 +113,7 @@ export class ContentStore extends Effect.Service<ContentStore>()("store/knowledg
     )`
 
     /** The passages in reading order, excluded ones included. */
-    const passages = (scope: AgentScope, sourceId: SourceId, id: DocumentId, { after, limit }: Place) =>
+    const passages = (scope: AgentScope, sourceId: SourceId, id: DocumentId, { after, limit }: PassagePage) =>
       sql`
         with ${cited(scope, sourceId)},
         d as (select d.tenant_id, d.id, d.uri ${live(scope, sourceId)} and d.id = ${id})

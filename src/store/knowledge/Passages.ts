@@ -12,14 +12,14 @@ import { toJsonb } from "../Jsonb.ts"
 import { sourceScopeJson } from "./SourceScopeColumns.ts"
 
 /** Position of a chunk. Chunks of a document under the same heading form a section. */
-interface Place {
+interface ChunkPosition {
   readonly documentId: DocumentId
   readonly heading: string
   /** Index among the chunks of its document. */
   readonly ordinal: number
 }
 
-export interface SectionChunk extends Place {
+export interface SectionChunk extends ChunkPosition {
   readonly text: string
   /** Time at which the service read the current version of the document. */
   readonly readAt: DateTime.Utc
@@ -51,7 +51,7 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
      */
     const around = CheapSpans.fn("PassageStore.around")(function* (
       { agentId, sourceScope, tenantId }: ReadScope,
-      places: ReadonlyArray<Place>
+      places: ReadonlyArray<ChunkPosition>
     ) {
       const asked = places.map(({ documentId, heading, ordinal }) => ({ documentId, heading, ordinal }))
       const scope = sourceScopeJson({ sourceScope })

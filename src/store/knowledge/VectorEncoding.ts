@@ -54,7 +54,7 @@ interface Waiting {
 }
 
 /** The agent whose vectors are being converted. */
-export interface Place {
+export interface ConversionCursor {
   readonly tenantId: string
   readonly agentId: string
 }
@@ -62,10 +62,10 @@ export interface Place {
 export interface Converted {
   readonly count: number
   /** Where the next batch begins; null behind the last one. */
-  readonly next: Place | null
+  readonly next: ConversionCursor | null
 }
 
-export const start: Place = { tenantId: "", agentId: "" }
+export const start: ConversionCursor = { tenantId: "", agentId: "" }
 
 export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
   "store/knowledge/VectorEncoding",
@@ -88,7 +88,7 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
       const mayChange = sql`(
         encoding = 1 or tenant_id not in (select tenant from tenant_moves where state <> 'serving'))`
 
-      const next = (native: boolean, { agentId, tenantId }: Place, size: number) =>
+      const next = (native: boolean, { agentId, tenantId }: ConversionCursor, size: number) =>
         sql<Waiting>`/* every tenant: sweep */
           select tenant_id as "tenantId", agent_id as "agentId", chunk_id as "chunkId", profile, embedding
           from chunk_embeddings
@@ -115,7 +115,7 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
        * Converts at most `size` vectors, from `place` on; none while a process of 0.1.0 is running. Other processes
        * convert others at the same time.
        */
-      const convert = (place: Place, size: number) =>
+      const convert = (place: ConversionCursor, size: number) =>
         Effect.gen(function* () {
           const { encoding } = yield* vectorForm(sql)
           if (encoding === 0) return { count: 0, next: null }

@@ -25,7 +25,7 @@ export class ArrivalRefused extends Schema.TaggedError<ArrivalRefused>()("Arriva
 }) {}
 
 /** Rows and changes to be stored of one table. */
-export interface Given {
+export interface TableChanges {
   readonly table: Table
   readonly rows: ReadonlyArray<string>
   readonly gone: ReadonlyArray<RowKey>
@@ -131,7 +131,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       yield* Effect.catchTag(applying(tenantId, driver, ["away"], stored(write)), "SqlError", explained)
     })
 
-    const atOnce = (tenantId: TenantId, given: ReadonlyArray<Given>) =>
+    const atOnce = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         for (const { gone, table } of given.toReversed())
           if (gone.length > 0) yield* RowSets.remove(tenantId, table, gone)
@@ -140,7 +140,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       })
 
     /** Each row by itself, again and again, until all are stored or none of the rest can be. */
-    const oneByOne = (tenantId: TenantId, given: ReadonlyArray<Given>) =>
+    const oneByOne = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
       Effect.gen(function* () {
         let left = [
           ...given
@@ -167,7 +167,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
     const changes = Effect.fn("Arrivals.changes")(function* (
       tenantId: TenantId,
       driver: string,
-      given: ReadonlyArray<Given>
+      given: ReadonlyArray<TableChanges>
     ) {
       const write = (how: typeof atOnce | typeof oneByOne) =>
         applying(

@@ -2,7 +2,7 @@
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { read, type Source, sourceOf } from "../EventStream.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
-import { type Kept, memoryOf } from "./Memory.ts"
+import { type SavedState, memoryOf } from "./Memory.ts"
 import { isSettled, ofPending } from "./Pending.ts"
 import { Repeater } from "./Repeater.ts"
 import type { Settings } from "./Settings.ts"
@@ -197,7 +197,7 @@ export class Chat {
   }
 
   /** Stores the session, and the message being sent, if any. */
-  private keep(pending?: Kept["pending"]): void {
+  private keep(pending?: SavedState["pending"]): void {
     this.missed = 0
     this.memory.set({
       ...(this.sessionId === null ? {} : { sessionId: this.sessionId }),

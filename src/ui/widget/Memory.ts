@@ -1,5 +1,5 @@
 /** State that survives a reload. A page that may not store anything works without it, as does one with null. */
-export interface Kept {
+export interface SavedState {
   readonly sessionId?: string
   /** The message being sent. */
   readonly pending?: {
@@ -13,18 +13,18 @@ export interface Kept {
 }
 
 export const memoryOf = (name: string | null) => {
-  let fallback: Kept = {}
+  let fallback: SavedState = {}
   return {
-    get: (): Kept => {
+    get: (): SavedState => {
       if (name === null) return fallback
       try {
-        const kept: Kept | null = JSON.parse(localStorage.getItem(name) ?? "{}")
+        const kept: SavedState | null = JSON.parse(localStorage.getItem(name) ?? "{}")
         return kept ?? {}
       } catch {
         return fallback
       }
     },
-    set: (kept: Kept) => {
+    set: (kept: SavedState) => {
       fallback = kept
       if (name === null) return
       try {

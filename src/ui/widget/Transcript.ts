@@ -2,7 +2,7 @@
 import type { Client, Message, Turn } from "./Client.ts"
 import type { View } from "./View.ts"
 
-export interface Found {
+export interface LoadedConversation {
   readonly conversationId: string
   readonly state: View["state"]
   readonly messages: ReadonlyArray<Message>
@@ -21,7 +21,7 @@ export class Transcript {
   }
 
   /** Null while there is no conversation except the one that was `left`. */
-  async read(sessionId: string, left: string | null): Promise<Found | null> {
+  async read(sessionId: string, left: string | null): Promise<LoadedConversation | null> {
     const { conversation, turn } = await this.client.place(sessionId)
     if (conversation === null || conversation.id === left) return null
     if (conversation.id !== this.conversationId) this.begin(conversation.id)

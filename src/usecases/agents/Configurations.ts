@@ -33,7 +33,7 @@ import {
   invalidAt,
   type PartError,
   type PartStep,
-  type Place,
+  type FieldPath,
   type ApplyPart
 } from "./PartStep.ts"
 
@@ -47,7 +47,7 @@ const providerTimeout = Duration.seconds(60)
 const maxListedIssues = 20
 
 /** The path of an agent in the request. */
-const placeOf = (agent: string): Place => ["config", "agents", agent]
+const placeOf = (agent: string): FieldPath => ["config", "agents", agent]
 
 const twice = (name: string) =>
   new Conflict({
@@ -145,7 +145,7 @@ const named = (agents: ReadonlyArray<Agent>) => {
 }
 
 /** The request for the agents that a file names, and for those that it does not. */
-type Wanted = Pick<ApplyRequest, "config" | "prune" | "destroy">
+type DesiredAgents = Pick<ApplyRequest, "config" | "prune" | "destroy">
 
 type PartsOf = (
   agent: Agent | undefined,
@@ -154,7 +154,7 @@ type PartsOf = (
 
 const stepsOf = Effect.fn(function* (
   agents: ReadonlyArray<Agent>,
-  { config, destroy, prune }: Wanted,
+  { config, destroy, prune }: DesiredAgents,
   partsOf: PartsOf
 ) {
   const there = yield* named(agents)
@@ -236,7 +236,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const steps = Effect.fn("Configurations.steps")(function* (
       scope: TenantScope,
       found: ReadonlyArray<Agent>,
-      wanted: Wanted
+      wanted: DesiredAgents
     ) {
       const partsOf = namesParts(wanted.config) ? yield* parts.load(scope) : () => parts.none
       return yield* stepsOf(found, wanted, (agent, said) =>
@@ -245,7 +245,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     })
 
     /** The changes that {@link apply} would make. */
-    const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: Wanted) {
+    const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: DesiredAgents) {
       const found = yield* all(scope)
       const made: Plan = {
         changes: (yield* steps(scope, found, wanted)).map(shown),
@@ -278,7 +278,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     /** Sends the provider requests of `steps`, before the transaction that applies them. */
     const prepare = Effect.fn("Configurations.prepare")(function* (by: By, steps: ReadonlyArray<Step>) {
       const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
-      const unanswered = new Set<Place>()
+      const unanswered = new Set<FieldPath>()
       const asked = (agent: string, part: PartStep) => {
         const place = [...placeOf(agent), ...part.place]
         return Effect.suspend(() => {

@@ -14,18 +14,18 @@ import { canonical } from "../../domain/Json.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
-import { type PartStep, partStep, type Place } from "./PartStep.ts"
+import { type PartStep, partStep, type FieldPath } from "./PartStep.ts"
 
 /** The channel connections of one agent, oldest first. */
 export type ChannelParts = ReadonlyArray<StoredChannel>
 
-type Said = Readonly<Record<string, ConfiguredChannel>>
+type ChannelsByName = Readonly<Record<string, ConfiguredChannel>>
 
 /** `path` of a field within the channel, or of the channel within its agent. */
-const invalid = (name: string, message: string, path: Place) =>
+const invalid = (name: string, message: string, path: FieldPath) =>
   invalidField(path, message, `The channel ${name} cannot be set up.`)
 
-const placeOf = (name: string): Place => ["channels", name]
+const placeOf = (name: string): FieldPath => ["channels", name]
 
 const isSameSecret = (one: Redacted.Redacted, other: Redacted.Redacted | undefined) =>
   other !== undefined && Redacted.value(one) === Redacted.value(other)
@@ -62,7 +62,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       }
 
       /** The channels in file form, without secrets. */
-      const written = (all: ChannelParts): Said =>
+      const written = (all: ChannelParts): ChannelsByName =>
         Object.fromEntries(
           all
             .map((row) => [nameOf(row, all), saidOf(row)] as const)
@@ -158,7 +158,7 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
       /** The planned changes; none when the file has no `channels`. */
       const steps = Effect.fn("ConfiguredChannels.steps")(function* (
         all: ChannelParts,
-        said: Said | undefined
+        said: ChannelsByName | undefined
       ) {
         if (said === undefined) return []
         const named = new Set<string>()

@@ -42,7 +42,7 @@ interface Parts {
   readonly channels: ChannelParts
 }
 
-type Said = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases" | "widget" | "channels">
+type PartSettings = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases" | "widget" | "channels">
 
 const twice = (name: string) =>
   new Conflict({
@@ -148,7 +148,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     })
 
     /** The parts in file form; empty for an agent without parts. */
-    const written = (parts: Parts): Said => {
+    const written = (parts: Parts): PartSettings => {
       const { cases, sources, tools } = parts
       const widget = writtenWidget(parts.widget)
       const said = [...sources].flatMap(([name, source]) =>
@@ -266,7 +266,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
     }
 
     /** Changes of the kinds of parts that the file names. Other kinds are not changed. */
-    const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: Said) {
+    const steps = Effect.fn("ConfiguredParts.steps")(function* (parts: Parts, said: PartSettings) {
       const made: Array<PartStep | undefined> = []
       if (said.sources !== undefined) {
         const wanted = new Map(Object.entries(said.sources))

@@ -27,7 +27,7 @@ export type PartError =
 export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
 /** A path of field names, outermost first. */
-export type Place = ReadonlyArray<string>
+export type FieldPath = ReadonlyArray<string>
 
 interface Described {
   readonly message: string
@@ -35,7 +35,7 @@ interface Described {
 }
 
 /** The error with `place` before the path of each issue. An error without issues gets one for `place`. */
-const withPlace = (place: Place, { details = {}, message }: Described) => {
+const withPlace = (place: FieldPath, { details = {}, message }: Described) => {
   const { issues = [{ path: [], message }], ...more } = details
   const told = (Array.isArray(issues) ? issues : []).filter(Predicate.isRecord).map((issue) => {
     const path: ReadonlyArray<unknown> = Array.isArray(issue["path"]) ? issue["path"] : []
@@ -45,12 +45,12 @@ const withPlace = (place: Place, { details = {}, message }: Described) => {
 }
 
 /** Adds `place` to a validation error. */
-export const invalidAt = (place: Place) => (error: ValidationError) =>
+export const invalidAt = (place: FieldPath) => (error: ValidationError) =>
   new ValidationError(withPlace(place, error))
 
 /** Adds `place` to the errors of its preparation and its change. */
 export const failingAt =
-  (place: Place) =>
+  (place: FieldPath) =>
   <A>(made: Effect.Effect<A, PartError>): Effect.Effect<A, PartError> =>
     Effect.catchTags(made, {
       VALIDATION_ERROR: (error) => invalidAt(place)(error),
@@ -61,14 +61,18 @@ export const failingAt =
 
 export interface PartStep {
   /** Where the file configures it, within its agent. Errors of the step name fields within it. */
-  readonly place: Place
+  readonly place: FieldPath
   readonly change: FieldChange
   /** Runs before the transaction and makes the outside calls. `by` is who requested the change. */
   readonly prepare: (by: By) => Effect.Effect<ApplyPart, PartError>
 }
 
 /** A step that asks nobody. */
-export const partStep = (place: Place, change: Omit<FieldChange, "field">, take: ApplyPart): PartStep => ({
+export const partStep = (
+  place: FieldPath,
+  change: Omit<FieldChange, "field">,
+  take: ApplyPart
+): PartStep => ({
   place,
   change: { field: place.join("."), ...change },
   prepare: () => Effect.succeed(take)

@@ -46,15 +46,15 @@ const turnPollInterval = Duration.millis(500)
 const shutdownDelay = Duration.seconds(5)
 
 /** The conversation to answer. */
-const Place = Schema.Struct({
+const ConversationRef = Schema.Struct({
   tenantId: TenantId,
   agentId: AgentId,
   conversationId: ConversationId,
   channel: ConversationChannel
 })
-type Place = typeof Place.Type
+type ConversationRef = typeof ConversationRef.Type
 
-const Payload = Schema.Union(Schema.Struct({ inboxId: InboundEventId }), Place)
+const Payload = Schema.Union(Schema.Struct({ inboxId: InboundEventId }), ConversationRef)
 const decode = Schema.decodeUnknown(Payload)
 
 const fatal = (message: string) => new JobFailure({ message, fatal: true })
@@ -201,7 +201,12 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* inOne(contacts.resolve({ tenantId: route.tenantId, ...correspondence(event) }, null))
     })
 
-    const turn = Effect.fn("Inbound.turn")(function* ({ agentId, channel, conversationId, tenantId }: Place) {
+    const turn = Effect.fn("Inbound.turn")(function* ({
+      agentId,
+      channel,
+      conversationId,
+      tenantId
+    }: ConversationRef) {
       yield* sender
         .seen({ tenantId }, conversationId)
         .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
@@ -233,7 +238,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     })
 
     /** Runs the turn that answers the waiting messages. Returns the reason why there is no answer, or null. */
-    const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: Place) {
+    const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, place: ConversationRef) {
       const outcome = yield* turn(place)
       const forHuman = (reason: string, unanswered: string, told: boolean) =>
         handoff.request(place, place.conversationId, { reason, unanswered, told })
@@ -273,7 +278,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       // Consecutive messages get one answer, by the job of the last one.
       if (yield* inbox.moreWaiting(event)) return
       const { agentId, tenantId } = route
-      const place: Place = { tenantId, agentId, conversationId, channel: event.channel }
+      const place: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
       const answered = yield* answer(job, place).pipe(
         Effect.tapError((failure) => (failure.fatal ? inbox.failed(id, failure.message) : Effect.void))
       )

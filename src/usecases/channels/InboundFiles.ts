@@ -34,7 +34,7 @@ import { ChannelConversationStore, type Route } from "../../store/channels/Chann
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { ChannelStore } from "../../store/channels/Channels.ts"
 import { accessOf } from "./ChannelAccess.ts"
-import { Artifacts, type Kept } from "../knowledge/Artifacts.ts"
+import { Artifacts, type ClaimedArtifact } from "../knowledge/Artifacts.ts"
 
 /** Time-out for all files of one message: the answer waits for them. */
 const filesTimeout = Duration.seconds(60)
@@ -161,7 +161,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     }
 
     interface Taken {
-      readonly kept: Kept
+      readonly kept: ClaimedArtifact
       readonly stored: StoredAttachment
     }
 

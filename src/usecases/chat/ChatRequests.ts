@@ -28,10 +28,10 @@ const ordered = (value: JsonValue): JsonValue => {
 }
 
 /** A turn request, with the chat that it names, if any. */
-type Asked<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ChatPlace }
+type RequestWithChat<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ChatPlace }
 
 /** Separates the turn's own fields from those passed beside it. */
-const split = <A extends ChatTurnRequest>({ chat, ...request }: Asked<A>) => ({
+const split = <A extends ChatTurnRequest>({ chat, ...request }: RequestWithChat<A>) => ({
   request,
   options: chat === undefined ? noTurnOptions : { ...noTurnOptions, chat }
 })
@@ -40,7 +40,7 @@ const split = <A extends ChatTurnRequest>({ chat, ...request }: Asked<A>) => ({
  * Hash of the request for the Idempotency-Key. Credentials are left out: they are not stored, and a repeat may bring
  * new ones.
  */
-const hashOf = ({ chat, ...request }: Asked): string => {
+const hashOf = ({ chat, ...request }: RequestWithChat): string => {
   const { context, conversationId, endUserId, externalEndUserId, filter, message, toolContext } = request
   const { responseSchema } = request
   const asked = [
@@ -59,7 +59,7 @@ const hashOf = ({ chat, ...request }: Asked): string => {
     .digest("base64url")
 }
 
-const claimOf = ({ keyId }: AgentKey, asked: Asked, idempotencyKey: string) =>
+const claimOf = ({ keyId }: AgentKey, asked: RequestWithChat, idempotencyKey: string) =>
   asked.persist
     ? Effect.succeed<TurnClaim>({ keyId, idempotencyKey, requestHash: hashOf(asked) })
     : Effect.fail(
@@ -96,7 +96,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
     /** Returns a running turn: a new one, or the one that an earlier request with `idempotencyKey` started. */
     const start = Effect.fn("ChatRequests.start")(function* (
       key: AgentKey,
-      asked: Asked,
+      asked: RequestWithChat,
       idempotencyKey?: string
     ) {
       const { options, request } = split(asked)
@@ -112,7 +112,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
     /** Waits for the complete reply of such a turn. */
     const complete = Effect.fn("ChatRequests.complete")(function* (
       key: AgentKey,
-      asked: Asked<ChatTurnRequest & { readonly includeRealtimeToken: boolean }>,
+      asked: RequestWithChat<ChatTurnRequest & { readonly includeRealtimeToken: boolean }>,
       idempotencyKey?: string
     ) {
       const { options, request } = split(asked)

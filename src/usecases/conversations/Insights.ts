@@ -82,7 +82,7 @@ const exampleOf = (row: WrongRow): FailedTurn => ({
 })
 
 /** Turns of a group, newest first. */
-interface Found {
+interface TurnGroup {
   readonly id: string
   readonly title: string
   readonly rows: ReadonlyArray<WrongRow>
@@ -93,9 +93,9 @@ const idOf = (title: string): string => `grp_${createHash("sha256").update(title
 const newestFirst = (one: WrongRow, other: WrongRow): number => (one.runId < other.runId ? 1 : -1)
 
 /** The largest group first; of equal ones, the one with the newest turn. */
-const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): ReadonlyArray<Found> =>
+const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): ReadonlyArray<TurnGroup> =>
   groups
-    .map(({ title, values }): Found => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
+    .map(({ title, values }): TurnGroup => ({ id: idOf(title), title, rows: values.toSorted(newestFirst) }))
     .toSorted(
       (one, other) =>
         other.rows.length - one.rows.length ||
@@ -103,7 +103,7 @@ const inOrder = (groups: ReadonlyArray<QuestionGroups.Group<WrongRow>>): Readonl
     )
 
 /** Groups questions a few steps at a time, because the thread also serves requests. */
-const grouped = (asked: ReadonlyArray<QuestionGroups.Asked<WrongRow>>) =>
+const grouped = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =>
   Effect.gen(function* () {
     const steps = QuestionGroups.grouped(asked)
     for (;;) {
@@ -223,7 +223,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
     /** Unanswered searches for each source: counted for the sources with results, else for all of the agent's. */
     const searchedIn = Effect.fn("Insights.searchedIn")(function* (
       scope: TenantScope,
-      groups: ReadonlyArray<Found>
+      groups: ReadonlyArray<TurnGroup>
     ) {
       const rows = groups.flatMap((group) => group.rows)
       if (rows.length === 0) return () => []
@@ -237,7 +237,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         rows.filter(({ runId, unanswered }) => unanswered && !found.has(runId)).map(({ agentId }) => agentId)
       )
       const all = agents.size === 0 ? [] : yield* store.sourcesOf(scope, [...agents])
-      return (group: Found): InsightGroup["sources"] => {
+      return (group: TurnGroup): InsightGroup["sources"] => {
         const counted = new Map<SourceId, InsightGroup["sources"][number]>()
         for (const { agentId, runId, unanswered } of group.rows) {
           const own = unanswered ? all.filter((source) => source.agentId === agentId) : []
@@ -252,7 +252,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
 
     const described = (
       { from, to }: ReportScope,
-      { id, rows, title }: Found,
+      { id, rows, title }: TurnGroup,
       sources: InsightGroup["sources"]
     ): InsightGroup => {
       const middle = (from.epochMillis + to.epochMillis) / 2

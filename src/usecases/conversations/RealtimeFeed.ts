@@ -37,7 +37,7 @@ export interface Reading extends TenantScope {
 }
 
 /** The position, state and events that one reader has received so far. */
-interface Told {
+interface ReaderProgress {
   position: number
   /** Null until the reader has received a state. */
   state: ConversationState | null
@@ -51,7 +51,10 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const store = yield* ConversationFeedStore
 
     /** One page of new frames, oldest first; empty when there are none. */
-    const newFrames = CheapSpans.fn("RealtimeFeed.newFrames")(function* (reading: Reading, told: Told) {
+    const newFrames = CheapSpans.fn("RealtimeFeed.newFrames")(function* (
+      reading: Reading,
+      told: ReaderProgress
+    ) {
       const { by, conversationId } = reading
       const head = yield* store.head(reading, conversationId, null, by)
       if (Option.isNone(head)) return yield* new ConversationGone()
@@ -79,7 +82,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
     const newRunEvents = CheapSpans.fn("RealtimeFeed.newRunEvents")(function* (
       reading: Reading,
       runId: RunId,
-      told: Told
+      told: ReaderProgress
     ) {
       const after = told.run?.id === runId ? told.run.sequence : 0
       const events = yield* store.eventsAfter(reading, reading.conversationId, runId, after)
@@ -87,7 +90,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
       return events.map((event): Frame => ({ type: "run.event", event: redactedForEndUser(event) }))
     })
 
-    const answer = (reading: Reading, told: Told, signal: Option.Option<Signal>) =>
+    const answer = (reading: Reading, told: ReaderProgress, signal: Option.Option<Signal>) =>
       Effect.gen(function* () {
         const { conversationId } = reading
         if (Option.isSome(signal) && signal.value._tag === "Typing") {
@@ -108,7 +111,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         const head = yield* store.head(reading, reading.conversationId, lastMessageId, reading.by)
         if (Option.isNone(head)) return yield* new ConversationGone()
         const { position, seen, state } = head.value
-        const told: Told =
+        const told: ReaderProgress =
           lastMessageId === null
             ? { position, state, run: null }
             : { position: seen ?? 0, state: null, run: null }

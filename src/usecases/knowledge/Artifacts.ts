@@ -35,7 +35,7 @@ const removalWait = Duration.seconds(10)
 const sweepLimit = 1_000
 
 /** Stored bytes with a claim. They stay until the claim is settled or abandoned. */
-export interface Kept {
+export interface ClaimedArtifact {
   readonly ref: ArtifactRef
   readonly claim: string
 }
@@ -69,7 +69,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       )
 
     /** Gives up bytes whose source was not created. Errors are logged: the sweep then removes the bytes. */
-    const abandon = ({ claim, ref }: Kept) =>
+    const abandon = ({ claim, ref }: ClaimedArtifact) =>
       Effect.zipRight(rows.unclaim(claim), release(ref)).pipe(
         Effect.catchAllCause((cause) =>
           Effect.logWarning("An original that no source needs is left to the sweep", cause)
@@ -90,7 +90,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
       size: number,
       write: Effect.Effect<unknown, ArtifactStoreError>
     ) {
-      const kept: Kept = { ref, claim: typeId("clm", yield* Clock.currentTimeMillis) }
+      const kept: ClaimedArtifact = { ref, claim: typeId("clm", yield* Clock.currentTimeMillis) }
       yield* claim(kept.claim, kept.ref, size)
       yield* write.pipe(
         Effect.tapError((cause) => Effect.logError("An original could not be stored", cause)),
@@ -119,7 +119,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
     const keepStaged = (staged: Staged) => keepBy(staged.ref, staged.size, staged.store)
 
     /** Ends the claim in the transaction that adds the source. From its commit the source refers to the bytes. */
-    const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: Kept) {
+    const settle = Effect.fn("Artifacts.settle")(function* ({ claim: id, ref }: ClaimedArtifact) {
       if (!(yield* rows.settle(id, ref))) return yield* unavailable()
     })
 

@@ -11,7 +11,7 @@ import type { ReaderForm } from "../../domain/knowledge/SourceReader.ts"
 import { ReadingStore } from "../../store/knowledge/Readings.ts"
 import { invalid, issue, refused } from "./SourceConfig.ts"
 
-type Given = typeof ConnectorConfig.Type
+type GivenConfig = typeof ConnectorConfig.Type
 type Values = Readonly<Record<string, unknown>>
 
 /** A config as stored, and its sealed secrets; null without secrets. */
@@ -50,7 +50,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         .toSorted((one, other) => (one.name < other.name ? -1 : 1))
 
       const checked = (
-        config: Given,
+        config: GivenConfig,
         kept: Values
       ): Effect.Effect<SealedConfig, ReturnType<typeof invalid>> =>
         Effect.gen(function* () {
@@ -80,7 +80,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
         })
 
       /** Validates the config of a new source. */
-      const made = (config: Given) => checked(config, {})
+      const made = (config: GivenConfig) => checked(config, {})
 
       /**
        * Validates the config that replaces a source's. Secrets that it does not name are kept, unless it changes an

@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { CrawlEntry } from "../../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "../../readers/Fingerprint.ts"
-import type { Evidence, Journal, Known } from "../../readers/Journal.ts"
+import type { Evidence, Journal, JournalEntry } from "../../readers/Journal.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "../../readers/Reader.ts"
 import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledge/CrawlEntries.ts"
@@ -26,7 +26,7 @@ const knownOf = ({
   fingerprint,
   parent: _,
   ...rest
-}: Remembered): Known => ({
+}: Remembered): JournalEntry => ({
   ...rest,
   url,
   uri: target,
@@ -36,7 +36,7 @@ const knownOf = ({
 })
 
 /** Known pages by address. An address that redirects, now or earlier, maps to the target page. */
-const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, Known> => {
+const memoryOf = (lines: ReadonlyArray<Remembered>): ReadonlyMap<string, JournalEntry> => {
   const pages = new Map(
     lines.filter(({ digest }) => digest !== null).map((line) => [line.url, knownOf(line)] as const)
   )

@@ -23,7 +23,7 @@ import { EmbeddingProfileStore } from "../../store/knowledge/EmbeddingProfiles.t
 import { EmbeddingStore, type UnembeddedChunk } from "../../store/knowledge/Embeddings.ts"
 
 const Payload = Schema.Struct({ tenantId: TenantId, sourceId: SourceId })
-type Place = typeof Payload.Type
+type SourceRef = typeof Payload.Type
 
 /** Maximum concurrent batches of one source. */
 const together = 4
@@ -46,7 +46,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
 
     const embedBatch = Effect.fn("Embed.batch")(function* (
       { embedAll, profile }: EmbedderService,
-      { tenantId }: Place,
+      { tenantId }: SourceRef,
       chunks: Arr.NonEmptyReadonlyArray<UnembeddedChunk>
     ) {
       const vectors = yield* embedAll(chunks.map(embeddingText))
@@ -64,7 +64,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
     /** Embeds the batches of `chunks`. A failed batch does not keep the others from being stored. */
     const embedTogether = (
       embedder: EmbedderService,
-      place: Place,
+      place: SourceRef,
       chunks: ReadonlyArray<UnembeddedChunk>,
       stored: Ref.Ref<number>
     ) =>
@@ -82,7 +82,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       })
 
     /** Adds every missing vector of the source. `stored` counts batches. */
-    const complete = (embedder: EmbedderService, place: Place, stored: Ref.Ref<number>) =>
+    const complete = (embedder: EmbedderService, place: SourceRef, stored: Ref.Ref<number>) =>
       embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * together).pipe(
         Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
         Effect.repeat({ while: (chunks) => chunks.length > 0 }),
@@ -93,7 +93,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * After partial progress the rest goes to a new job, so that a provider that often requests pauses does not use up
      * the attempts of a large source.
      */
-    const stopped = (place: Place, profile: string, error: EmbedderError, stored: number) =>
+    const stopped = (place: SourceRef, profile: string, error: EmbedderError, stored: number) =>
       Effect.gen(function* () {
         const { message, retryable, retryAfter } = error
         yield* profiles.noteFailure(place, place.sourceId, profile, message)
@@ -110,7 +110,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
       })
 
     /** True when every chunk of the source has a vector of `embedder`'s profile. */
-    const build = (embedder: EmbedderService, place: Place) =>
+    const build = (embedder: EmbedderService, place: SourceRef) =>
       Effect.gen(function* () {
         const stored = yield* Ref.make(0)
         return yield* complete(embedder, place, stored).pipe(
@@ -127,7 +127,7 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
      * Adds vectors of the profile that still answers, so that new chunks of an agent that has not moved are found by
      * meaning. A failure is logged: those chunks are then found by words.
      */
-    const keepUp = (active: string, place: Place) =>
+    const keepUp = (active: string, place: SourceRef) =>
       Effect.gen(function* () {
         const embedder = yield* embedders(active)
         if (Option.isNone(embedder)) return

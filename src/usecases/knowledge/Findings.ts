@@ -39,12 +39,12 @@ const idOf = (kind: FindingKind, ...parts: ReadonlyArray<string>): FindingId =>
     .digest("hex")
     .slice(0, 26)}`
 
-interface Compared {
+interface ChunkStatements {
   readonly chunk: ScannedChunk
   readonly statements: ReadonlyArray<Statements.Statement>
 }
 
-const comparedOf = (chunk: ScannedChunk): Compared => ({
+const comparedOf = (chunk: ScannedChunk): ChunkStatements => ({
   chunk,
   statements: Statements.statementsOf(chunk.content)
 })
@@ -59,7 +59,7 @@ interface Contradiction {
 /** Contradictions of one statement, at most one per passage. */
 const against = (
   statement: Statements.Statement,
-  others: ReadonlyArray<Compared>
+  others: ReadonlyArray<ChunkStatements>
 ): ReadonlyArray<Contradiction> =>
   others.flatMap(({ chunk, statements }) => {
     // A passage that also contains the same statement does not contradict it.
@@ -74,8 +74,8 @@ const against = (
   })
 
 const contradictionsOf = (
-  { chunk, statements }: Compared,
-  others: ReadonlyArray<Compared>
+  { chunk, statements }: ChunkStatements,
+  others: ReadonlyArray<ChunkStatements>
 ): ReadonlyArray<NewFinding> =>
   statements.flatMap((statement) => {
     const found = against(statement, others)
@@ -98,7 +98,10 @@ const contradictionsOf = (
 const isRepeated = (statement: Statements.Statement, statements: ReadonlyArray<Statements.Statement>) =>
   statements.some((other) => Statements.isSame(statement, other))
 
-const duplicatesOf = (one: Compared, others: ReadonlyArray<Compared>): ReadonlyArray<NewFinding> =>
+const duplicatesOf = (
+  one: ChunkStatements,
+  others: ReadonlyArray<ChunkStatements>
+): ReadonlyArray<NewFinding> =>
   others.flatMap((other) => {
     const [less, more] = one.statements.length <= other.statements.length ? [one, other] : [other, one]
     if (less.statements.length < minStatements) return []

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { maxComparedVectors } from "../../domain/knowledge/StoredVector.ts"
 import { VectorCopiesStore } from "../../store/knowledge/VectorCopies.ts"
-import { type Place, start, VectorEncodingStore } from "../../store/knowledge/VectorEncoding.ts"
+import { type ConversionCursor, start, VectorEncodingStore } from "../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../store/knowledge/VectorIndexes.ts"
 
 /** Vectors per transaction: less than a tenth of a second. */
@@ -32,11 +32,11 @@ export class VectorStorage extends Effect.Service<VectorStorage>()("usecases/kno
     /** Converts all vectors that wait, from the first agent to the last. Returns their number. */
     const pass = (all: number) =>
       Effect.gen(function* () {
-        let place: Place | null = start
+        let place: ConversionCursor | null = start
         let done = 0
         let reported = yield* Clock.currentTimeMillis
         while (place !== null) {
-          const { count, next }: { readonly count: number; readonly next: Place | null } =
+          const { count, next }: { readonly count: number; readonly next: ConversionCursor | null } =
             yield* encoding.convert(place, batch)
           done += count
           place = next

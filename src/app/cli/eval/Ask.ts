@@ -47,13 +47,13 @@ const Problem = Schema.Struct({ error: Schema.Struct({ code: Schema.String, mess
 const unfinished: NoReply = { error: "the reply was cut off" }
 
 /** The state of a stream so far. */
-interface Told {
+interface StreamState {
   readonly reply: Reply | NoReply
   readonly tokens: Reply["tokens"]
 }
 
 /** Token counts come before the reply is complete, once per round with the model. */
-const heard = (told: Told, frame: typeof Frame.Type, latency: number): Told => {
+const heard = (told: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
   if ("errorText" in frame) return { ...told, reply: { error: frame.errorText } }
   if (!("data" in frame)) return told
   if ("payload" in frame.data) {
@@ -72,7 +72,7 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
     Stream.splitLines,
     Stream.filter((line) => line.startsWith("data: {")),
     Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
-    Stream.runFoldEffect<Told, typeof Frame.Type, never, never>(
+    Stream.runFoldEffect<StreamState, typeof Frame.Type, never, never>(
       { reply: unfinished, tokens: null },
       (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => heard(told, frame, now - started))
     ),

@@ -5,7 +5,7 @@ import { call } from "./Client.ts"
 
 export type Reader = typeof ReaderForm.Encoded
 export type ReaderField = typeof FormField.Encoded
-export type Said = typeof Words.Encoded
+export type ReaderTexts = typeof Words.Encoded
 
 /** They change only with the service. */
 export const readers = queryOptions({

@@ -9,7 +9,7 @@ import { Popover } from "./Popover.tsx"
 import css from "./Menu.module.css"
 
 /** The question before an action that destroys something. */
-interface Asked {
+interface Confirmation {
   readonly title: string
   readonly question: string
   readonly action: string
@@ -26,7 +26,7 @@ interface Formed {
 
 export interface MenuAction {
   readonly label: string
-  readonly does: (() => void) | Asked | Formed
+  readonly does: (() => void) | Confirmation | Formed
 }
 
 interface Props {

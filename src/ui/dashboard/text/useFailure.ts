@@ -8,7 +8,7 @@ interface Failure {
   readonly provider: string | null
 }
 
-type Told = ProviderProblem | "RUNTIME_TIMEOUT" | "PROCESS_STOPPED" | "TAKEN_OVER" | "TURN_FAILED"
+type FailureCode = ProviderProblem | "RUNTIME_TIMEOUT" | "PROCESS_STOPPED" | "TAKEN_OVER" | "TURN_FAILED"
 
 const words = texts(
   {
@@ -25,7 +25,7 @@ const words = texts(
     PROCESS_STOPPED: "The server stopped in the middle of the answer.",
     TAKEN_OVER: "Somebody took the conversation over in the meantime.",
     TURN_FAILED: "The answer could not be finished. The server's log says why."
-  } satisfies Record<Told, string>,
+  } satisfies Record<FailureCode, string>,
   {
     key_refused:
       "Der Modellanbieter hat den Schlüssel abgelehnt. Bitte den Schlüssel des Anbieters in den Einstellungen des Servers prüfen.",

@@ -19,17 +19,17 @@ export interface Grounding {
   readonly bills: ReadonlyArray<Bill>
 }
 
-interface Judged {
+interface CheckedClaim {
   readonly claim: MarkedClaim
   readonly verdict: Verdict
 }
 
 const gravity: Record<Supported, number> = { no: 3, partly: 2, yes: 1 }
-const gravityOf = ({ verdict: { supported } }: Judged): number =>
+const gravityOf = ({ verdict: { supported } }: CheckedClaim): number =>
   supported === null ? 0 : gravity[supported]
 
 /** The citation with its least supported statement; the first of equal ones. */
-const annotated = (citation: Citation, judged: ReadonlyArray<Judged>): Citation => {
+const annotated = (citation: Citation, judged: ReadonlyArray<CheckedClaim>): Citation => {
   const own = judged.filter(({ claim }) => claim.numbers.includes(citation.index))
   const [first, ...others] = own
   if (first === undefined) return citation

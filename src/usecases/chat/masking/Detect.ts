@@ -3,7 +3,7 @@
  * times. A library for phone numbers would need a country, which a chat does not give.
  */
 
-export interface Found {
+export interface DetectedValue {
   readonly kind: string
   readonly start: number
   readonly end: number
@@ -19,7 +19,7 @@ const domainCharacter = /[\p{L}\p{M}\p{N}.-]/u
 const fileEnding = /\.(?:avif|gif|jpe?g|pdf|png|svg|webp)$/iu
 const domainEnding = /\.(?:\p{L}{2,}|xn--[a-z0-9-]+)$/iu
 
-const addressAround = (text: string, sign: number, after: number): Found | null => {
+const addressAround = (text: string, sign: number, after: number): DetectedValue | null => {
   let start = sign
   const first = Math.max(0, sign - maxLocal)
   while (start > first && localCharacter.test(text.charAt(start - 1))) start--
@@ -33,8 +33,8 @@ const addressAround = (text: string, sign: number, after: number): Found | null 
   return domainEnding.test(domain) && !fileEnding.test(domain) ? { kind: "email", start, end } : null
 }
 
-export const emails = (text: string): ReadonlyArray<Found> => {
-  const found: Array<Found> = []
+export const emails = (text: string): ReadonlyArray<DetectedValue> => {
+  const found: Array<DetectedValue> = []
   for (const { 0: sign, index } of text.matchAll(/@|%40/gu)) {
     const address = addressAround(text, index, index + sign.length)
     if (address !== null) found.push(address)
@@ -99,7 +99,7 @@ const isCard = (digits: string): boolean =>
 const maxCardDigits = 19
 
 /** The groups of one row that form a number, as positions in the row. */
-interface Taken {
+interface NumberMatch {
   readonly kind: string
   readonly from: number
   readonly to: number
@@ -108,9 +108,9 @@ interface Taken {
 const cardGap = /^[ \u00a0\u202f.-]{1,2}$/
 
 /** The card number that begins at `from`, or null. */
-const cardAt = (row: ReadonlyArray<Group>, from: number): Taken | null => {
+const cardAt = (row: ReadonlyArray<Group>, from: number): NumberMatch | null => {
   let digits = ""
-  let longest: Taken | null = null
+  let longest: NumberMatch | null = null
   for (let to = from; to < row.length; to++) {
     const group = row[to]
     if (group === undefined || (to > from && !cardGap.test(group.gap ?? ""))) break
@@ -226,7 +226,7 @@ const phoneAt = (
   row: ReadonlyArray<Group>,
   from: number,
   isContinued: boolean
-): Taken | null => {
+): NumberMatch | null => {
   const first = row[from]
   if (first === undefined) return null
   const begin = beginOf(text, first)
@@ -234,7 +234,7 @@ const phoneAt = (
   const context = (lead + text.slice(Math.max(0, begin - contextLength), begin)).slice(-contextLength)
   const isCalled = says.test(context)
   if (isAttached(text, begin) && !isCalled) return null
-  let longest: Taken | null = null
+  let longest: NumberMatch | null = null
   for (let to = from; to < Math.min(row.length, from + maxPhoneGroups); to++) {
     const group = row[to]
     if (
@@ -261,7 +261,11 @@ const phoneAt = (
   return longest
 }
 
-const spanOf = (text: string, row: ReadonlyArray<Group>, { from, kind, to }: Taken): ReadonlyArray<Found> => {
+const spanOf = (
+  text: string,
+  row: ReadonlyArray<Group>,
+  { from, kind, to }: NumberMatch
+): ReadonlyArray<DetectedValue> => {
   const first = row[from]
   const last = row[to]
   if (first === undefined || last === undefined) return []
@@ -276,7 +280,7 @@ interface Numbers {
   readonly known: ReadonlyMap<string, string>
 }
 
-const knownAt = (row: ReadonlyArray<Group>, from: number, known: Numbers["known"]): Taken | null => {
+const knownAt = (row: ReadonlyArray<Group>, from: number, known: Numbers["known"]): NumberMatch | null => {
   let digits = ""
   for (let to = from; to < row.length; to++) {
     digits += row[to]?.digits ?? ""
@@ -288,10 +292,10 @@ const knownAt = (row: ReadonlyArray<Group>, from: number, known: Numbers["known"
 }
 
 /** `lead` is text before `text` that may say what a number is, such as the name of an object's property. */
-export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArray<Found> => {
+export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArray<DetectedValue> => {
   const { cards, known, phones } = asked
   if (!cards && !phones) return []
-  const found: Array<Found> = []
+  const found: Array<DetectedValue> = []
   for (const row of rowsOf(text)) {
     let isContinued = false
     for (let at = 0; at < row.length;) {
@@ -302,7 +306,7 @@ export const numbers = (text: string, lead: string, asked: Numbers): ReadonlyArr
         isContinued = false
         continue
       }
-      const taken: Taken | null = sure ?? (phones ? phoneAt(text, lead, row, at, isContinued) : null)
+      const taken: NumberMatch | null = sure ?? (phones ? phoneAt(text, lead, row, at, isContinued) : null)
       if (taken !== null) found.push(...spanOf(text, row, taken))
       isContinued = taken === null
       at = taken === null ? at + 1 : taken.to + 1

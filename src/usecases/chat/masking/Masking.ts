@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
-import { digitsIn, emails, type Found, numbers } from "./Detect.ts"
+import { digitsIn, emails, type DetectedValue, numbers } from "./Detect.ts"
 
 /** Maximum characters between the brackets of a placeholder, including blanks that a model may add. */
 const maxInner = 48
@@ -33,8 +33,8 @@ const normal = (inner: string): string =>
 const keyOf = (inner: string): string => normal(inner.trim())
 
 /** Merges overlapping values, so that no part of one remains. */
-const merged = (found: ReadonlyArray<Found>): ReadonlyArray<Found> => {
-  const spans: Array<Found> = []
+const merged = (found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValue> => {
+  const spans: Array<DetectedValue> = []
   const sorted = found.toSorted((one, other) => one.start - other.start || other.end - one.end)
   for (const span of sorted) {
     const last = spans.at(-1)
@@ -233,14 +233,14 @@ export class Masking {
     return at > 0 && this.#kinds.has(key.slice(0, at)) && /^\d+$/.test(key.slice(at + 1))
   }
 
-  #numbersIn(text: string, lead: string): ReadonlyArray<Found> {
+  #numbersIn(text: string, lead: string): ReadonlyArray<DetectedValue> {
     const { kinds } = this.#settings
     const asked = { cards: kinds.includes("card"), phones: kinds.includes("phone"), known: this.#known }
     return numbers(text, lead, asked)
   }
 
   /** The numbers in a text, including those known only after it was read. */
-  #learned(text: string, lead: string): ReadonlyArray<Found> {
+  #learned(text: string, lead: string): ReadonlyArray<DetectedValue> {
     const before = this.#known.size
     const found = this.#numbersIn(text, lead)
     for (const { end, kind, start } of found) {
@@ -250,8 +250,8 @@ export class Masking {
     return this.#known.size === before ? found : this.#numbersIn(text, lead)
   }
 
-  #literalsIn(text: string, keeps: Keeps): ReadonlyArray<Found> {
-    const found: Array<Found> = []
+  #literalsIn(text: string, keeps: Keeps): ReadonlyArray<DetectedValue> {
+    const found: Array<DetectedValue> = []
     for (const { 0: whole, 1: inner = "", index } of text.matchAll(bracketed)) {
       const key = keyOf(inner)
       if (this.#isPlaceholder(key) && !keeps(key))
@@ -260,8 +260,8 @@ export class Masking {
     return found
   }
 
-  #patternsIn(text: string): ReadonlyArray<Found> {
-    const found: Array<Found> = []
+  #patternsIn(text: string): ReadonlyArray<DetectedValue> {
+    const found: Array<DetectedValue> = []
     for (const { matcher, name } of this.#patterns) {
       for (let from = 0; ;) {
         const span = matcher.find(text, from)
@@ -273,7 +273,7 @@ export class Masking {
     return found
   }
 
-  #all(text: string, keeps: Keeps, found: ReadonlyArray<Found>): ReadonlyArray<Found> {
+  #all(text: string, keeps: Keeps, found: ReadonlyArray<DetectedValue>): ReadonlyArray<DetectedValue> {
     return [
       ...(this.#settings.kinds.includes("email") ? emails(text) : []),
       ...found,
@@ -282,7 +282,7 @@ export class Masking {
     ]
   }
 
-  #replaced(text: string, found: ReadonlyArray<Found>): string {
+  #replaced(text: string, found: ReadonlyArray<DetectedValue>): string {
     if (found.length === 0) return text
     let shown = ""
     let at = 0

@@ -15,7 +15,7 @@ import { ToolSources } from "../../../capabilities/ToolSources.ts"
 import { AgentStore } from "../../../store/agents/Agents.ts"
 import { TestConversationStore } from "../../../store/chat/TestConversations.ts"
 import { WidgetMessageStore } from "../../../store/chat/WidgetMessages.ts"
-import type { Place } from "../../../store/chat/WidgetSessions.ts"
+import type { SessionConversation } from "../../../store/chat/WidgetSessions.ts"
 import { checkToolNames } from "../../agents/Agents.ts"
 import { AgentRuns } from "../AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../ChatTurn.ts"
@@ -85,7 +85,7 @@ export class HostedTurn extends Effect.Service<HostedTurn>()("usecases/chat/widg
     /** Stores the message for the human. The page gets a turn that ends at once and says who answers. */
     const handOver = Effect.fn("HostedTurn.handOver")(function* (
       scope: ReadScope,
-      { conversationId, endUserId, state }: Place,
+      { conversationId, endUserId, state }: SessionConversation,
       message: Parameters<WidgetMessageStore["store"]>[2]
     ) {
       if (!(yield* messages.store(scope, conversationId, message))) return yield* Identity.notActive()

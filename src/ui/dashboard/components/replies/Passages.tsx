@@ -12,7 +12,7 @@ import { Prose } from "./Prose.tsx"
 export type Passage = typeof RunPassage.Encoded
 
 /** Why a passage was found: the similarity to the question by words and by meaning, each 0 to 1. */
-export interface Found {
+export interface PassageScores {
   readonly id: string
   readonly lexical: number
   readonly semantic: number
@@ -64,7 +64,7 @@ const previewOf = (text: string, spans: ReadonlyArray<string>): string => {
 
 interface CardProps {
   readonly passage: Passage
-  readonly found: Found | undefined
+  readonly found: PassageScores | undefined
   readonly citations: ReadonlyArray<Citation>
   readonly isMarked: boolean
   readonly href: string
@@ -131,7 +131,7 @@ const Card = ({ citations, found, href, isMarked, passage }: CardProps) => {
 
 interface Props {
   readonly passages: ReadonlyArray<Passage>
-  readonly found?: ReadonlyArray<Found>
+  readonly found?: ReadonlyArray<PassageScores>
   readonly citations?: ReadonlyArray<Citation>
   /** The number of the highlighted passage. */
   readonly marked?: number | null

@@ -9,7 +9,7 @@ import { useFormat } from "../../text/Format.ts"
 import { useFailure } from "../../text/useFailure.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Badge, type Tone } from "../Badge.tsx"
-import { type Found, Passages } from "./Passages.tsx"
+import { type PassageScores, Passages } from "./Passages.tsx"
 import css from "./Trace.module.css"
 
 export type RunEvent = typeof DeclaredEvent.Encoded
@@ -74,7 +74,7 @@ const words = texts(
   }
 )
 
-const isFound = (value: unknown): value is Found =>
+const isFound = (value: unknown): value is PassageScores =>
   typeof value === "object" &&
   value !== null &&
   "id" in value &&
@@ -84,7 +84,7 @@ const isFound = (value: unknown): value is Found =>
   typeof value.semantic === "number"
 
 /** The results of a run's searches, with scores. */
-export const foundIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<Found> =>
+export const foundIn = (events: ReadonlyArray<RunEvent>): ReadonlyArray<PassageScores> =>
   events.flatMap(({ payload, type }) => {
     const chunks = type === "retrieval.completed" ? payload?.["chunks"] : undefined
     return Array.isArray(chunks) ? chunks.filter(isFound) : []

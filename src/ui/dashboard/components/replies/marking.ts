@@ -6,7 +6,7 @@ import { markEnd, markStart } from "../../../markdown/Elements.ts"
 import { parse } from "../../../markdown/Tree.ts"
 
 /** From a place in the text up to another one, in UTF-16 units. */
-export interface Place {
+export interface TextRange {
   readonly from: number
   readonly to: number
 }
@@ -19,7 +19,7 @@ const count = (text: string) => text.length - withoutMarks(text).length
 const insert = (text: string, at: number, mark: string) => text.slice(0, at) + mark + text.slice(at)
 
 /** `text` with `places` marked, which do not overlap and are in order. */
-export const markedAt = (text: string, places: ReadonlyArray<Place>): string => {
+export const markedAt = (text: string, places: ReadonlyArray<TextRange>): string => {
   const same = tree(text)
   /** Every mark is part of what is shown, and the rest is as before. */
   const fits = (made: string) => {

@@ -1,6 +1,6 @@
 /** The settings of a registered reader, rendered generically from the service's description. */
 import { useQuery } from "@tanstack/react-query"
-import { type Reader, type ReaderField, readers, type Said } from "../../api/Readers.ts"
+import { type Reader, type ReaderField, readers, type ReaderTexts } from "../../api/Readers.ts"
 import { Switch } from "../../components/Choices.tsx"
 import { LongText, Select, TextField } from "../../components/Field.tsx"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
@@ -35,7 +35,7 @@ export const emptyReader = { settings: noneTyped, secrets: noneTyped, readerRefr
 /** The text in the dashboard's language. */
 export const useSaid = () => {
   const { language } = useLanguage()
-  return ({ de, en }: Said): string => (language === "de" ? (de ?? en) : en)
+  return ({ de, en }: ReaderTexts): string => (language === "de" ? (de ?? en) : en)
 }
 
 export const useReaders = (): ReadonlyArray<Reader> => useQuery(readers).data?.readers ?? []

@@ -69,17 +69,17 @@ const types = membersOf<SourceType>({
 })
 const statuses = membersOf<SourceStatus>({ PENDING: true, PROCESSING: true, READY: true, FAILED: true })
 
-interface Asked {
+interface SourceFilter {
   readonly q: string
   readonly type: SourceType | "all"
   readonly status: SourceStatus | "all"
 }
 
-const everything: Asked = { q: "", type: "all", status: "all" }
+const everything: SourceFilter = { q: "", type: "all", status: "all" }
 
 interface FiltersProps {
-  readonly asked: Asked
-  readonly onChange: (asked: Asked) => void
+  readonly asked: SourceFilter
+  readonly onChange: (asked: SourceFilter) => void
 }
 
 const Filters = ({ asked, onChange }: FiltersProps) => {

@@ -8,7 +8,7 @@ import { call, failureOf } from "../../api/Client.ts"
 import { recentMessages } from "../../api/Conversations.ts"
 import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { type Message, userMessage, toMessage, withoutTurn } from "./TalkMessage.ts"
-import { type Tried, TurnForm } from "./TurnForm.ts"
+import { type TriedSettings, TurnForm } from "./TurnForm.ts"
 
 /** The last turn, while it has no answer. */
 interface Pending {
@@ -18,7 +18,7 @@ interface Pending {
 }
 
 /** The stored state of the chat in this window. */
-interface Kept {
+interface SavedChat {
   readonly conversationId?: string
   readonly pending?: Pending
   /** The tried version of the agent. */
@@ -78,7 +78,7 @@ const isUp = () =>
 export class Talk {
   private readonly turn: TurnForm
   private readonly storageKey: string
-  private kept: Kept = {}
+  private kept: SavedChat = {}
   private view = empty
   private isRecovering = false
   /** Number of consecutive polls of the turn without a result. */
@@ -152,7 +152,7 @@ export class Talk {
   }
 
   /** Used from the next message on. */
-  tries(tried: Tried): void {
+  tries(tried: TriedSettings): void {
     this.turn.tried = tried
   }
 
@@ -264,7 +264,7 @@ export class Talk {
     this.reply(({ text }) => ({ text: text === "" ? reply : text, citations, isDone: true }))
   }
 
-  private keep(kept: Kept): void {
+  private keep(kept: SavedChat): void {
     this.kept = { ...kept, version: this.version }
     try {
       sessionStorage.setItem(this.storageKey, JSON.stringify(this.kept))
@@ -275,7 +275,7 @@ export class Talk {
 
   /** Messages from before a reload, and the interrupted reply. */
   private async restore(): Promise<void> {
-    const kept: Kept | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
+    const kept: SavedChat | null = JSON.parse(sessionStorage.getItem(this.storageKey) ?? "null")
     if (kept === null) return
     const { conversationId, pending, version } = kept
     this.turn.tried = { version }

@@ -3,7 +3,7 @@ import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { HostedTurnRequest } from "../../../../domain/chat/Widget.ts"
 
 /** The answering version, and settings that replace its own. */
-export interface Tried {
+export interface TriedSettings {
   /** Undefined for the published one. */
   readonly version?: number | undefined
   /** Undefined if nothing differs from the version. */
@@ -21,7 +21,7 @@ export class TurnForm {
   readonly agentId: string
   /** Of the previous turn; undefined begins a conversation. */
   conversationId: string | undefined = undefined
-  tried: Tried = {}
+  tried: TriedSettings = {}
   private turn: Next = { text: "", files: [], replaces: undefined }
 
   constructor(agentId: string) {

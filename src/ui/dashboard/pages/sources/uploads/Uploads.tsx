@@ -15,7 +15,7 @@ import { useReason } from "../../../text/useReason.ts"
 import { Why } from "../Why.tsx"
 import { words as shared } from "../words.ts"
 import { dropped, maxFiles, maxUploadBytes, type Selection } from "./files.ts"
-import { add, cancel, force, type Place, retry, type Upload, useUploads } from "./queue.ts"
+import { add, cancel, force, type UploadTarget, retry, type Upload, useUploads } from "./queue.ts"
 import css from "./Uploads.module.css"
 
 const words = texts(
@@ -243,7 +243,7 @@ interface Props {
 export const Uploads = ({ agentId, user }: Props) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const place: Place = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
+  const place: UploadTarget = useMemo(() => ({ agentId, userId: user.id }), [agentId, user.id])
   const uploads = useUploads(place)
   const [isCut, setCut] = useState(false)
   const take = useMemo(

@@ -29,7 +29,7 @@ type State =
 export interface Upload {
   readonly key: number
   /** Whose upload it is, and for which agent. */
-  readonly place: Place
+  readonly place: UploadTarget
   readonly file: File
   readonly path: string
   /** The created source. */
@@ -39,7 +39,7 @@ export interface Upload {
   readonly state: State
 }
 
-export interface Place {
+export interface UploadTarget {
   readonly userId: string
   readonly agentId: string
 }
@@ -148,10 +148,10 @@ const pump = () => {
   }
 }
 
-const isOf = ({ agentId, userId }: Place, { place }: Upload) =>
+const isOf = ({ agentId, userId }: UploadTarget, { place }: Upload) =>
   place.agentId === agentId && place.userId === userId
 
-export const add = (place: Place, { files }: Selection): void => {
+export const add = (place: UploadTarget, { files }: Selection): void => {
   const added = files.map(({ file, path }): Upload => {
     count += 1
     return { key: count, place, file, path, sourceId: null, isForced: false, state: { tag: "waiting" } }
@@ -194,5 +194,5 @@ const listen = (listener: () => void) => {
 const now = () => uploads
 
 /** Uploads of the user to the agent, in the order in which they were chosen. */
-export const useUploads = (place: Place): ReadonlyArray<Upload> =>
+export const useUploads = (place: UploadTarget): ReadonlyArray<Upload> =>
   useSyncExternalStore(listen, now).filter((upload) => isOf(place, upload))
