@@ -6,14 +6,14 @@ import { type Mounted, type MountedInstance, mountedInstance } from "./app/mount
 export type { Mounted } from "./app/mount/MountedInstance.ts"
 
 /** A development server reloads a route file after each change, but a data directory belongs to one instance. */
-const kept = Symbol.for("spoke/next")
-const instances: typeof globalThis & { [kept]?: Map<string, MountedInstance> } = globalThis
+const instancesKey = Symbol.for("spoke/next")
+const instances: typeof globalThis & { [instancesKey]?: Map<string, MountedInstance> } = globalThis
 
 /**
  * `export const { GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD } = spoke({ dataDir })` in `app/[[...path]]/route.ts`.
  */
 export const spoke = (mounted: Mounted = {}) => {
-  const all = (instances[kept] ??= new Map())
+  const all = (instances[instancesKey] ??= new Map())
   const name = typeof mounted === "function" ? "" : (mounted.databaseUrl ?? mounted.dataDir ?? ".spoke")
   const own = (name === "" ? undefined : all.get(name)) ?? mountedInstance(mounted)
   if (name !== "") all.set(name, own)

@@ -22,7 +22,7 @@ const reasonOf = (code: unknown, { host, port, variable = "PORT" }: Address): st
 }
 
 /** The error for an address that was free at the check but is in use now. */
-export const taken = (address: Address) => new CannotListen({ message: reasonOf("EADDRINUSE", address) })
+export const portTaken = (address: Address) => new CannotListen({ message: reasonOf("EADDRINUSE", address) })
 
 /** Listens briefly and returns the port: `address.port`, or a free one for 0. */
 export const attempt = (address: Address) =>

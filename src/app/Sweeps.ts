@@ -19,14 +19,14 @@ import { RepeatedRequests } from "../usecases/accounts/RepeatedRequests.ts"
 import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 
-const busy = Duration.seconds(2)
+const pauseWithMoreToDo = Duration.seconds(2)
 const idle = Duration.minutes(1)
 
 /** Repeats `more`, without the pause while there is more to do. A failure is logged, and the next round tries again. */
 const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
   more.pipe(
     Effect.catchAllCause((cause) => Effect.as(Effect.logWarning(`${name} failed`, cause), false)),
-    Effect.flatMap((again) => Effect.sleep(again ? busy : between)),
+    Effect.flatMap((again) => Effect.sleep(again ? pauseWithMoreToDo : between)),
     Effect.repeat(Schedule.forever),
     Effect.forkScoped
   )

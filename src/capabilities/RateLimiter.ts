@@ -43,7 +43,7 @@ export const partAt = (limit: RateLimit, now: number): number => Math.floor((now
 export const counterOf = (name: string, { window }: RateLimit): string => `${name}:${window}`
 
 /** The result for a counter: `used` includes the request, and its oldest part `oldest` is released first. */
-export const taken = (
+export const resultOf = (
   limit: RateLimit,
   { granted, now, oldest, used }: { granted: boolean; now: number; oldest: number; used: number }
 ): RateLimitResult => ({

@@ -23,7 +23,7 @@ import type {
 import { ExternalId } from "../domain/channels/ChannelConfiguration.ts"
 import { fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "./Fields.ts"
 import { shownAs } from "./Markdown.ts"
-import { nothing, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
+import { emptyDelivery, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
 import { unsigned } from "./Refusals.ts"
 
 const callTimeout = Duration.seconds(20)
@@ -197,7 +197,7 @@ export const hostChannel = (
           : Either.left(unsigned()),
       normalize: (body, now, access) =>
         access === null
-          ? nothing
+          ? emptyDelivery
           : attempt(
               () => normalized(name, access.externalId, given.receive(body, accountOf(access)), now),
               ignored

@@ -6,15 +6,15 @@ import type { Arrival, DeliveryStatus } from "../domain/channels/Channel.ts"
 /** Reads a parsed body of any form; never throws. `now` replaces missing timestamps. */
 export type Normalizer = (body: unknown, now: DateTime.Utc) => Normalized
 
-export const nothing: Normalized = { arrivals: [], statuses: [], ignored: 0 }
+export const emptyDelivery: Normalized = { arrivals: [], statuses: [], ignored: 0 }
 /** The result of an ignored item. */
-export const ignored: Normalized = { ...nothing, ignored: 1 }
+export const ignored: Normalized = { ...emptyDelivery, ignored: 1 }
 
 export const arrived = (arrival: Arrival | undefined): Normalized =>
-  arrival === undefined ? ignored : { ...nothing, arrivals: [arrival] }
+  arrival === undefined ? ignored : { ...emptyDelivery, arrivals: [arrival] }
 
 export const singleEvent = (statuses: ReadonlyArray<DeliveryStatus>): Normalized =>
-  statuses.length === 0 ? ignored : { ...nothing, statuses }
+  statuses.length === 0 ? ignored : { ...emptyDelivery, statuses }
 
 /** Combines results in order. */
 export const combine = (parts: ReadonlyArray<Normalized>): Normalized => ({

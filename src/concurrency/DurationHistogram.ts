@@ -34,13 +34,13 @@ export interface Exemplar extends Trace {
 /** Of a series, by the place of the bucket; the last is of observations above all bounds. */
 type Exemplars = Array<Exemplar | undefined>
 
-const kept = globalValue("spoke/concurrency/DurationHistogram", () =>
+const exemplarsByKey = globalValue("spoke/concurrency/DurationHistogram", () =>
   MutableHashMap.empty<MetricKey.MetricKey.Untyped, Exemplars>()
 )
 
 /** The exemplars of a series, in the order of its buckets; empty for one without any. */
 export const exemplarsOf = (key: MetricKey.MetricKey.Untyped): ReadonlyArray<Exemplar | undefined> =>
-  Option.getOrElse(MutableHashMap.get(kept, key), () => [])
+  Option.getOrElse(MutableHashMap.get(exemplarsByKey, key), () => [])
 
 /** The trace that the fiber is in; undefined if there is none, or it is not sampled. */
 export const currentTrace: Effect.Effect<Trace | undefined> = Effect.withFiberRuntime(({ currentSpan }) =>
@@ -73,7 +73,7 @@ export class DurationHistogram<L extends Labels> {
     // Reading the metric registers it, without an observation.
     metric.unsafeValue([])
     const exemplars: Exemplars = []
-    MutableHashMap.set(kept, key, exemplars)
+    MutableHashMap.set(exemplarsByKey, key, exemplars)
     const series = { add: (seconds: number) => metric.unsafeUpdate(seconds, []), exemplars }
     this.series.set(name, series)
     return series

@@ -20,12 +20,12 @@ const metrics = {
 
 export type LimitMetrics = { readonly [K in keyof typeof metrics]: Updated }
 
-const none: Updated = { unsafeUpdate: () => {} }
+const unmeasured: Updated = { unsafeUpdate: () => {} }
 
 /** The metrics of `limit`; without a name, updates are discarded. */
 export const metricsOf = (limit: string | null): LimitMetrics => {
   const of = <Type, Out>(metric: Metric.Metric<Type, number, Out>): Updated =>
-    limit === null ? none : Metric.tagged(metric, "limit", limit)
+    limit === null ? unmeasured : Metric.tagged(metric, "limit", limit)
   return {
     permits: of(metrics.permits),
     held: of(metrics.held),

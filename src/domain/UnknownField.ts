@@ -10,7 +10,7 @@ const repeatable = /^[A-Za-z_-]{0,32}$/
 const maxPathLength = 64
 
 /** Ignores case and separators, because names differ in them more often than in their letters. */
-const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
+const comparable = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, "")
 
 /** Edit distance: letters to add, remove or change to turn `one` into `other`. */
 const distance = (one: string, other: string): number => {
@@ -28,12 +28,12 @@ const distance = (one: string, other: string): number => {
 
 /** The name in `known` closest to `name`, if it is close enough. */
 const closest = (name: string, known: Iterable<string>): string | undefined => {
-  const asked = plain(name.slice(0, maxNameLength))
+  const asked = comparable(name.slice(0, maxNameLength))
   if (asked === "") return undefined
   let found: string | undefined
   let fewestSteps = Math.min(3, Math.floor(asked.length / 3)) + 1
   for (const candidate of known) {
-    const steps = distance(asked, plain(candidate.slice(0, maxNameLength)))
+    const steps = distance(asked, comparable(candidate.slice(0, maxNameLength)))
     if (steps >= fewestSteps) continue
     fewestSteps = steps
     found = candidate
@@ -42,12 +42,12 @@ const closest = (name: string, known: Iterable<string>): string | undefined => {
 }
 
 /** Replaces characters that must not stand in a header. */
-const shown = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
+const printable = (name: string): string => name.replaceAll(/[^\w$.-]/g, "?")
 
 /** `; did you mean topK?`, or an empty text where no known name is close. */
 export const hint = (name: string, known: Iterable<string>): string => {
   const meant = closest(name, known)
-  return meant === undefined ? "" : `; did you mean ${shown(meant)}?`
+  return meant === undefined ? "" : `; did you mean ${printable(meant)}?`
 }
 
 /** `unknown field top_k; did you mean topK?`, in ASCII of at most 200 characters; `path` leads to the object that has it. */
@@ -59,5 +59,5 @@ export const unknownField = (
   const meant = name.length > maxNameLength ? "" : hint(name, known)
   if (meant === "" && !repeatable.test(name)) return `unknown field of ${name.length} characters`
   const place = [...path, name].join(".")
-  return `unknown field ${shown(place.length > maxPathLength ? name : place)}${meant}`
+  return `unknown field ${printable(place.length > maxPathLength ? name : place)}${meant}`
 }

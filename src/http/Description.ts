@@ -1,5 +1,5 @@
 /**
- * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas, {@link full}
+ * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas, {@link publicDescription}
  * as OpenAPI 3.1 with every schema, error and example.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
@@ -118,7 +118,7 @@ export const isRecord = (value: unknown): value is { readonly [name: string]: un
   Predicate.isRecord(value)
 
 /** `content` with `example` added to each media type. */
-const shown = (content: unknown, example: unknown) =>
+const withExample = (content: unknown, example: unknown) =>
   isRecord(content) && example !== undefined
     ? Object.fromEntries(
         Object.entries(content).map(([type, media]) => [
@@ -156,7 +156,7 @@ const answer = (status: string, response: unknown, id: string) => {
     },
     ...(response["content"] === undefined
       ? {}
-      : { content: failed ? response["content"] : shown(response["content"], data) })
+      : { content: failed ? response["content"] : withExample(response["content"], data) })
   }
 }
 
@@ -192,7 +192,7 @@ const completed = (operation: unknown, route: Routes.Route | undefined) => {
       { name: "x-request-id", in: "header", required: false, schema: { type: "string" } }
     ],
     ...(isRecord(body)
-      ? { requestBody: { ...body, content: shown(body["content"], exampleCalled(id).request) } }
+      ? { requestBody: { ...body, content: withExample(body["content"], exampleCalled(id).request) } }
       : {}),
     responses: Object.fromEntries(
       Object.entries(responses).map(([status, response]) => [status, answer(status, response, id)])
@@ -265,4 +265,7 @@ const Documented = PublicApi.annotate(OpenApi.Title, info.title)
   .annotate(OpenApi.Transform, transformed)
 
 /** The public API as OpenAPI 3.1. `address` is its base address, without `/v1`. */
-export const full = (address = "/") => ({ ...OpenApi.fromApi(Documented), servers: [{ url: address }] })
+export const publicDescription = (address = "/") => ({
+  ...OpenApi.fromApi(Documented),
+  servers: [{ url: address }]
+})

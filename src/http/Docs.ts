@@ -11,7 +11,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import { compact, full } from "./Description.ts"
+import { compact, publicDescription } from "./Description.ts"
 import { managed } from "./manage/ManageDescription.ts"
 
 /** Base address of the public API, without `/v1`; by default the address of the description. */
@@ -57,7 +57,7 @@ const json = ({ gzip, plain, tag }: Description) =>
 export const layer: Layer.Layer<never> = HttpApiBuilder.Router.use((router) =>
   Effect.gen(function* () {
     const address = yield* ApiAddress
-    const whole = yield* Effect.cached(descriptionOf(() => full(address)))
+    const whole = yield* Effect.cached(descriptionOf(() => publicDescription(address)))
     const small = yield* Effect.cached(descriptionOf(compact))
     const management = yield* Effect.cached(descriptionOf(managed))
     yield* router.get("/openapi.json", Effect.flatMap(whole, json))

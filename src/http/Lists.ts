@@ -13,7 +13,7 @@ interface PageRequest {
 }
 
 /** A page under `name`, with the cursor of the next one. It has 20 rows unless `limit` says otherwise. */
-export const listed = <Name extends string, A, E, R>(
+export const listPage = <Name extends string, A, E, R>(
   name: Name,
   list: Omit<Cursor.List, "scope">,
   { cursor, limit = 20 }: { readonly cursor?: string; readonly limit?: number },

@@ -8,7 +8,7 @@ import { sanitize } from "../domain/Text.ts"
 import { loadArtifact, uploadUri } from "./File.ts"
 import { documentOf } from "./Page.ts"
 import { readBytes } from "./Picture.ts"
-import { type Journal, silent } from "./Journal.ts"
+import { type Journal, noJournal } from "./Journal.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { Reader } from "./Reader.ts"
 import { unzipEntry, zipEntries, type ZipEntry, zipLimits } from "./Zip.ts"
@@ -117,7 +117,7 @@ const readArchive = (archive: Uint8Array, journal: Journal) =>
   })
 
 export const reader: Reader<typeof BulkUploadConfig.Type> = {
-  read: ({ artifact }, { journal = silent, maxDocuments }) =>
+  read: ({ artifact }, { journal = noJournal, maxDocuments }) =>
     artifact === undefined
       ? Stream.fail(noArchive)
       : Stream.unwrap(

@@ -5,7 +5,7 @@ import * as Stream from "effect/Stream"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Patterns, type Verdict } from "./Glob.ts"
-import { silent } from "./Journal.ts"
+import { noJournal } from "./Journal.ts"
 import { makeSites, readPage } from "./Page.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument, ReaderServices, ReadOptions } from "./Reader.ts"
@@ -57,7 +57,7 @@ interface Run {
 }
 
 const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, first: Settled) => {
-  const { journal = silent, maxPages: limit = maxPages } = options
+  const { journal = noJournal, maxPages: limit = maxPages } = options
   const skipped = new Map<string, readonly [Address, SkipReason]>()
   let asked = 1
   let settled = 1
@@ -118,7 +118,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
 
 /** Counts the documents of a run, including unchanged ones. */
 const countKept = (options: ReadOptions) => {
-  const { journal = silent } = options
+  const { journal = noJournal } = options
   let kept = 0
   const counting: ReadOptions = {
     ...options,
@@ -150,7 +150,7 @@ export const failEmpty = (
 
 const start = (plan: CrawlPlan, options: ReadOptions) =>
   Effect.gen(function* () {
-    const { journal = silent } = options
+    const { journal = noJournal } = options
     const sites = yield* makeSites
     const folding = makeDuplicateDetector()
     folding.isNew(plan.url)

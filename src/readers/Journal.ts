@@ -41,7 +41,7 @@ export interface Journal {
 }
 
 /** Stores nothing and reports nothing. */
-export const silent: Journal = {
+export const noJournal: Journal = {
   known: () => undefined,
   foundThrough: () => [],
   keep: () => Effect.void,

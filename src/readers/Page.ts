@@ -22,8 +22,8 @@ const maxUri = 2_048
 /** Maximum pause requested by a site. With a longer one, the rest is left to the next sync. */
 const maxRetryDelay = Duration.seconds(30)
 /** Number of retries of a page, and of one whose site requested a pause. */
-const again = 1
-const againAfterPause = 3
+const maxRetries = 1
+const maxRetriesAfterPause = 3
 
 /** The pause that a site requested, if it is short enough to wait for. */
 const pauseOf = ({ retryAfter }: ReaderError): Duration.Duration | undefined =>
@@ -206,9 +206,9 @@ export const readPage = Effect.fn("Page.read")(function* (
 
 /** Delay before a retry: one second, unless the site requested another. */
 const retries = Schedule.identity<ReaderError>().pipe(
-  Schedule.intersect(Schedule.recurs(againAfterPause)),
+  Schedule.intersect(Schedule.recurs(maxRetriesAfterPause)),
   Schedule.whileOutput(([error, times]) =>
-    error.retryAfter === undefined ? error.retryable && times < again : pauseOf(error) !== undefined
+    error.retryAfter === undefined ? error.retryable && times < maxRetries : pauseOf(error) !== undefined
   ),
   Schedule.addDelay(([error]) => pauseOf(error) ?? Duration.seconds(1))
 )

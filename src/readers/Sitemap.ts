@@ -11,7 +11,7 @@ import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
 import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
-import { type Journal, silent } from "./Journal.ts"
+import { type Journal, noJournal } from "./Journal.ts"
 import { makeSites } from "./Page.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { Reader, ReadOptions } from "./Reader.ts"
@@ -172,7 +172,7 @@ const noneOf = (pages: number, { code, message, retryable }: ReaderError): Reade
   })
 
 const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) => {
-  const { journal = silent, maxPages: limit = maxPages } = options
+  const { journal = noJournal, maxPages: limit = maxPages } = options
   const budget = new WorkBudget()
   const verdict = judge(config, budget)
   let failure = nothingSelected

@@ -60,7 +60,7 @@ export interface VisitsOptions {
   readonly within: (url: string) => boolean
 }
 
-const none: Settled = { document: null, links: [] }
+const emptyResult: Settled = { document: null, links: [] }
 
 /** Settles the visits of one run. */
 export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsOptions) => {
@@ -129,13 +129,13 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
           message: "The page redirects to an address outside the source.",
           target: url
         })
-        return none
+        return emptyResult
       }
       const place = yield* arrival(address, url)
       const { included, reason } = verdict(url)
       if (!included) {
         yield* skip(place, reason ?? "excluded")
-        return isStart ? { document: null, links } : none
+        return isStart ? { document: null, links } : emptyResult
       }
       const evidence = yield* evidenceOf(page, address)
       const repeat = folding.fold({ uri: document.uri, ...evidence })
@@ -175,7 +175,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       const judged = verdict(known.url)
       if (!judged.included) {
         yield* skip(place, judged.reason ?? "excluded")
-        return isStart ? { document: null, links } : none
+        return isStart ? { document: null, links } : emptyResult
       }
       const repeat =
         known.repeats === null
@@ -201,7 +201,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
       if (known.url !== address.url) {
         // Only the redirect was unavailable. The target page may still be readable.
         yield* note(address, "failed", { ...told, target: known.url })
-        if (!folding.isNew(known.url)) return none
+        if (!folding.isNew(known.url)) return emptyResult
         const result = yield* tryPage(sites, known.url, { known, within })
         const place: Address = { ...address, url: known.url, parent: address.url }
         const { document, links } = yield* settle(place, result)
@@ -236,7 +236,7 @@ export const makeVisits = ({ sites, journal, folding, verdict, within }: VisitsO
           return yield* settleMissed(address, before, result.left)
         }
         yield* failed(address, result.left)
-        return none
+        return emptyResult
       }
       const found = result.right
       if (found._tag === "Page") return yield* settlePage(address, found.page, isStart)

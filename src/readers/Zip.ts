@@ -164,7 +164,7 @@ const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Ar
 /** Number of compressed bytes at a time. The output is at most a thousand times as large. */
 const step = 8 * 1024
 
-const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+const concatenated = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   const whole = new Uint8Array(length)
   let at = 0
   for (const part of parts) {
@@ -191,7 +191,7 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
       // A large entry must not block the thread.
       yield* yieldToEventLoop
     }
-    return joined(parts, length)
+    return concatenated(parts, length)
   })
 
 /** The entry's bytes, at most `zipLimits.entryBytes` and `left`. Declared sizes are not trusted. */

@@ -3,10 +3,10 @@
  * many chunks to distinguish them.
  */
 
-const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
 /** English (the Snowball list). */
-export const englishWords = listed(
+export const englishWords = wordSet(
   "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself " +
     "it its itself they them their theirs themselves what which who whom this that these those am is are was were be " +
     "been being have has had having do does did doing a an the and but if or because as until while of at by for with " +
@@ -16,7 +16,7 @@ export const englishWords = listed(
 )
 
 /** Question words, beside {@link englishWords}: they show that something is asked, not what. */
-const questionWords = listed(
+const questionWords = wordSet(
   "see know want need get gets getting got give gives make makes call called tell say says look find much many lot " +
     "like also please would could may might must shall let lets happen happens mean means try way ways thing things " +
     "something someone somebody anything anyone everything help able possible exactly actually really still yet us " +
@@ -27,7 +27,7 @@ const questionWords = listed(
  * Words that questions and sources may share by chance. Search counts them, but they do not show that a text answers a
  * question.
  */
-const vagueWords = listed(
+const vagueWords = wordSet(
   "good better best nice great right new name number time 怎么 怎样 什么 如何 为什 多少 多久 哪里 哪些 可以 能否 是否 需要"
 )
 
@@ -114,10 +114,10 @@ const otherScripts =
   "में के की का को से पर और है हैं था थी थे यह वह ये वे इस उस ने भी नहीं तो ही कि जो क्या कैसे कब कहाँ कहां क्यों कितने कितना " +
   "कितनी लिए साथ एक हो होता होती कर करने किया जा सकता सकते सकती मैं हम आप मेरा मेरी अपने या"
 
-const foreignLatin = listed(`${northern} ${romance} ${others}`)
+const foreignLatin = wordSet(`${northern} ${romance} ${others}`)
 
 /** Function words of other languages that also occur in English texts, as words, names or abbreviations. */
-const alsoEnglish = listed(
+const alsoEnglish = wordSet(
   "die man men ten pot sale care son par plus hat war min den sin bin com dan pour van ha ja ai os io ci vi ed al et ve re " +
     "im ma mi ni po na ke ko ti pro od iz ve api ale most los las del dos des come dove era ay " +
     "ut lo un si sa til far lei voi note on ne te ta da du je"
@@ -130,7 +130,7 @@ export const isEnglishWord = (word: string): boolean => englishWords.has(word) &
 export const isForeignWord = (word: string): boolean =>
   word.length > 1 && foreignLatin.has(word) && !englishWords.has(word) && !alsoEnglish.has(word)
 
-const everywhere: ReadonlySet<string> = new Set([...englishWords, ...foreignLatin, ...listed(otherScripts)])
+const everywhere: ReadonlySet<string> = new Set([...englishWords, ...foreignLatin, ...wordSet(otherScripts)])
 
 /** Whether the word is a function word of any of the languages. */
 export const isFunctionWord = (word: string): boolean => everywhere.has(word)

@@ -5,7 +5,7 @@ const tag = /(`[^`]*`)|<\/?[a-z][a-z0-9-]{0,30}(?:\s[^<>]{0,500})?\/?>|<!--[^<>]
 const footnote = /(`[^`]*`)|\[\^?\d{1,3}\](?![([:])/g
 
 /** Removes what cannot be shown as text: images, HTML tags and footnote marks. */
-export const plain = (text: string): string =>
+export const plainText = (text: string): string =>
   text
     .replace(image, "$1$2")
     .replace(tag, "$1")
@@ -24,7 +24,7 @@ const maxLength = 2_000
 
 /** A title or a heading as plain words: without anchors, links, tags and emphasis marks. */
 export const cleanHeading = (heading: string): string =>
-  plain(heading.trim().slice(0, maxLength).toWellFormed().replace(attributes, ""))
+  plainText(heading.trim().slice(0, maxLength).toWellFormed().replace(attributes, ""))
     .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))
     .trim()
     .replace(anchor, "")

@@ -2,7 +2,7 @@
  * Detects the language of a question by its function words. This is cheap, and gives no result where they do not tell.
  */
 
-const listed: Readonly<Record<string, string>> = {
+const languageNames: Readonly<Record<string, string>> = {
   en: "the is are was were do does did can could how what where when why which who my your our i you we they it of to in on for with and not this that have has there",
   de: "der die das den dem ein eine einen ist sind war wie was wo wann warum welche wer mein meine ich sie wir es und nicht mit von zu zum zur für auf im kann können habe hat gibt bei muss",
   fr: "le la les un une des est sont était comment que quoi où quand pourquoi quel quelle qui mon ma mes je vous nous il elle et ne pas avec pour dans sur puis peut avez ai du au",
@@ -16,7 +16,7 @@ const listed: Readonly<Record<string, string>> = {
 }
 
 const ofWord = new Map<string, Array<string>>()
-for (const [language, words] of Object.entries(listed))
+for (const [language, words] of Object.entries(languageNames))
   for (const word of words.split(" ")) ofWord.set(word, [...(ofWord.get(word) ?? []), language])
 
 /** Maximum number of UTF-16 units of a question that are examined. */

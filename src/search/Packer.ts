@@ -159,7 +159,7 @@ function* itemsOf(group: ReadonlyArray<Block>): Generator<Item> {
 
 const shownOf = ({ kind }: Block, piece: string): string => (kind === "prose" ? piece.trim() : trimmed(piece))
 
-const joined = (blocks: ReadonlyArray<Block>): string =>
+const joinedBlocks = (blocks: ReadonlyArray<Block>): string =>
   blocks.map((block) => shownOf(block, block.text)).join("\n\n")
 
 /** The pieces to pack: whole groups where they fit, else whole items, else parts of items. */
@@ -170,10 +170,10 @@ function* piecesOf(group: ReadonlyArray<Block>): Generator<Piece> {
       for (const piece of pieces(block)) yield { text: shownOf(block, piece), gap: "\n\n" }
     return
   }
-  const whole = joined(group)
+  const whole = joinedBlocks(group)
   if (whole.length <= packedLength) return yield { text: whole, gap: "\n\n" }
   for (const { blocks, gap } of itemsOf(group)) {
-    const text = joined(blocks)
+    const text = joinedBlocks(blocks)
     if (text.length <= packedLength) yield { text, gap }
     else
       for (const block of blocks)

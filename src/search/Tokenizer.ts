@@ -171,7 +171,7 @@ export const pieces = (text: string, { english }: { readonly english: boolean })
   return found
 }
 
-const quoted = (term: string): string =>
+const quotedTerm = (term: string): string =>
   /['\\]/.test(term) ? `'${term.replaceAll("\\", "\\\\").replaceAll("'", "''")}'` : `'${term}'`
 
 export interface TermVector {
@@ -192,7 +192,7 @@ export const toTsvector = (inOrder: ReadonlyArray<string>): TermVector => {
     else continue
     length++
   }
-  const entries = Array.from(positions, ([term, places]) => `${quoted(term)}:${places.join(",")}`)
+  const entries = Array.from(positions, ([term, places]) => `${quotedTerm(term)}:${places.join(",")}`)
   return { tsv: entries.join(" "), length }
 }
 

@@ -34,7 +34,7 @@ const sealed = Effect.gen(function* () {
 })
 
 /** The ids of all valid secrets; none when nothing was sealed yet. */
-export const known = Effect.gen(function* () {
+export const knownIds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const noted = (yield* there("master_keys"))
     ? yield* sql<{ readonly id: string }>`select id from master_keys`

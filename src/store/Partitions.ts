@@ -42,7 +42,7 @@ interface Partition {
 }
 
 /** Lock time-out, deadlock, and a concurrent change of the same catalogue row. */
-const busy = new Set(["55P03", "40P01", "XX000"])
+const lockConflicts = new Set(["55P03", "40P01", "XX000"])
 /** The default partition has rows of the week. */
 const occupied = "23514"
 
@@ -86,7 +86,7 @@ const step = (inside: Effect.Effect<void, SqlError, SqlClient.SqlClient>) =>
     })
     return yield* sql.withTransaction(work).pipe(
       Effect.catchIf(
-        (error) => busy.has(sqlStateOf(error) ?? ""),
+        (error) => lockConflicts.has(sqlStateOf(error) ?? ""),
         () => Effect.succeed(false)
       )
     )

@@ -1,11 +1,11 @@
 /** Builds the dashboard into dist/ui. `npm run dev:ui` serves it with hot reloading, next to a running server. */
 import * as Path from "node:path"
 import { defineConfig, type Plugin } from "vite"
-import { shown } from "./dashboard/shown.ts"
+import { pageFiles } from "./dashboard/shown.ts"
 
 const folder = import.meta.dirname
 
-/** The name by which `shown` knows the module of a page. */
+/** The name by which `pageFiles` knows the module of a page. */
 const nameOf = (file: string) => {
   const name = Path.basename(file, ".tsx")
   return name.charAt(0).toLowerCase() + name.slice(1)
@@ -31,7 +31,7 @@ const filesOfPages: Plugin = {
     const first = new Set(
       chunks.filter(({ isEntry }) => isEntry).flatMap((chunk) => [...closure(chunk.fileName, new Set())])
     )
-    const rows = shown.map(([pattern, names, data]) => {
+    const rows = pageFiles.map(([pattern, names, data]) => {
       const files = new Set<string>()
       for (const name of names) {
         // A small page may stand in one file with another.

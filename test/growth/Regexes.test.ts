@@ -5,7 +5,7 @@ import { transformSync } from "esbuild"
 import { parseAst } from "vite"
 import { describe, expect, it } from "vitest"
 import { attackOn } from "./Backtracking.ts"
-import { shown } from "../../src/ui/dashboard/shown.ts"
+import { pageFiles } from "../../src/ui/dashboard/shown.ts"
 
 const root = Path.join(import.meta.dirname, "../../src")
 
@@ -69,7 +69,7 @@ const instances: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
     /\sr[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/,
     /\s[\w.-]{1,40}:id[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/
   ],
-  "http/hosted/chat/Assets.ts": shown.map(([pattern]) => pattern),
+  "http/hosted/chat/Assets.ts": pageFiles.map(([pattern]) => pattern),
   "http/server/Multipart.ts": [/;\s*name="((?:[^"\\]|\\.)*)"/iu],
   "store/database/StatementEffects.ts": [
     /^alter table (?:if exists )?(?:only )?(?<table>(?:"[^"]+"|[a-z_][\w$]*)(?:\.(?:"[^"]+"|[a-z_][\w$]*))?)/u

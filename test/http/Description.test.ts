@@ -1,7 +1,7 @@
 import { describe, expect, it as unit, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { PublicApi } from "../../src/http/Api.ts"
-import { full } from "../../src/http/Description.ts"
+import { publicDescription } from "../../src/http/Description.ts"
 import { examples } from "../../src/http/Examples.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { complaints, operations } from "./Conformance.ts"
@@ -31,7 +31,7 @@ layer(PublicServer, { excludeTestServices: true })("every public route", (it) =>
 })
 
 describe("the full description", () => {
-  const text = JSON.stringify(full())
+  const text = JSON.stringify(publicDescription())
   const document = JSON.parse(text)
 
   unit(

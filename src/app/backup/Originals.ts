@@ -65,7 +65,7 @@ export const saveAll = (folder: string, tenantId: string | null) =>
   })
 
 /** The originals that an archive lists. */
-export const listed = (folder: string) =>
+export const listedOriginals = (folder: string) =>
   read(path.join(folder, listName)).pipe(
     Stream.flattenIterables,
     Stream.mapEffect((line) =>
@@ -89,7 +89,7 @@ export const restoreAll = (folder: string) =>
     const artifacts = yield* ArtifactStore
     return yield* Stream.runCount(
       Stream.mapEffect(
-        listed(folder),
+        listedOriginals(folder),
         (ref) => Effect.flatMap(load(folder, ref), (bytes) => artifacts.put(bytes)),
         { concurrency: atOnce }
       )

@@ -19,7 +19,7 @@ import type { Settings } from "../config/Settings.ts"
 
 /** A snapshot is named after its time in UTC, so names sort by time. */
 const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replaceAll(":", "-") + "Z"
-const named = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
+const snapshotName = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
 
 /** Pause after a failure, such as a full disk. */
 const retryAfter = Duration.minutes(10)
@@ -49,10 +49,10 @@ const isThere = (file: string) =>
   )
 
 /** Times of the copies in `folder`, oldest first. */
-const listed = (folder: string) =>
+const listedSnapshots = (folder: string) =>
   attempt(`Reading ${folder}`, async () => {
     await fs.mkdir(folder, { recursive: true, mode: 0o700 })
-    return (await fs.readdir(folder)).filter((name) => named.test(name)).toSorted()
+    return (await fs.readdir(folder)).filter((name) => snapshotName.test(name)).toSorted()
   })
 
 /** Removes incomplete copies of a process that died. */
@@ -63,7 +63,7 @@ const withoutPartial = (folder: string) =>
     }
   })
 
-const timeOf = (name: string) => DateTime.make(name.replace(named, "$1$2:$3:$4Z"))
+const timeOf = (name: string) => DateTime.make(name.replace(snapshotName, "$1$2:$3:$4Z"))
 
 /**
  * Files beside the database that a start needs. `credentials.json` belongs to the address of the running server and is
@@ -77,7 +77,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
   { folder, kept }: { readonly folder: string; readonly kept: number }
 ) {
   const sql = yield* SqlClient.SqlClient
-  const before = yield* listed(folder)
+  const before = yield* listedSnapshots(folder)
   yield* withoutPartial(folder)
   const target = path.join(folder, nameOf(yield* DateTime.now))
   const partial = `${target}.partial`
@@ -105,7 +105,7 @@ export const take = Effect.fn("Snapshots.take")(function* (
 /** Time until the next copy is due, by the newest one. */
 const due = (folder: string, every: Duration.Duration) =>
   Effect.gen(function* () {
-    const newest = Option.flatMap(Option.fromNullable((yield* listed(folder)).at(-1)), timeOf)
+    const newest = Option.flatMap(Option.fromNullable((yield* listedSnapshots(folder)).at(-1)), timeOf)
     if (Option.isNone(newest)) return Duration.zero
     const elapsed = DateTime.distance(newest.value, yield* DateTime.now)
     return Duration.millis(Math.max(0, Duration.toMillis(every) - Math.max(0, elapsed)))

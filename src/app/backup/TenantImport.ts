@@ -83,7 +83,7 @@ const sameTables = ({ tables }: Manifest.Manifest) =>
   })
 
 const originals = (side: Side, folder: string) =>
-  Originals.listed(folder).pipe(
+  Originals.listedOriginals(folder).pipe(
     Stream.grouped(jobsAtOnce),
     Stream.mapEffect((refs) => side.ask(new Wire.MissingOriginals({ refs: Array.from(refs) }))),
     Stream.flatMap(({ refs }) => Stream.fromIterable(refs)),
@@ -163,7 +163,7 @@ const discarded = (side: Side, driver: string) =>
     )
 
 /** Runs `work` on the installation's database, for a tenant of an archive. */
-const within = <A, E, R>(settings: Settings, streams: number, work: Effect.Effect<A, E, R>) =>
+const withInstallation = <A, E, R>(settings: Settings, streams: number, work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     yield* migrate(Package.migrations)
     yield* chooseVector(settings)
@@ -183,7 +183,7 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
   const manifest = yield* Manifest.verified(folder)
   const { id } = yield* mustHaveTenant(manifest, folder)
   const streams = ArchivedStore.isEmbedded(settings) ? 1 : asked
-  return yield* within(
+  return yield* withInstallation(
     settings,
     streams,
     Effect.gen(function* () {
@@ -247,7 +247,7 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
 ) {
   const manifest = yield* Manifest.verified(folder)
   const { id } = yield* mustHaveTenant(manifest, folder)
-  yield* within(
+  yield* withInstallation(
     settings,
     1,
     Effect.gen(function* () {

@@ -77,15 +77,15 @@ interface Piece {
   readonly bytes: number
 }
 
-const none: Piece = { first: 1, lines: [], bytes: 0 }
+const emptyPiece: Piece = { first: 1, lines: [], bytes: 0 }
 
 /** Splits lines into batches that fit one request. */
 const pieces = <E>(lines: Stream.Stream<string, E>): Stream.Stream<Piece, E> =>
   lines.pipe(
     Stream.map((line): string | null => line),
     Stream.concat(Stream.make(null)),
-    Stream.mapAccum(none, (piece, line) => {
-      if (line === null) return [none, [piece]]
+    Stream.mapAccum(emptyPiece, (piece, line) => {
+      if (line === null) return [emptyPiece, [piece]]
       const bytes = Buffer.byteLength(line) + 1
       if (
         piece.lines.length === 0 ||

@@ -16,7 +16,7 @@ interface Flags extends Connection.Flags {
   readonly json?: true | undefined
 }
 
-const shown = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
+const lineOf = ({ after, before, outcome, reason, runId }: ReplayedRun): string => {
   if (outcome === "same") return `${runId}  same\n`
   if (after === null) return `${runId}  diverged: ${reason ?? ""}\n`
   const told = (name: string, { failure, reply }: typeof before) =>
@@ -50,7 +50,7 @@ const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...f
     )
     const runs = replayed.flat()
     if (json === true) return yield* Output.asJson(yield* Effect.orDie(Schema.encode(ReplayedRuns)({ runs })))
-    for (const run of runs) yield* Output.line(shown(run))
+    for (const run of runs) yield* Output.line(lineOf(run))
   })
 
 export const replayCommand = (run: Arguments.Run) =>

@@ -47,7 +47,7 @@ const listen = (chosen: Server.Role) =>
       given.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.attempt(given)) }) : given
     yield* warnOfUnknownVariables.pipe(
       Effect.zipRight(Server.run(settings, chosen)),
-      Effect.catchTag("ServeError", () => Port.taken(settings)),
+      Effect.catchTag("ServeError", () => Port.portTaken(settings)),
       (running) => logFailure(running, settings),
       Effect.provide(Observability.layer(settings)),
       // Effect's own fiber metrics are expensive and are not exported.

@@ -51,7 +51,7 @@ const unusable = (dataDir: string, what: string) =>
   })
 
 /** The stored secrets of the data directory; none when there are none. */
-const kept = (dataDir: string) =>
+const storedSecrets = (dataDir: string) =>
   DataDirectory.secrets.read(dataDir).pipe(
     Effect.mapError((error) =>
       error.malformed === true
@@ -70,7 +70,7 @@ const kept = (dataDir: string) =>
 /** The stored secrets of the data directory. Generates them when there are none and `mayMake` is true. */
 const own = (dataDir: string, mayMake: boolean) =>
   Effect.gen(function* () {
-    const found = yield* kept(dataDir)
+    const found = yield* storedSecrets(dataDir)
     if (Option.isSome(found)) return found.value
     if (!mayMake) return yield* unusable(dataDir, "is missing")
     const made = generated()
@@ -87,7 +87,7 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
     Secrets,
     Effect.gen(function* () {
       yield* SqlClient.SqlClient
-      const known = yield* MasterKeys.known
+      const known = yield* MasterKeys.knownIds
       const [current, ...previous] = secrets
       if (current !== undefined && !secrets.some((secret) => fits(known, secret))) {
         return yield* new MasterSecretError({

@@ -15,7 +15,7 @@ const clientVariables = [
 
 const prefix = "SPOKE_"
 
-const known: ReadonlySet<string> = new Set([
+const knownVariables: ReadonlySet<string> = new Set([
   ...Object.keys(Variables.fields),
   ...clientVariables,
   ...fileVariables
@@ -26,8 +26,8 @@ export const unknownVariables = (
   environment: Readonly<Record<string, string | undefined>>
 ): ReadonlyArray<string> =>
   Object.keys(environment)
-    .filter((name) => name.startsWith(prefix) && !known.has(name))
-    .map((name) => `${name} is not a variable of Spoke${hint(name, known)}`)
+    .filter((name) => name.startsWith(prefix) && !knownVariables.has(name))
+    .map((name) => `${name} is not a variable of Spoke${hint(name, knownVariables)}`)
 
 /** Warns of misspelt variables of this process, which have no effect. */
 export const warnOfUnknownVariables = Effect.flatMap(environment, (given) =>

@@ -49,7 +49,7 @@ const settled = (
     }
   })
 
-const taken = () =>
+const takenOver = () =>
   new MoveFailed({
     reason: "taken",
     message: "Another command has taken over the move. Nothing was cut over."
@@ -59,7 +59,7 @@ const hold = ({ driver, from }: Transfer, to: "draining" | "pausing", lasts: Dur
   Effect.filterOrFail(
     from.ask(new Wire.Hold({ driver, to, millis: Duration.toMillis(lasts) })),
     ({ changed }) => changed,
-    taken
+    takenOver
   )
 
 /** No job begins, and those that run end or wait. */

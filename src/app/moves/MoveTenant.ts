@@ -43,7 +43,7 @@ const refused = (message: string) => new MoveFailed({ reason: "refused", message
 const random = () => randomBytes(24).toString("base64url")
 
 /** Asks both installations for their facts about the tenant. */
-export const known = ({ destination, origin }: Installations) =>
+export const factsOf = ({ destination, origin }: Installations) =>
   Effect.all({ origin: origin.ask(new Wire.Facts()), destination: destination.ask(new Wire.Facts()) })
 
 const shapeOf = ({ columns, table, types }: Wire.TableShape) => JSON.stringify([table, columns, types])
@@ -67,7 +67,7 @@ const sameMove = ({ destination, origin }: InstallationFacts) =>
     : Effect.void
 
 /** Begins the move at both sides, or takes over its driving. `forth` and `back`: the two directions. */
-const begun = (installations: Installations, { destination: there, origin: here }: InstallationFacts) =>
+const beginMove = (installations: Installations, { destination: there, origin: here }: InstallationFacts) =>
   Effect.gen(function* () {
     const { destination, destinationAt, origin, originAt, streams, tell } = installations
     const driver = random()
@@ -94,7 +94,7 @@ const begun = (installations: Installations, { destination: there, origin: here 
     return { driver, atOrigin, atDestination, forth, back, unreadable }
   })
 
-type MoveState = Effect.Effect.Success<ReturnType<typeof begun>>
+type MoveState = Effect.Effect.Success<ReturnType<typeof beginMove>>
 
 /** Both sides are away: the decision was made, and the other side has not heard of it. */
 const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: MoveState) =>
@@ -114,7 +114,7 @@ const finishDecision = ({ atDestination, atOrigin, back, driver, forth }: MoveSt
 const serving = (installations: Installations, current: MoveState) =>
   Effect.gen(function* () {
     yield* finishDecision(current)
-    const { destination, origin } = yield* known(installations)
+    const { destination, origin } = yield* factsOf(installations)
     if (origin.move !== null && origin.move.state !== "away") return "origin" as const
     if (destination.move !== null && destination.move.state !== "away") return "destination" as const
     return yield* refused("Neither side serves the tenant. Run the command again.")
@@ -146,11 +146,11 @@ const mayBegin = ({ destination, origin }: InstallationFacts) => {
 /** Moves the tenant to the destination. Nothing is lost when it is run again. */
 export const move = (installations: Installations, options: CutOverOptions) =>
   Effect.gen(function* () {
-    const facts = yield* known(installations)
+    const facts = yield* factsOf(installations)
     yield* mayBegin(facts)
     yield* sameSchema(facts)
     yield* sameMove(facts)
-    const current = yield* begun(installations, facts)
+    const current = yield* beginMove(installations, facts)
     const { driver, forth, unreadable } = current
     if ((yield* serving(installations, current)) === "destination") {
       yield* carryOver(forth)
@@ -181,7 +181,7 @@ const forgotten = (side: Side, driver: string, carried: Effect.Effect<unknown, M
 export const confirm = (installations: Installations) =>
   Effect.gen(function* () {
     const { destination, origin } = installations
-    const facts = yield* known(installations)
+    const facts = yield* factsOf(installations)
     yield* sameMove(facts)
     if (facts.destination.move === null)
       return yield* refused("The destination has no move of this tenant to confirm.")
@@ -194,7 +194,7 @@ export const confirm = (installations: Installations) =>
       )
       return yield* forgotten(destination, driver)
     }
-    const current = yield* begun(installations, facts)
+    const current = yield* beginMove(installations, facts)
     if ((yield* serving(installations, current)) === "origin")
       return yield* refused("The tenant has not been cut over: run the command without --confirm first.")
     const { driver, forth } = current
@@ -208,13 +208,13 @@ export const confirm = (installations: Installations) =>
 export const rollback = (installations: Installations, options: CutOverOptions) =>
   Effect.gen(function* () {
     const { destination, origin } = installations
-    const facts = yield* known(installations)
+    const facts = yield* factsOf(installations)
     yield* sameMove(facts)
     if (facts.origin.move === null && facts.destination.move === null)
       return yield* refused("The tenant has no move to undo.")
     if (facts.origin.move === null && facts.origin.name === null)
       return yield* refused("The tenant was removed from the origin: move it back instead.")
-    const current = yield* begun(installations, facts)
+    const current = yield* beginMove(installations, facts)
     const { back, driver, forth } = current
     let pausedMillis: number | null = null
     if ((yield* serving(installations, current)) === "destination") {

@@ -34,7 +34,7 @@ const requestTimeout = Duration.minutes(2)
 /** A request that gets no answer is retried for at most so long: the installation may be restarted. */
 const maxRetryTime = Duration.minutes(2)
 
-const again = Schedule.exponential("100 millis").pipe(
+const retrySchedule = Schedule.exponential("100 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.upTo(maxRetryTime)
 )
@@ -94,7 +94,7 @@ export const overHttp = (
     const retried = <A>(one: Effect.Effect<A, MoveFailed>) =>
       Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: silent }), {
         while: ({ reason }) => reason === "away",
-        schedule: again
+        schedule: retrySchedule
       })
 
     const found = (response: HttpClientResponse.HttpClientResponse) =>

@@ -53,7 +53,7 @@ const summaryOf = (statement: string) => {
 }
 
 /** `span`, which gets its own name and attributes once the library sets its statement. */
-export const named = (span: Tracer.Span): Tracer.Span => {
+export const withStatementName = (span: Tracer.Span): Tracer.Span => {
   const { attribute } = span
   const set = (key: string, value: unknown) => Reflect.apply(attribute, span, [key, value])
   return Object.assign(span, {

@@ -118,7 +118,7 @@ const withoutWords = Layer.scopedDiscard(
         context: (run, fiber) => inner.context(run, fiber),
         span: (...given) => {
           const made = inner.span(...given)
-          const span = given[0] === SqlSpans.libraryName ? SqlSpans.named(made) : made
+          const span = given[0] === SqlSpans.libraryName ? SqlSpans.withStatementName(made) : made
           const { end } = span
           return Object.assign(span, {
             end: (at: bigint, exit: Exit.Exit<unknown, unknown>) =>

@@ -8,7 +8,8 @@ import { ArtifactStoreError } from "../ArtifactStore.ts"
 
 const GiB = 1_073_741_824
 
-const full = () => new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })
+const tooManyUploads = () =>
+  new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })
 
 /** For one store. One owner may use a quarter. */
 export const makeSpoolSpace = (maxBytes = 2 * GiB) => {
@@ -26,7 +27,7 @@ export const makeSpoolSpace = (maxBytes = 2 * GiB) => {
         (held) => Effect.sync(() => held.release())
       )
       return Stream.mapEffect(bytes, (chunk) =>
-        permit.resize(permit.amount + chunk.length) ? Effect.succeed(chunk) : Effect.fail(full())
+        permit.resize(permit.amount + chunk.length) ? Effect.succeed(chunk) : Effect.fail(tooManyUploads())
       )
     })
 }

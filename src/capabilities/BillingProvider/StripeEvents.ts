@@ -67,7 +67,7 @@ interface ReportedFact {
 }
 
 /** The first value of `field` in the given metadata. */
-const named = (field: string, ...places: ReadonlyArray<Metadata>): unknown =>
+const metadataField = (field: string, ...places: ReadonlyArray<Metadata>): unknown =>
   places.map((metadata) => metadata?.[field]).find((value) => value !== undefined && value !== "")
 
 /** Seconds since 1970, in the range of years that every store can represent. */
@@ -84,10 +84,10 @@ const subscription =
   (ended: boolean) =>
   (object: unknown): Option.Option<ReportedFact> =>
     Option.map(Schema.decodeUnknownOption(Subscription)(object), (given) => {
-      const plan = named("plan", given.metadata)
+      const plan = metadataField("plan", given.metadata)
       return {
         object: given.id,
-        tenant: named("tenantId", given.metadata),
+        tenant: metadataField("tenantId", given.metadata),
         fact: {
           _tag: "Subscription",
           plan: typeof plan === "string" ? sanitize(plan) : null,
@@ -107,7 +107,7 @@ const invoice =
       const subscribed = idOf(details?.subscription) ?? idOf(given.subscription)
       return Option.map(Option.fromNullable(subscribed), (id) => ({
         object: id,
-        tenant: named("tenantId", details?.metadata, given.metadata),
+        tenant: metadataField("tenantId", details?.metadata, given.metadata),
         fact: { _tag: "Invoice", paid }
       }))
     })
@@ -121,12 +121,12 @@ const creditsOf = (value: unknown): number =>
 /** A checkout does not describe a subscription; the subscription's own events do. */
 const checkout = (object: unknown): Option.Option<ReportedFact> =>
   Option.flatMap(Schema.decodeUnknownOption(Checkout)(object), (given) => {
-    const credits = creditsOf(named("credits", given.metadata))
+    const credits = creditsOf(metadataField("credits", given.metadata))
     const paid = given.payment_status === "paid" || given.payment_status === "no_payment_required"
     return paid && credits > 0
       ? Option.some({
           object: idOf(given.payment_intent) ?? given.id,
-          tenant: named("tenantId", given.metadata),
+          tenant: metadataField("tenantId", given.metadata),
           fact: { _tag: "Purchase", credits }
         })
       : Option.none()

@@ -58,7 +58,7 @@ const titleOf = (title: string | undefined, request: ParseRequest): string =>
   sanitize((title ?? "").replace(/\s+/g, " ").trim().slice(0, maxTitle)) ||
   sanitize(nameOf(request).slice(0, maxTitle))
 
-const nothing = (kind: Sniffed["kind"]): ParseError =>
+const noText = (kind: Sniffed["kind"]): ParseError =>
   new ParseError({
     code: "empty",
     message:
@@ -78,7 +78,7 @@ export const parseDocument = (
       return yield* tooLong
     const { title, ...found } = yield* read(sniffed, request, limits)
     const content = sanitize(found.content).trim()
-    if (content === "") return yield* nothing(sniffed.kind)
+    if (content === "") return yield* noText(sniffed.kind)
     if (content.length > limits.maxCharacters) return yield* tooLong
     return { ...found, content, title: titleOf(title, request), mediaType: sniffed.mediaType }
   }).pipe(

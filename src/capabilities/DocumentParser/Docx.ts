@@ -97,14 +97,14 @@ const read = (xml: string): string => {
 
 const firstHeading = (content: string): string => /^# (.{1,300})$/m.exec(content)?.[1]?.trim() ?? ""
 
-const wanted = (name: string): boolean => name === "_rels/.rels" || /^word\/document[^/]*\.xml$/i.test(name)
+const isNeeded = (name: string): boolean => name === "_rels/.rels" || /^word\/document[^/]*\.xml$/i.test(name)
 
 /** `title` is the first top heading, or empty. */
 export const parseDocx = (
   bytes: Uint8Array
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
-    const container = yield* openContainer(bytes, wanted)
+    const container = yield* openContainer(bytes, isNeeded)
     const main = container.text(mainPart(container, "word/document.xml"))
     if (main === "") return yield* malformed
     const content = read(main)

@@ -94,7 +94,7 @@ const readPackage = (part: string, xml: string): Book => {
 const chapterBlock = (title: string, content: string): string =>
   content.startsWith("#") || title === "" || content === "" ? content : `# ${title}\n\n${content}`
 
-const wanted = (name: string): boolean => /\.(?:x?html?|opf|xml)$|^mimetype$/i.test(name)
+const isNeeded = (name: string): boolean => /\.(?:x?html?|opf|xml)$|^mimetype$/i.test(name)
 
 /** `title` is empty when the book has none. An unreadable chapter is skipped when others can be read. */
 export const parseEpub = (
@@ -102,7 +102,7 @@ export const parseEpub = (
   { maxPages, maxCharacters }: ParseLimits
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
-    const container = yield* openContainer(bytes, wanted)
+    const container = yield* openContainer(bytes, isNeeded)
     if (isEncrypted(container)) return yield* encrypted
     const part = packagePart(container)
     const xml = container.text(part)

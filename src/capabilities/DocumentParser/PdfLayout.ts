@@ -51,7 +51,7 @@ const headingHeights = (pages: ReadonlyArray<PdfPage>, body: number): ReadonlyAr
 }
 
 /** Joins lines to one text, and words that were hyphenated at a line end. */
-const joined = (lines: ReadonlyArray<string>): string =>
+const joinedLines = (lines: ReadonlyArray<string>): string =>
   lines
     .map((line, place) => {
       const next = lines[place + 1]
@@ -61,7 +61,8 @@ const joined = (lines: ReadonlyArray<string>): string =>
     .join("")
 
 /** Escapes text that would look like a Markdown heading. */
-const plain = (paragraph: string): string => (/^#{1,6} /.test(paragraph) ? `\\${paragraph}` : paragraph)
+const escapedParagraph = (paragraph: string): string =>
+  /^#{1,6} /.test(paragraph) ? `\\${paragraph}` : paragraph
 
 interface Layout {
   readonly body: number
@@ -87,9 +88,9 @@ const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArra
   let gathered: Array<string> = []
   let previous: PdfLine | undefined
   const flush = () => {
-    const text = joined(gathered)
+    const text = joinedLines(gathered)
     if (open > 0) blocks.push(`${"#".repeat(open)} ${text}`, place)
-    else if (text !== "") blocks.push(plain(text))
+    else if (text !== "") blocks.push(escapedParagraph(text))
     open = 0
     gathered = []
   }

@@ -24,7 +24,7 @@ const delimiterOf = (text: string): string => {
 }
 
 /** The value and the end of the quoted field that begins at `start`. A quote without an end takes the rest. */
-const quoted = (text: string, start: number): { readonly value: string; readonly end: number } => {
+const quotedValue = (text: string, start: number): { readonly value: string; readonly end: number } => {
   const parts: Array<string> = []
   let from = start + 1
   for (;;) {
@@ -52,7 +52,7 @@ const csvRows = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
   for (let at = 0; at < text.length; at++) {
     const character = text.charAt(at)
     if (character === '"' && at === from && field.length === 0) {
-      const { value, end } = quoted(text, at)
+      const { value, end } = quotedValue(text, at)
       field.push(value)
       from = end
       at = end - 1

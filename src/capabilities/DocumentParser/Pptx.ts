@@ -145,7 +145,7 @@ const slidesOf = (container: Container): ReadonlySet<string> => {
   return slides
 }
 
-const wanted = (name: string): boolean =>
+const isNeeded = (name: string): boolean =>
   /\.rels$|^ppt\/(?:presentation|slides\/|notesSlides\/).*\.xml$/i.test(name)
 
 /** `title` is that of the first slide that has one. */
@@ -154,7 +154,7 @@ export const parsePptx = (
   { maxPages }: ParseLimits
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
-    const container = yield* openContainer(bytes, wanted)
+    const container = yield* openContainer(bytes, isNeeded)
     const parts = yield* Effect.try({ try: () => slidesOf(container), catch: () => malformed })
     if (parts.size > maxPages) return yield* tooManySlides(parts.size, maxPages)
     const blocks: Array<string> = []

@@ -52,7 +52,7 @@ const timedOut = new ParseError({
   code: "timed_out",
   message: "The document takes too long to read. Split it, or save it in a simpler form."
 })
-const broken = new ParseError({
+const workerStopped = new ParseError({
   code: "malformed",
   message: "The document is damaged and could not be read."
 })
@@ -108,8 +108,9 @@ const ask = (worker: Worker, job: Job): Effect.Effect<unknown, ParseError> =>
       resume(outcome)
     }
     const onMessage = (message: unknown) => settle(Effect.succeed(message))
-    const onError = (error: unknown) => settle(Effect.fail(isOutOfMemory(error) ? outOfMemory : broken))
-    const onExit = () => settle(Effect.fail(broken))
+    const onError = (error: unknown) =>
+      settle(Effect.fail(isOutOfMemory(error) ? outOfMemory : workerStopped))
+    const onExit = () => settle(Effect.fail(workerStopped))
     const stop = () => worker.off("message", onMessage).off("error", onError).off("exit", onExit)
     worker.on("message", onMessage).on("error", onError).on("exit", onExit)
     const requests = job.requests.map((request) => ({ ...request, bytes: new Uint8Array(request.bytes) }))
@@ -227,10 +228,10 @@ const make = (options: WorkerOptions) =>
           ask(worker, { requests, limits }).pipe(
             Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
             Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
-            Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => broken)),
+            Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => workerStopped)),
             Effect.filterOrFail(
               ({ length }) => length === requests.length,
-              () => broken
+              () => workerStopped
             )
           )
         )
@@ -276,7 +277,7 @@ const make = (options: WorkerOptions) =>
           Effect.map((answers) => {
             for (const [place, each] of batch.entries()) {
               if (Either.isRight(answers))
-                each.answer = Either.fromNullable(answers.right[place], () => broken)
+                each.answer = Either.fromNullable(answers.right[place], () => workerStopped)
               // One of them has crashed the thread, and it is not known which.
               else if (batch.length > 1) each.alone = true
               else if (answers.left === outOfMemory && hadCompany && ++each.tries < maxTries) continue
@@ -316,7 +317,7 @@ const make = (options: WorkerOptions) =>
         Effect.mapError(() => timedOut),
         Effect.ensuring(leave(own))
       )
-      const answer = yield* own.answer ?? Either.left(broken)
+      const answer = yield* own.answer ?? Either.left(workerStopped)
       if (answer._tag === "Failed")
         return yield* new ParseError({ code: answer.code, message: answer.message })
       return answer.document

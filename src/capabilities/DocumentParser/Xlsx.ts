@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
-import { cellFormats, type CellFormat, shown } from "./XlsxValues.ts"
+import { cellFormats, type CellFormat, displayedValue } from "./XlsxValues.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 
 const maxCells = 1_000_000
@@ -102,7 +102,7 @@ const rowsOf = (
     const text = parts.join("")
     if (cell.type === "s") return strings[Number(text)] ?? ""
     if (cell.type === "b") return text === "1" ? "TRUE" : "FALSE"
-    return words(cell.type === "" || cell.type === "n" ? shown(text, cell.format, from1904) : text)
+    return words(cell.type === "" || cell.type === "n" ? displayedValue(text, cell.format, from1904) : text)
   }
   scan(xml, {
     open: (name, tag) => {
@@ -253,13 +253,13 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
   return blocks.join("\n\n")
 }
 
-const wanted = (name: string): boolean => /\.(?:xml|rels)$/i.test(name)
+const isNeeded = (name: string): boolean => /\.(?:xml|rels)$/i.test(name)
 
 export const parseXlsx = (
   bytes: Uint8Array,
   limits: ParseLimits
 ): Effect.Effect<Pick<ParsedDocument, "format" | "content">, ParseError> =>
-  Effect.flatMap(openContainer(bytes, wanted), (container) =>
+  Effect.flatMap(openContainer(bytes, isNeeded), (container) =>
     Effect.try({
       try: () => ({ format: "markdown" as const, content: readBook(container, limits) }),
       catch: (error) =>

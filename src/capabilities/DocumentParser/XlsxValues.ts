@@ -55,7 +55,7 @@ const dateText = (days: number, from1904: boolean): string => {
 }
 
 /** A number in the format of its style: `2024-02-29`, `08:30`, `12.5%`. Long binary fractions are rounded. */
-export const shown = (value: string, format: CellFormat, from1904: boolean): string => {
+export const displayedValue = (value: string, format: CellFormat, from1904: boolean): string => {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number)) return value
   if (format === "date" && number >= 0 && number <= lastDay) return dateText(number, from1904)

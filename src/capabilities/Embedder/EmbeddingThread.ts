@@ -18,7 +18,8 @@ export interface ThreadOptions {
 
 const heapMb = 512
 
-const broken = () => new EmbedderError({ message: "The offline embedding model stopped.", retryable: true })
+const threadStopped = () =>
+  new EmbedderError({ message: "The offline embedding model stopped.", retryable: true })
 const tooSlow = () =>
   new EmbedderError({ message: "The offline embedding model did not answer in time.", retryable: true })
 const unreadable = () =>
@@ -51,11 +52,11 @@ const ask = (worker: Worker, id: number, texts: ReadonlyArray<string>) =>
       resume(outcome)
     }
     const onMessage = (message: unknown) => {
-      if (!isAnswer(message)) return settle(Effect.failSync(broken))
+      if (!isAnswer(message)) return settle(Effect.failSync(threadStopped))
       if (message.id !== id) return
       settle(message._tag === "Embedded" ? Effect.succeed(message.vectors) : Effect.failSync(unreadable))
     }
-    const onEnd = () => settle(Effect.failSync(broken))
+    const onEnd = () => settle(Effect.failSync(threadStopped))
     const stop = () => {
       worker.off("message", onMessage).off("error", onEnd).off("exit", onEnd)
       worker.unref()
@@ -87,7 +88,7 @@ export const makeThread = (options: ThreadOptions) =>
 
     const running = Effect.suspend((): Effect.Effect<Worker, EmbedderError> => {
       // An embedding during shutdown must not start a thread, because nothing would end it.
-      if (closed) return Effect.failSync(broken)
+      if (closed) return Effect.failSync(threadStopped)
       if (current !== undefined) return Effect.succeed(current)
       const worker = start(options.script)
       worker.once("exit", () => {

@@ -39,7 +39,7 @@ const maxBatch = 32
 /** Maximum number of waiting callers per priority. */
 const waiting = 1_024
 
-const busy = () =>
+const tooManyTexts = () =>
   new EmbedderError({ message: "Too many texts wait for the offline embedding model.", retryable: true })
 const wrong = () =>
   new EmbedderError({ message: "The offline embedding model returned no vector.", retryable: false })
@@ -67,7 +67,7 @@ const toVectors = (
 const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: OfflineOptions) =>
   Effect.gen(function* () {
     const exchange = yield* makeThread({ script, idleTimeout, timeout })
-    const inTurn = makePriorityQueue(waiting, busy)
+    const inTurn = makePriorityQueue(waiting, tooManyTexts)
 
     const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>
       inTurn(priority, exchange(texts.map(toReadable))).pipe(

@@ -35,7 +35,7 @@ export type WireFailure =
 
 const unreadable: WireFailure = { kind: "unreadable", status: 0 }
 /** A retry may succeed. */
-const broken: WireFailure = { kind: "broken", status: 0 }
+const malformedAnswer: WireFailure = { kind: "broken", status: 0 }
 const unreachable: WireFailure = { kind: "unreachable", status: 0 }
 
 const isNumbers = (value: unknown): value is ReadonlyArray<number> =>
@@ -60,7 +60,7 @@ const embeddingOf = (value: unknown): Embedding | null => {
 /** Checked by hand: for thousands of numbers a schema takes longer than the search that needs them. */
 const embeddingsOf = (text: string): Effect.Effect<ReadonlyArray<Embedding>, WireFailure> => {
   const parsed = Json.parsePiece(text)
-  if (Either.isLeft(parsed)) return Effect.fail(broken)
+  if (Either.isLeft(parsed)) return Effect.fail(malformedAnswer)
   const body: unknown = parsed.right
   const data = Predicate.isRecord(body) ? body["data"] : undefined
   if (!Array.isArray(data)) return Effect.fail(unreadable)
@@ -80,7 +80,7 @@ const failed = ({ reason }: StreamingPostError): WireFailure =>
 const textOf = ({ read }: Answered): Effect.Effect<string, WireFailure> => {
   const chunks: Array<Uint8Array> = []
   const next: Effect.Effect<string, WireFailure> = Effect.matchEffect(read, {
-    onFailure: () => Effect.fail(broken),
+    onFailure: () => Effect.fail(malformedAnswer),
     onSuccess: (come) => {
       if (come === null) return Effect.sync(() => Buffer.concat(chunks).toString())
       for (const chunk of come) chunks.push(chunk)

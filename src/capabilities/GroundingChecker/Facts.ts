@@ -1,6 +1,6 @@
 /** The checkable facts of a sentence: numbers, names, quotations, and negation. */
 
-const listed = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/u))
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/u))
 
 /** "Two" to "twelve" in words. "One" has too many other meanings. */
 const numberWords = new Map(
@@ -106,7 +106,7 @@ export const quotationsOf = (text: string): ReadonlyArray<string> =>
     ([, quoted, code]) => quoted ?? code ?? ""
   ).filter((quoted) => /\S\s+\S/u.test(quoted) || /[^\p{L}\s]/u.test(quoted))
 
-const denying = listed(
+const denying = wordSet(
   "not no never none nor neither cannot nothing nobody unable " +
     "nicht kein keine keinen keinem keiner keines nie niemals weder nichts " +
     "pas jamais aucun aucune rien nunca ningún ninguna ninguno jamás tampoco " +
@@ -120,7 +120,7 @@ const denying = listed(
 const denyingPiece = /n['’]t\b|\bfree (?:of|from)\b(?! charge)|[不没沒无無未]|禁止|ない|ません|않|없|못하/u
 
 /** They negate only what follows them, not the rest of the sentence. */
-const lacking = listed("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
+const lacking = wordSet("without ohne sans sin senza sem zonder utan uden uten без bez بدون χωρίς")
 /** Number of following words among which the first that is not an article is negated. */
 const lackedWords = 3
 const isArticle = (found: string): boolean => found.length < 4

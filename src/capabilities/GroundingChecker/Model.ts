@@ -89,7 +89,7 @@ interface Reply {
   readonly bill: Bill | null
 }
 
-const nothing: Reply = { text: "", inputTokens: 0, outputTokens: 0, bill: null }
+const emptyReply: Reply = { text: "", inputTokens: 0, outputTokens: 0, bill: null }
 
 const gathered = (reply: Reply, part: ModelPart): Reply => {
   if (part._tag === "TextDelta")
@@ -111,7 +111,7 @@ const make = ({ timeout = "15 seconds" }: ModelOptions) =>
   Effect.map(ModelRuntime, (runtime) => {
     const ask = (claims: ReadonlyArray<Claim>): Effect.Effect<Reply, ModelError | Unusable> =>
       runtime.reply({ model: null, prompt: promptOf(claims), tools: [], question: "", passages: [] }).pipe(
-        Stream.runFold(nothing, gathered),
+        Stream.runFold(emptyReply, gathered),
         Effect.timeoutFail({
           duration: timeout,
           onTimeout: () => new Unusable({ message: "it did not answer in time" })

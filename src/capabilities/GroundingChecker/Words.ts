@@ -212,14 +212,14 @@ export class WordChecker {
 }
 
 /** Number of statements that are checked before yielding to other work. */
-const together = 4
+const checksPerYield = 4
 
 /** Checks claims by word overlap. */
 export const check = Effect.fn("GroundingChecker.words")(function* (claims: ReadonlyArray<Claim>) {
   const checker = new WordChecker()
   const verdicts: Array<Verdict> = []
   for (const [place, claim] of claims.entries()) {
-    if (place > 0 && place % together === 0) yield* Effect.yieldNow()
+    if (place > 0 && place % checksPerYield === 0) yield* Effect.yieldNow()
     verdicts.push(checker.check(claim))
   }
   const checked: Checked = { verdicts, inputTokens: 0, outputTokens: 0 }

@@ -69,7 +69,7 @@ const rangesV6 = compile(specialV6)
 const translated = ipaddr.parseCIDR("64:ff9b::/96")
 const globalUnicast = ipaddr.parseCIDR("2000::/3")
 
-const within = (address: Address, [network, bits]: [Address, number]): boolean =>
+const isWithin = (address: Address, [network, bits]: [Address, number]): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
 
 const lastFour = (address: ipaddr.IPv6): Address => ipaddr.fromByteArray(address.toByteArray().slice(12))
@@ -80,12 +80,12 @@ const isIsatap = ({ parts }: ipaddr.IPv6): boolean =>
 
 const meaningOf = (address: Address): string | null => {
   if (address instanceof ipaddr.IPv4)
-    return rangesV4.find(({ range }) => within(address, range))?.meaning ?? null
+    return rangesV4.find(({ range }) => isWithin(address, range))?.meaning ?? null
   // The well-known prefix of DNS64 leads to the public IPv4 internet, so the embedded address decides.
-  if (within(address, translated) || isIsatap(address)) return meaningOf(lastFour(address))
-  const special = rangesV6.find(({ range }) => within(address, range))
+  if (isWithin(address, translated) || isIsatap(address)) return meaningOf(lastFour(address))
+  const special = rangesV6.find(({ range }) => isWithin(address, range))
   if (special !== undefined) return special.meaning
-  return within(address, globalUnicast) ? null : "a reserved address"
+  return isWithin(address, globalUnicast) ? null : "a reserved address"
 }
 
 /**
@@ -184,6 +184,6 @@ export const isAllowed = (allow: AllowList, { host, port, address }: Endpoint): 
   return allow.some((entry) => {
     if (entry.port !== null && entry.port !== port) return false
     if (entry._tag === "Host") return entry.host === host
-    return parsed !== null && within(parsed, entry.range)
+    return parsed !== null && isWithin(parsed, entry.range)
   })
 }

@@ -101,7 +101,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
 const tooMany = ({ origin }: URL) =>
   new OutboundHttpError({ reason: "TimedOut", message: `${origin} was not called: too many requests wait.` })
 
-const broken = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
+const requestFailure = ({ origin }: URL, cause: unknown, maxBytes: number): OutboundHttpError => {
   if (cause instanceof BodyTooLarge)
     return new OutboundHttpError({
       reason: "TooLarge",
@@ -182,7 +182,7 @@ const make = ({ allow, resolver: given }: UndiciOptions) =>
       Effect.gen(function* () {
         const destination = yield* resolve(resolver, allow, hop.url)
         const signal = yield* aborting
-        const failed = (cause: unknown) => broken(hop.url, cause, maxBytes)
+        const failed = (cause: unknown) => requestFailure(hop.url, cause, maxBytes)
         const fresh = Effect.flatMap(connections.fresh(destination), (pool) => send(pool, hop, signal))
         const kept = Effect.flatMap(connections.shared(destination), (pool) => send(pool, hop, signal))
         const response = yield* (

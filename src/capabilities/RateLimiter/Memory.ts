@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
-import { counterOf, partAt, parts, RateLimiter, taken } from "../RateLimiter.ts"
+import { counterOf, partAt, parts, RateLimiter, resultOf } from "../RateLimiter.ts"
 
 /** Maximum number of counters. Beyond it, the least recently used one is dropped. */
 const capacity = 100_000
@@ -29,7 +29,7 @@ const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, n
     counters.delete(oldest)
   }
   const [oldest = current] = counter.keys()
-  return taken(limit, { granted, now, oldest, used: used + (granted ? 1 : 0) })
+  return resultOf(limit, { granted, now, oldest, used: used + (granted ? 1 : 0) })
 }
 
 export const layerMemory = Layer.sync(RateLimiter, () => {

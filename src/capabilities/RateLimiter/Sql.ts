@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { counterOf, parts, RateLimiter, RateLimiterError, taken, windowOf } from "../RateLimiter.ts"
+import { counterOf, parts, RateLimiter, RateLimiterError, resultOf, windowOf } from "../RateLimiter.ts"
 
 const Row = Schema.Struct({
   /** Requests of each part, oldest first. The last one is `part`. */
@@ -67,7 +67,7 @@ const make = Effect.gen(function* () {
         Effect.map(({ counts, granted, now, part }) => {
           const used = counts.reduce((sum, one) => sum + one, 0)
           const first = counts.findIndex((one) => one > 0)
-          return taken(limit, { granted, now, used, oldest: part - parts + Math.max(0, first) })
+          return resultOf(limit, { granted, now, used, oldest: part - parts + Math.max(0, first) })
         }),
         Effect.mapError(
           () => new RateLimiterError({ message: "The counts in the database cannot be reached." })

@@ -51,7 +51,7 @@ const failureOf = (error: unknown) => {
   return new StreamingPostError({ reason: code === "UND_ERR_INVALID_ARG" ? "Invalid" : "Broken", code })
 }
 
-const plain = (headers: IncomingHttpHeaders): Readonly<Record<string, string | undefined>> =>
+const headersByName = (headers: IncomingHttpHeaders): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : value])
   )
@@ -112,7 +112,7 @@ class Call implements Dispatcher.DispatchHandler {
     this.#onAnswer(
       Effect.succeed({
         status,
-        headers: plain(headers),
+        headers: headersByName(headers),
         read: this.#read,
         noTokensLeft: this.#noTokensLeft
       })

@@ -136,7 +136,7 @@ type Ask = (
   headers?: Headers
 ) => Effect.Effect<JsonObject, ToolFailure>
 
-const said = (part: JsonObject): string =>
+const textOfPart = (part: JsonObject): string =>
   typeof part["text"] === "string" ? part["text"] : `(${String(part["type"])})`
 
 /** Reads the pages of the server's list. */
@@ -259,7 +259,7 @@ export const open = Effect.fn("McpSession.open")(function* (
       : askInSession("tools/call", params, seconds)
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
-    const text = result.content.map(said).join("\n")
+    const text = result.content.map(textOfPart).join("\n")
     if (result.isError === true) return yield* Effect.fail(failed(text))
     const output: JsonValue = result.structuredContent ?? text
     return output

@@ -53,7 +53,10 @@ interface SearchInput {
 
 const idsOf = (ranked: ReadonlyArray<Ranked>) => ranked.map(({ id }) => id)
 
-const joined = (ranked: ReadonlyArray<Ranked>, hits: ReadonlyArray<Hit>): ReadonlyArray<FoundChunk> => {
+const toFoundChunks = (
+  ranked: ReadonlyArray<Ranked>,
+  hits: ReadonlyArray<Hit>
+): ReadonlyArray<FoundChunk> => {
   const byId = new Map<string, Hit>(hits.map((hit) => [hit.id, hit]))
   return ranked.flatMap(({ id, score, lexical, semantic }) => {
     const hit = byId.get(id)
@@ -129,7 +132,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const complete = found.hits.length === best.length
         if ((fresh && complete) || refreshes >= maxReads) {
           return {
-            chunks: joined(best, found.hits),
+            chunks: toFoundChunks(best, found.hits),
             degraded: !whole || !index.comparable || (asked && Option.isNone(vector))
           }
         }
@@ -156,7 +159,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         if (found.version !== version || found.hits.length !== best.length) {
           return Option.none<SearchResult>()
         }
-        const chunks = joined(best, found.hits)
+        const chunks = toFoundChunks(best, found.hits)
         return Option.some<SearchResult>({ chunks, degraded: asked && Option.isNone(vector) })
       })
 

@@ -50,7 +50,7 @@ interface Hits {
 
 const Wanted = Schema.Struct({ tenantId: TenantId, profile: Schema.String, ids: Schema.Array(Schema.String) })
 
-const wanted = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
+const rowsOfIds = (sql: SqlClient.SqlClient, ids: ReadonlyArray<string>) =>
   sql`(select jsonb_array_elements_text(${JSON.stringify(ids)}::jsonb) as id)`
 
 const changesOf =
@@ -115,7 +115,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
     Result: IndexedRow,
     execute: ({ ids, profile, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length, e.embedding
-      from ${wanted(sql, ids)} w
+      from ${rowsOfIds(sql, ids)} w
       cross join lateral (
         select id, source_id, generation, tsv, length from chunks where tenant_id = ${opaque(sql, tenantId)} and id = w.id offset 0
       ) c
@@ -132,7 +132,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
     execute: ({ ids, tenantId }) => sql`
       select c.id, c.source_id as "sourceId", c.generation::text as generation, c.tsv::text as tsv, c.length,
         null as embedding
-      from ${wanted(sql, ids)} w
+      from ${rowsOfIds(sql, ids)} w
       cross join lateral (
         select id, source_id, generation, tsv, length from chunks where tenant_id = ${opaque(sql, tenantId)} and id = w.id offset 0
       ) c`
@@ -143,7 +143,7 @@ const indexRowsOf = (sql: SqlClient.SqlClient) => {
     Request: Wanted,
     Result: VectorRow,
     execute: ({ ids, profile, tenantId }) => sql`
-      select w.id, e.embedding from ${wanted(sql, ids)} w
+      select w.id, e.embedding from ${rowsOfIds(sql, ids)} w
       cross join lateral (
         select stored_vector(c) as embedding from chunk_embeddings c
         where c.tenant_id = ${opaque(sql, tenantId)} and c.chunk_id = w.id and c.profile = ${profile} offset 0

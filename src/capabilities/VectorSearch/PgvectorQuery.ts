@@ -141,7 +141,7 @@ export const isCertain = ({ chunks, expected, rest }: FoundRow, query: HybridQue
 }
 
 /** A word as a tsquery, quoted. */
-const quoted = (sql: SqlClient.SqlClient, term: string) =>
+const quotedTerm = (sql: SqlClient.SqlClient, term: string) =>
   sql`array_to_tsvector(array[${term}])::text::tsquery`
 
 /** `df`: the weight of each of the query's words in this agent. */
@@ -156,7 +156,9 @@ const worthOf = (sql: SqlClient.SqlClient, terms: ReadonlyArray<WeighedTerm>) =>
   const sums = (["one", "two"] as const).map((form) => {
     const parts = terms
       .filter((term) => term[form] > 0)
-      .map((term) => sql`case when tsv @@ ${quoted(sql, term.term)} then ${term[form]}::float8 else 0 end`)
+      .map(
+        (term) => sql`case when tsv @@ ${quotedTerm(sql, term.term)} then ${term[form]}::float8 else 0 end`
+      )
     return parts.length === 0 ? sql`0` : sql.join(" + ", false)(parts)
   })
   return sql`greatest(${sql.csv(sums)})`
@@ -208,7 +210,7 @@ const meaning = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery
     )`
   }
   return sql`dc as materialized (
-    select chunk_id as id from ${vectors(sql, scope, query)} cross join qv where ${within(sql, query)}
+    select chunk_id as id from ${vectors(sql, scope, query)} cross join qv where ${matchesFilters(sql, query)}
     order by ${cosine(sql, sql`qv.v`)} desc limit ${candidateLimit(query, maxNearest)}::int
   )`
 }
@@ -223,20 +225,20 @@ const visible = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, { 
       ),`
 
 /** True for a row of a visible source. */
-const within = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
+const matchesFilters = (sql: SqlClient.SqlClient, { filters }: HybridQuery) =>
   filters === null ? sql`true` : sql`source_id in (select id from visible)`
 
 /** `lc`: chunks with words of the query, sorted by the weight of their words; of equals, the shorter ones first. */
 const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, query: HybridQuery) => {
   const terms = looked(query)
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
-  const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
+  const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
   const order =
     query.chunks <= exhaustive ? sql`` : sql`order by ${worthOf(sql, terms.slice(0, deciding))} desc, length`
   return sql`
   lc as materialized (
     select id from chunks
-    where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${within(sql, query)}
+    where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${matchesFilters(sql, query)}
     ${order} limit ${candidateLimit(query, byWords)}::int
   )`
 }
@@ -253,7 +255,7 @@ const bounds = (
 ) => {
   const terms = looked(query)
   const weight = query.lexicalWeight
-  const any = sql.join(" || ", false)(terms.map(({ term }) => quoted(sql, term)))
+  const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
   const byWords =
     terms.length === 0
       ? sql`select ''::text as id, 0::float8 as most where false`
@@ -262,13 +264,13 @@ const bounds = (
           least(1, ${worthOf(sql, terms)} + ${unlooked(query)}::float8) as most
         from chunks
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and version is not null and tsv @@ (${any})
-          and ${within(sql, query)}`
+          and ${matchesFilters(sql, query)}`
   const byMeaning =
     query.vector === undefined
       ? sql`select ''::text as id, 0::float8 as cos where false`
       : sql`
         select chunk_id as id, least(1, greatest(0, ${cosine(sql, sql`qv.v`)})) as cos
-        from ${vectors(sql, scope, query)} cross join qv where ${within(sql, query)}`
+        from ${vectors(sql, scope, query)} cross join qv where ${matchesFilters(sql, query)}`
   return sql`
     lc as materialized (${byWords}),
     dc as materialized (${byMeaning}),
@@ -316,7 +318,7 @@ const candidates = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQu
       from picked k
       cross join lateral (
         select id, document_id, source_id, generation, tsv, length from chunks
-        where tenant_id = ${each.tenantId} and id = k.id and agent_id = ${each.agentId} and version is not null and ${within(sql, query)} offset 0
+        where tenant_id = ${each.tenantId} and id = k.id and agent_id = ${each.agentId} and version is not null and ${matchesFilters(sql, query)} offset 0
       ) c
       cross join lateral (
         select name from sources

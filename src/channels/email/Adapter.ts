@@ -17,7 +17,7 @@ import {
 import type { MailLogin, MailSubmission, SubmissionError } from "../../capabilities/Mailer.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { shownAs } from "../Markdown.ts"
-import { nothing } from "../Normalized.ts"
+import { emptyDelivery } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
 import { unsigned } from "../Refusals.ts"
@@ -87,7 +87,7 @@ const MiB = 1_048_576
 const file = { as: "document", maxBytes: 10 * MiB } as const
 
 /** Plain text, which every mail program can show. */
-const shown = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
+const toPlainText = shownAs({ strong: "", emphasis: "", code: "", fence: "" })
 
 const isMail = (body: unknown): body is ReceivedMail =>
   typeof body === "object" && body !== null && "headers" in body && "files" in body
@@ -114,7 +114,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
   },
   decode: receivedMail,
   normalize: (body, now, access) =>
-    access === null || !isMail(body) ? nothing : normalize(body, now, access),
+    access === null || !isMail(body) ? emptyDelivery : normalize(body, now, access),
 
   prove: (access) =>
     Effect.gen(function* () {
@@ -126,7 +126,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
   senderLimit: { requests: 30, window: 3_600 },
   maxTextLength: 100_000,
   maxCaptionLength: 100_000,
-  shown,
+  shown: toPlainText,
   carries: {
     "image/jpeg": file,
     "image/png": file,

@@ -16,7 +16,7 @@ const others =
   /^\*?(?:Sent|Date|To|Subject|Gesendet|Datum|An|Betreff|Envoyé|Objet|À|Enviado|Para|Asunto|Inviato|Verzonden|Aan)\s?:/
 /** "Sent from my phone" */
 const device = /^(?:Sent from my |Get Outlook for |Von meinem .{2,60} gesendet|Gesendet von )/
-const quoted = /^\s?>/
+const quotedLine = /^\s?>/
 
 const isBlank = (line: string | undefined) => line === undefined || line.trim() === ""
 
@@ -37,10 +37,10 @@ const isEnd = (lines: ReadonlyArray<string>, at: number): boolean => {
 const introduction = (lines: ReadonlyArray<string>, at: number): number => {
   for (let last = at; last < at + 3; last++) {
     const line = lines[last] ?? ""
-    if (isBlank(line) || line.length > maxMarkLength || quoted.test(line)) return 0
+    if (isBlank(line) || line.length > maxMarkLength || quotedLine.test(line)) return 0
     if (!/:\s*$/.test(line.slice(-5))) continue
     const next = isBlank(lines[last + 1]) ? last + 2 : last + 1
-    return quoted.test((lines[next] ?? "").slice(0, 2)) ? last + 1 - at : 0
+    return quotedLine.test((lines[next] ?? "").slice(0, 2)) ? last + 1 - at : 0
   }
   return 0
 }
@@ -51,7 +51,7 @@ export const withoutQuotes = (text: string): string => {
   const kept: Array<string> = []
   for (let at = 0; at < lines.length && !isEnd(lines, at); at++) {
     const line = lines[at] ?? ""
-    if (quoted.test(line.slice(0, 2))) continue
+    if (quotedLine.test(line.slice(0, 2))) continue
     const introduced = introduction(lines, at)
     if (introduced > 0) at += introduced - 1
     else kept.push(line)

@@ -10,7 +10,7 @@ import type { ChannelAdapter, ChannelRequest } from "../../capabilities/ChannelA
 import { unreadable } from "../Exchange.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { shownAs } from "../Markdown.ts"
-import { nothing } from "../Normalized.ts"
+import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 import { unreached, unsigned } from "../Refusals.ts"
@@ -54,7 +54,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         ? Option.some(challenge)
         : Option.none()
     },
-    normalize: (body, now, access) => (access === null ? nothing : normalize(body, now, access)),
+    normalize: (body, now, access) => (access === null ? emptyDelivery : normalize(body, now, access)),
 
     prove: ({ accessToken }) =>
       Effect.gen(function* () {

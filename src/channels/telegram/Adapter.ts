@@ -15,7 +15,7 @@ import {
 import { unreadable } from "../Exchange.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { type MarkedSpan, unmarked, withMarks } from "../Marked.ts"
-import { nothing } from "../Normalized.ts"
+import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 import { unreached, unsigned } from "../Refusals.ts"
@@ -66,7 +66,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
       access !== null && isEqual(header("x-telegram-bot-api-secret-token") ?? "", secretOf(access))
         ? Either.void
         : Either.left(unsigned()),
-    normalize: (body, now, access) => (access === null ? nothing : normalize(body, now, access)),
+    normalize: (body, now, access) => (access === null ? emptyDelivery : normalize(body, now, access)),
 
     prove: ({ accessToken }) =>
       Effect.gen(function* () {

@@ -83,7 +83,7 @@ const mediaOf = (message: Fields): ReadonlyArray<InboundMedia> => {
   return [...pictures, ...others]
 }
 
-const told = (message: Fields): string => {
+const textOfContent = (message: Fields): string => {
   const { latitude, longitude } = fieldsOf(message["location"])
   const { first_name: first, last_name: last, phone_number: phone } = fieldsOf(message["contact"])
   const name = [identifierOf(first, 500), identifierOf(last, 500), identifierOf(phone, 40)].filter(
@@ -103,7 +103,9 @@ const nameOf = (from: Fields) =>
 const written = (message: Fields): Pick<InboundMessage, "kind" | "text" | "media"> | undefined => {
   const media = mediaOf(message)
   const text =
-    [textOf(message["text"]), textOf(message["caption"]), told(message)].find((part) => part !== "") ?? ""
+    [textOf(message["text"]), textOf(message["caption"]), textOfContent(message)].find(
+      (part) => part !== ""
+    ) ?? ""
   if (text === "" && media.length === 0) return undefined
   return { kind: media.length > 0 ? "media" : "text", text, media }
 }

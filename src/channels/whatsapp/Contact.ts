@@ -128,11 +128,14 @@ export const renamedOf = (message: Fields): Aliases | undefined => {
     userId: system["user_id"],
     parentUserId: system["parent_user_id"]
   })
-  return joined(before, after)
+  return joinedAliases(before, after)
 }
 
 /** The old names together with the new ones; undefined unless there are both. */
-export const joined = (before: Aliases | undefined, after: Aliases | undefined): Aliases | undefined => {
+export const joinedAliases = (
+  before: Aliases | undefined,
+  after: Aliases | undefined
+): Aliases | undefined => {
   if (before === undefined || after === undefined) return undefined
   // The new ones first, because later messages contain them.
   const more = before.filter(

@@ -10,7 +10,7 @@ export type Content = Pick<InboundMessage, "text" | "media"> & {
 const words = (kind: "text" | "interactive", text: string): Content | undefined =>
   text === "" ? undefined : { kind, text, media: [] }
 
-const listed = (parts: ReadonlyArray<string | undefined>, between = ", ") =>
+const joinedParts = (parts: ReadonlyArray<string | undefined>, between = ", ") =>
   parts.filter((part) => part !== undefined && part !== "").join(between)
 
 const mediaKinds = {
@@ -42,12 +42,16 @@ const mediaOf =
 
 const location = (message: Fields) => {
   const { name, address, latitude, longitude, url } = fieldsOf(message["location"])
-  const place = listed([identifierOf(name, 1_000), identifierOf(address, 1_000), identifierOf(url, 2_048)])
+  const place = joinedParts([
+    identifierOf(name, 1_000),
+    identifierOf(address, 1_000),
+    identifierOf(url, 2_048)
+  ])
   const point =
     Number.isFinite(latitude) && Number.isFinite(longitude)
       ? `(${String(latitude)}, ${String(longitude)})`
       : ""
-  const text = listed([place, point], " ")
+  const text = joinedParts([place, point], " ")
   return text === "" ? undefined : words("text", `Location: ${text}`)
 }
 
@@ -58,7 +62,7 @@ const contacts = (message: Fields) => {
   const lines = itemsOf(message["contacts"]).map((contact) => {
     const fields = fieldsOf(contact)
     const name = fieldsOf(fields["name"])
-    return listed([
+    return joinedParts([
       identifierOf(name["formatted_name"], 1_000) ?? identifierOf(name["first_name"], 1_000),
       ...firstWord(fields["phones"], "phone").map((phone) =>
         phoneOf(phone) === undefined ? undefined : phone
@@ -68,7 +72,7 @@ const contacts = (message: Fields) => {
   })
   return words(
     "text",
-    listed(
+    joinedParts(
       lines.map((line) => (line === "" ? "" : `Contact: ${line}`)),
       "\n"
     )
@@ -79,11 +83,11 @@ const order = (message: Fields) => {
   const { text, product_items: items } = fieldsOf(message["order"])
   const lines = itemsOf(items).map((item) => {
     const { product_retailer_id: id, quantity, item_price: price, currency } = fieldsOf(item)
-    const cost = listed([identifierOf(String(price ?? ""), 40), identifierOf(currency, 10)], " ")
+    const cost = joinedParts([identifierOf(String(price ?? ""), 40), identifierOf(currency, 10)], " ")
     return `${identifierOf(String(quantity ?? 1), 40) ?? "1"} × ${identifierOf(id) ?? "?"}${cost === "" ? "" : ` (${cost})`}`
   })
   const ordered = lines.length === 0 ? "" : `Order: ${lines.join(", ")}`
-  return words("text", listed([textOf(text), ordered], "\n"))
+  return words("text", joinedParts([textOf(text), ordered], "\n"))
 }
 
 const interactive = (message: Fields) => {
@@ -94,7 +98,7 @@ const interactive = (message: Fields) => {
     "interactive",
     identifierOf(chosen["title"], 4_096) ??
       identifierOf(chosen["id"]) ??
-      listed([textOf(form["body"]), textOf(form["response_json"])], "\n")
+      joinedParts([textOf(form["body"]), textOf(form["response_json"])], "\n")
   )
 }
 

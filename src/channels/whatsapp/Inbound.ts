@@ -4,7 +4,7 @@ import type { Arrival } from "../../domain/channels/Channel.ts"
 import { type Fields, fieldsOf, itemsOf, member, timestampOf, identifierOf } from "../Fields.ts"
 import type { Normalized } from "../../capabilities/ChannelAdapters.ts"
 import { arrived, ignored, type Normalizer, combine, singleEvent } from "../Normalized.ts"
-import { aliasesOf, type Contacts, contactsOf, joined, renamedOf, senderOf } from "./Contact.ts"
+import { aliasesOf, type Contacts, contactsOf, joinedAliases, renamedOf, senderOf } from "./Contact.ts"
 import { contentOf, sentContentOf } from "./Content.ts"
 import { statusOf } from "./Statuses.ts"
 
@@ -95,7 +95,7 @@ const update = ({ accountId, now, value }: Change, fields: Fields): Arrival | un
   const phone = fields["wa_id"] ?? fieldsOf(itemsOf(value["contacts"])[0])["wa_id"]
   const before = aliasesOf({ userId: id["previous"], parentUserId: parent["previous"] })
   const after = aliasesOf({ userId: id["current"], parentUserId: parent["current"], phone })
-  const aliases = joined(before, after)
+  const aliases = joinedAliases(before, after)
   if (aliases === undefined) return undefined
   const timestamp = timestampOf(fields["timestamp"], 1_000, now)
   return { event: { _tag: "AliasUpdate", channel, accountId, aliases, timestamp }, raw: fields }

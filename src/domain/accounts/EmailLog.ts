@@ -44,7 +44,7 @@ export const progress = [
 ] as const
 
 /** Statuses that the provider reports. */
-const told: ReadonlyArray<string> = progress.slice(progress.indexOf("processed"))
+const reportedStatuses: ReadonlyArray<string> = progress.slice(progress.indexOf("processed"))
 
 /** The status that one event reports for the mail with the provider's id. */
 export interface Delivery {
@@ -64,5 +64,5 @@ const idsOf = (event: EmailEvents[number]): ReadonlyArray<string> => {
 /** The statuses in `events`. Events without an id or without a delivery status are ignored. */
 export const deliveriesOf = (events: EmailEvents): ReadonlyArray<Delivery> =>
   events
-    .filter(({ event }) => told.includes(event))
+    .filter(({ event }) => reportedStatuses.includes(event))
     .flatMap((event) => idsOf(event).map((id) => ({ id, status: event.event })))

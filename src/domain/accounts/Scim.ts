@@ -216,7 +216,7 @@ const groupChange = (op: Operation["op"], name: string, value: Value): Read<Grou
     : Either.right({ members: [] })
 }
 
-const together = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
+const mergedChanges = (all: ReadonlyArray<GroupChanges>): GroupChanges => ({
   ...all.reduce<Partial<GroupChanges>>((made, change) => Object.assign(made, change), {}),
   members: all.flatMap(({ members }) => members)
 })
@@ -226,7 +226,7 @@ export const readGroup = (body: JsonValue): Read<GroupChanges & { readonly name:
   if (!isBody(body)) return wrong("invalidSyntax", "Expected a group.")
   const all = Either.all(Object.entries(body).map(([name, value]) => groupChange("replace", name, value)))
   return Either.flatMap(all, (changes) => {
-    const { name, ...rest } = together(changes)
+    const { name, ...rest } = mergedChanges(changes)
     return Either.map(textOf(name, "displayName"), (text) => ({ ...rest, name: text }))
   })
 }
@@ -239,7 +239,7 @@ export const patchGroup = (body: JsonValue): Read<GroupChanges> =>
           attributesOf(operation).map(([name, value]) => groupChange(operation.op, name, value))
         )
       ),
-      together
+      mergedChanges
     )
   )
 

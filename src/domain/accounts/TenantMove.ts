@@ -82,7 +82,7 @@ const SealKey = Schema.NullOr(Schema.Redacted(Schema.String))
 
 /** Random; of the command that drives the move. */
 const driver = Schema.String
-const none = Schema.Struct({})
+const emptyAnswer = Schema.Struct({})
 
 /** Facts about the installation: its migrations, its tables of tenants, the tenant, and its move. */
 export class Facts extends Schema.TaggedRequest<Facts>()("Facts", {
@@ -157,7 +157,7 @@ export class Parts extends Schema.TaggedRequest<Parts>()("Parts", {
 
 export class Arrived extends Schema.TaggedRequest<Arrived>()("Arrived", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: TablePart.fields
 }) {}
 
@@ -176,7 +176,7 @@ export class WriteChanges extends Schema.TaggedRequest<WriteChanges>()("WriteCha
 
 export class Acknowledge extends Schema.TaggedRequest<Acknowledge>()("Acknowledge", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: { seqs: Schema.Array(Schema.String) }
 }) {}
 
@@ -239,7 +239,7 @@ export class Progress extends Schema.TaggedRequest<Progress>()("Progress", {
 /** Ends turns and jobs that still run. */
 export class EndRunning extends Schema.TaggedRequest<EndRunning>()("EndRunning", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: { driver, turns: Schema.Boolean, jobs: Schema.Boolean }
 }) {}
 
@@ -279,13 +279,13 @@ export class ReadJobs extends Schema.TaggedRequest<ReadJobs>()("ReadJobs", {
 
 export class WriteJobs extends Schema.TaggedRequest<WriteJobs>()("WriteJobs", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: { driver, jobs: Schema.Array(HeldJob) }
 }) {}
 
 export class AcknowledgeJobs extends Schema.TaggedRequest<AcknowledgeJobs>()("AcknowledgeJobs", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: { ids: Schema.Array(Schema.String) }
 }) {}
 
@@ -298,7 +298,7 @@ export class ReadEvents extends Schema.TaggedRequest<ReadEvents>()("ReadEvents",
 
 export class WriteEvents extends Schema.TaggedRequest<WriteEvents>()("WriteEvents", {
   failure: Schema.Never,
-  success: none,
+  success: emptyAnswer,
   payload: { driver, events: Schema.Array(Schema.Unknown) }
 }) {}
 

@@ -16,7 +16,7 @@ const { name: AgentName, ...settings } = CreateAgent.fields
 export const maxParts = 1_000
 
 /** A record whose names `isName` accepts, without surrounding spaces. */
-const named = <A, I>(value: Schema.Schema<A, I>, isName: (name: string) => boolean, maxNames: number) =>
+const namedRecord = <A, I>(value: Schema.Schema<A, I>, isName: (name: string) => boolean, maxNames: number) =>
   Schema.Record({ key: Schema.String, value }).pipe(
     Schema.filter((values) => {
       const names = Object.keys(values)
@@ -32,9 +32,9 @@ export const AgentConfiguration = Schema.Struct({
   renamedFrom: optional(AgentName),
   ...settings,
   /** By name. If present, sources that it does not name are deleted, except uploads. If omitted, all stay. */
-  sources: optional(named(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
+  sources: optional(namedRecord(ConfiguredSource, Schema.is(Schema.typeSchema(SourceName)), maxParts)),
   /** Tools with an address, by name. If present, tools that it does not name are deleted. If omitted, all stay. */
-  remoteTools: optional(named(ConfiguredTool, Schema.is(ToolName), maxTools)),
+  remoteTools: optional(namedRecord(ConfiguredTool, Schema.is(ToolName), maxTools)),
   /**
    * All test cases of the agent. If present, others are deleted, except those made from turns. If omitted, all stay.
    */
@@ -42,7 +42,7 @@ export const AgentConfiguration = Schema.Struct({
   /** Omitted settings are as in a new widget. If the widget is omitted, it stays as it is. */
   widget: optional(PatchWidget),
   /** By `channel:account`. If present, channels that it does not name are deleted. If omitted, all stay. */
-  channels: optional(named(ConfiguredChannel, Schema.is(ChannelName), maxParts))
+  channels: optional(namedRecord(ConfiguredChannel, Schema.is(ChannelName), maxParts))
 })
 export type AgentConfiguration = typeof AgentConfiguration.Type
 

@@ -12,8 +12,8 @@ export interface OpenQuote {
   readonly fields: null
 }
 
-const quoted = /"([^"]*(?:""[^"]*)*)("?)/y
-const plain = /[^,\r\n]*/y
+const quotedField = /"([^"]*(?:""[^"]*)*)("?)/y
+const plainField = /[^,\r\n]*/y
 
 const linesIn = (text: string): number => text.split(/\r\n|\r|\n/).length - 1
 
@@ -30,12 +30,12 @@ export function* records(text: string): Generator<CsvRecord | OpenQuote, void, v
     const first = line
     const fields: Array<string> = []
     for (;;) {
-      const [inQuotes = "", value = "", end] = matchAt(quoted, text, at) ?? []
+      const [inQuotes = "", value = "", end] = matchAt(quotedField, text, at) ?? []
       if (end === "") return yield { line, fields: null }
       at += inQuotes.length
       line += linesIn(inQuotes)
       // Text after a closing quote belongs to the field, as in spreadsheets.
-      const [rest = ""] = matchAt(plain, text, at) ?? []
+      const [rest = ""] = matchAt(plainField, text, at) ?? []
       at += rest.length
       fields.push(value.replaceAll('""', '"') + rest)
       if (text[at] !== ",") break

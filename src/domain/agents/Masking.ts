@@ -12,14 +12,14 @@ const MaskedKind = Schema.Literal("email", "phone", "card")
 
 /** The placeholder kind for text that looks like a placeholder but is not one. */
 export const literalKind = "text"
-const taken: ReadonlySet<string> = new Set([...MaskedKind.literals, literalKind])
+const reservedNames: ReadonlySet<string> = new Set([...MaskedKind.literals, literalKind])
 
 const isUnique = (values: ReadonlyArray<string>) => new Set(values).size === values.length
 
 const PatternName = Schema.String.pipe(
   Schema.pattern(/^[a-z](?:[a-z-]{0,30}[a-z])?$/, says("Expected lower-case letters, with - between them")),
   Schema.filter((name) => !name.includes("--") || "Expected lower-case letters, with - between them"),
-  Schema.filter((name) => !taken.has(name) || "Expected another name: this one is reserved")
+  Schema.filter((name) => !reservedNames.has(name) || "Expected another name: this one is reserved")
 )
 
 /** Maximum length of a pattern, and maximum number of patterns of an agent. */

@@ -136,7 +136,7 @@ const isWordAt = (text: string, at: number) => at >= 0 && at < text.length && wo
 const isBorder = (text: string, at: number) => !(isWordAt(text, at - 1) && isWordAt(text, at))
 
 const tableSize = 128
-const none = -1
+const noMatch = -1
 
 const holds = ({ isNegated, ranges }: PatternPosition, code: number): boolean => {
   const character = String.fromCharCode(code)
@@ -179,33 +179,33 @@ export class Matcher {
   find(text: string, from: number): Span | null {
     const length = this.places.length
     // By state: the start of the earliest match that has reached it.
-    let starts = new Int32Array(length + 1).fill(none)
-    let next = new Int32Array(length + 1).fill(none)
+    let starts = new Int32Array(length + 1).fill(noMatch)
+    let next = new Int32Array(length + 1).fill(noMatch)
     let best: Span | null = null
     let isIdle = true
     for (let at = from; at <= text.length; at++) {
       if (isIdle && best === null) at = this.next(text, at)
-      if (best === null && isBorder(text, at) && starts[0] === none) starts[0] = at
+      if (best === null && isBorder(text, at) && starts[0] === noMatch) starts[0] = at
       let isAlive = false
       for (let state = 0; state < length; state++) {
-        const start = starts[state] ?? none
-        if (start === none) continue
+        const start = starts[state] ?? noMatch
+        if (start === noMatch) continue
         if (best !== null && start > best.start) continue
         isAlive = true
         if (this.places[state]?.isOptional !== true) continue
-        const later = starts[state + 1] ?? none
-        if (later === none || start < later) starts[state + 1] = start
+        const later = starts[state + 1] ?? noMatch
+        if (later === noMatch || start < later) starts[state + 1] = start
       }
-      const begun = starts[length] ?? none
-      if (begun !== none && (best === null || begun <= best.start) && isBorder(text, at))
+      const begun = starts[length] ?? noMatch
+      if (begun !== noMatch && (best === null || begun <= best.start) && isBorder(text, at))
         best = { start: begun, end: at }
       if (at === text.length || (best !== null && !isAlive)) break
       const code = text.charCodeAt(at)
-      next.fill(none)
+      next.fill(noMatch)
       isIdle = true
       for (let state = 0; state < length; state++) {
-        const start = starts[state] ?? none
-        if (start === none || (best !== null && start > best.start)) continue
+        const start = starts[state] ?? noMatch
+        if (start === noMatch || (best !== null && start > best.start)) continue
         if (!this.reads(state, code)) continue
         next[state + 1] = start
         isIdle = false

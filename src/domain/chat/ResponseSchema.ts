@@ -29,7 +29,9 @@ const types: ReadonlySet<JsonValue> = new Set([
 ])
 
 /** Allowed values of keywords that contain no schemas, and the text for an error. */
-const plain: Readonly<Record<string, readonly [holds: (value: JsonValue) => boolean, expected: string]>> = {
+const plainKeywords: Readonly<
+  Record<string, readonly [holds: (value: JsonValue) => boolean, expected: string]>
+> = {
   type: [
     (value) => (isList(value) ? value.length > 0 && value.every((one) => types.has(one)) : types.has(value)),
     "Expected a type of JSON Schema, or a list of them"
@@ -106,7 +108,7 @@ interface SchemaPosition {
 
 type Read<A> = Either.Either<A, SchemaProblem>
 
-const within = (place: SchemaPosition, name: string | number): SchemaPosition => ({
+const innerPosition = (place: SchemaPosition, name: string | number): SchemaPosition => ({
   ...place,
   path: [...place.path, name]
 })
@@ -149,8 +151,8 @@ class Reader {
 
   /** Reads `keyword`; a reference is read as its target. */
   private keyword(keyword: string, value: JsonValue, place: SchemaPosition): Read<JsonObject> {
-    const at = within(place, keyword)
-    const known = Object.hasOwn(plain, keyword) ? plain[keyword] : undefined
+    const at = innerPosition(place, keyword)
+    const known = Object.hasOwn(plainKeywords, keyword) ? plainKeywords[keyword] : undefined
     const isShort = this.spend(known === undefined ? keyword : keyword + JSON.stringify(value))
     if (!isShort) return wrong(at, "The schema is too long")
     if (known !== undefined) {
@@ -171,7 +173,7 @@ class Reader {
       case "anyOf":
       case "oneOf":
         return isList(value) && value.length > 0
-          ? named(Either.all(value.map((one, index) => this.read(one, within(at, index)))))
+          ? named(Either.all(value.map((one, index) => this.read(one, innerPosition(at, index)))))
           : wrong(at, "Expected a list of schemas")
       default:
         return refusedKeywords.has(keyword)
@@ -184,7 +186,7 @@ class Reader {
     const read: Array<readonly [string, JsonValue]> = []
     for (const [name, schema] of Object.entries(schemas)) {
       if (!this.spend(name)) return wrong(at, "The schema is too long")
-      const member = this.read(schema, within(at, name))
+      const member = this.read(schema, innerPosition(at, name))
       if (Either.isLeft(member)) return Either.left(member.left)
       read.push([name, member.right])
     }

@@ -86,7 +86,7 @@ export const list = (key: AgentKey, agent: string): ReadonlyArray<Body> =>
 
 export const isName = (name: unknown): name is Name => all.some((one) => one === name)
 
-const said = (words: string, structuredContent: Body): Body => ({
+const textResult = (words: string, structuredContent: Body): Body => ({
   content: [{ type: "text", text: words }],
   structuredContent
 })
@@ -116,7 +116,9 @@ export const make = Effect.gen(function* () {
   const search = (key: AgentKey, given: unknown) =>
     Effect.gen(function* () {
       const { chunks } = yield* retrieve.run(key, yield* decoded(RetrieveRequest, given))
-      return said(chunks.length === 0 ? "Nothing was found." : chunks.map(passage).join("\n\n"), { chunks })
+      return textResult(chunks.length === 0 ? "Nothing was found." : chunks.map(passage).join("\n\n"), {
+        chunks
+      })
     })
 
   const ask = (key: AgentKey, given: unknown, progress: Progress) =>
@@ -132,7 +134,7 @@ export const make = Effect.gen(function* () {
       )
       if (done === null) return yield* new TurnFailed({ message: "The turn failed." })
       const { citations, reply } = done
-      return said(`${reply}${citations.length === 0 ? "" : `\n${cited(citations)}`}`, {
+      return textResult(`${reply}${citations.length === 0 ? "" : `\n${cited(citations)}`}`, {
         reply,
         citations,
         ...(done.conversationId === undefined ? {} : { conversationId: done.conversationId }),

@@ -74,7 +74,7 @@ const flooded = (connection: NetSocket) =>
 const close = (code: number, reason: string) => new Socket.CloseEvent(code, reason)
 
 const goingAway = close(codes.goingAway, "The server is stopping.")
-const broken = close(codes.broken, "Something went wrong on our side.")
+const internalError = close(codes.broken, "Something went wrong on our side.")
 
 /** Sends the close frame, waits briefly for the client's, and closes the connection. */
 const end = (
@@ -148,7 +148,9 @@ export const serve = Effect.fn("Connection.serve")(function* (
     return Deferred.await(opened).pipe(
       Effect.zipRight(whileOpen),
       Effect.raceFirst(left),
-      Effect.catchAllDefect((defect) => Effect.as(Effect.logError("A realtime socket broke", defect), broken))
+      Effect.catchAllDefect((defect) =>
+        Effect.as(Effect.logError("A realtime socket broke", defect), internalError)
+      )
     )
   }
   yield* Effect.acquireUseRelease(open(request, opened), use, (view, exit) =>

@@ -49,7 +49,7 @@ const numberOf = (text: string | null, fallback: number, min: number, max: numbe
 const names = (list: string) => list.split(",").map((name) => name.trim().toLowerCase())
 
 /** The page of a list that is requested. Numbers out of range are clamped, as RFC 7644 requires. */
-const asked = Effect.gen(function* () {
+const requestedPage = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   const query = new URLSearchParams(url.slice(url.includes("?") ? url.indexOf("?") : url.length))
   const startIndex = yield* numberOf(query.get("startIndex"), 1, 1, 1_000_000)
@@ -156,7 +156,7 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Users`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const { filter, page } = yield* asked
+            const { filter, page } = yield* requestedPage
             const named = yield* readFilter(filter, ["userName", "externalId", "id", "active"])
             const { rows, total } = yield* scim.people(scope, named, page)
             const resources = rows.map((row) => Resources.personResource(base, row))
@@ -207,7 +207,7 @@ export const layer = (appUrl: string) =>
         `${scimPath}/Groups`,
         withTenant((scope) =>
           Effect.gen(function* () {
-            const { filter, page, withMembers } = yield* asked
+            const { filter, page, withMembers } = yield* requestedPage
             const named = yield* readFilter(filter, ["displayName", "externalId", "id", "members"])
             const { rows, total } = yield* scim.groups(scope, named, page, withMembers)
             const resources = rows.map((row) => Resources.groupResource(base, row, withMembers))
@@ -229,7 +229,7 @@ export const layer = (appUrl: string) =>
       )
       const groupAnswer = (scope: TenantScope, id: string) =>
         Effect.gen(function* () {
-          const { withMembers } = yield* asked
+          const { withMembers } = yield* requestedPage
           return json(Resources.groupResource(base, yield* scim.group(scope, id, withMembers), withMembers))
         })
       yield* router.get(

@@ -204,7 +204,7 @@ export const withRequestContext =
     })
 
 /** The server may repeat the answer. */
-const told = (
+const withRepeatedAnswer = (
   source: IncomingMessage,
   response: HttpServerResponse.HttpServerResponse,
   requestId: string,
@@ -325,7 +325,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
           }),
           Effect.tap((response) =>
             response.status === 503 && request.source instanceof IncomingMessage
-              ? told(request.source, response, requestId, patternOf(request))
+              ? withRepeatedAnswer(request.source, response, requestId, patternOf(request))
               : Effect.void
           )
         )

@@ -27,11 +27,11 @@ const isTrusted = (proxies: BlockList, address: string): boolean => {
 }
 
 /** Removes the prefix of IPv4 addresses on a dual-stack listener. */
-const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/iu, "")
+const withoutMapping = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/iu, "")
 
 /** True for a connection from a trusted proxy. */
 export const isProxy = (proxies: BlockList, remoteAddress: string | undefined): boolean =>
-  remoteAddress !== undefined && isTrusted(proxies, plain(remoteAddress))
+  remoteAddress !== undefined && isTrusted(proxies, withoutMapping(remoteAddress))
 
 /**
  * Reads `forwardedFor` from right to left, beginning with `remoteAddress`, and returns the first address that is no
@@ -43,14 +43,14 @@ export const clientAddressOf = (
   forwardedFor: string | undefined
 ): string | undefined => {
   if (remoteAddress === undefined) return undefined
-  let address = plain(remoteAddress)
+  let address = withoutMapping(remoteAddress)
   let end = forwardedFor?.length ?? 0
   for (let hops = 0; hops < maxHops && end > 0 && isTrusted(proxies, address); hops++) {
     const comma = forwardedFor?.lastIndexOf(",", end - 1) ?? -1
     const entry = withoutPort((forwardedFor ?? "").slice(comma + 1, end).trim())
     // A proxy writes addresses only.
     if (isIP(entry) === 0) break
-    address = plain(entry)
+    address = withoutMapping(entry)
     end = comma
   }
   return address

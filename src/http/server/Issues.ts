@@ -48,7 +48,7 @@ const withoutNull = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
   )
 
 /** Joins the issues of a union of literals into one. */
-const together = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
+const mergedIssues = (issues: ReadonlyArray<Issue>): ReadonlyArray<Issue> =>
   issues.reduce<Array<Issue>>((told, issue) => {
     const last = told.at(-1)
     const alternative = /^Expected (".*")$/u.exec(issue.message)?.[1]
@@ -66,7 +66,7 @@ export const toError = ({ issues }: HttpApiDecodeError): ValidationError =>
   new ValidationError({
     message: "The request does not have the expected form.",
     details: {
-      issues: together(
+      issues: mergedIssues(
         withoutNull(
           issues.slice(0, maxIssues).map(({ path, message }) => ({
             path: path.slice(0, 16).map(segment),

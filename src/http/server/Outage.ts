@@ -9,12 +9,12 @@ import { isError } from "../../domain/Thrown.ts"
 const away = /^(?:08|25006$|53[13]00$|57P0|ECONN|EPIPE$|EHOSTUNREACH$|ETIMEDOUT$|ENOTFOUND$|EAI_AGAIN$)/
 
 /** Messages of the driver, without a code, for a broken connection or a time-out of the pool. */
-const broken =
+const brokenConnection =
   /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/
 
 const saysSo = (cause: unknown): boolean => {
   if (Predicate.hasProperty(cause, "code") && away.test(String(cause.code))) return true
-  return isError(cause) && broken.test(cause.message)
+  return isError(cause) && brokenConnection.test(cause.message)
 }
 
 /** SQLSTATE of a change of a tenant that is being moved (migrations/0024_tenant_moves.sql). */

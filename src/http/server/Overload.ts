@@ -77,7 +77,7 @@ const waited = new DurationHistogram<Readonly<Record<string, never>>>(
   "How long requests waited that could not be begun at once"
 )
 
-const busy = new ServiceUnavailable({ message: "The server has too much to do. Try again later." })
+const overloaded = new ServiceUnavailable({ message: "The server has too much to do. Try again later." })
 const away = new ServiceUnavailable({ message: "The server is starting or stopping. Try again." })
 
 const isOver = (response: ServerResponse) => response.headersSent || response.destroyed
@@ -172,7 +172,7 @@ class Reception {
       this.#refuse(request, response, error, retryAfter)
     const turnAway = (retryAfter: number) => {
       refused.unsafeUpdate(1, [])
-      refuse(busy, retryAfter)
+      refuse(overloaded, retryAfter)
     }
     const kind = this.#kinds.find(({ prefixes }) =>
       prefixes.some((prefix) => request.url?.startsWith(prefix) === true)
@@ -231,7 +231,7 @@ class Reception {
     this.shedder.arrive({
       owner,
       begin: () => (this.#isAway ? refuse(away, 0) : this.pass(event)),
-      refuse: (retryAfter) => refuse(this.#isAway ? away : busy, retryAfter),
+      refuse: (retryAfter) => refuse(this.#isAway ? away : overloaded, retryAfter),
       isOver: isGone
     })
   }

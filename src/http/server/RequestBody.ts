@@ -67,7 +67,7 @@ interface AcceptedRequest {
   readonly onComplete: () => void
 }
 
-const taken = new WeakMap<IncomingMessage, AcceptedRequest>()
+const acceptedRequests = new WeakMap<IncomingMessage, AcceptedRequest>()
 
 /**
  * Closes the connection after the response. While the client still sends, only the writing side is closed: a full close
@@ -106,18 +106,18 @@ export class RequestBodies {
     owner: string,
     onComplete: () => void
   ): () => void {
-    taken.set(request, { bodies: this, owner, response, permit: null, reader: null, onComplete })
+    acceptedRequests.set(request, { bodies: this, owner, response, permit: null, reader: null, onComplete })
     return request.complete ? () => {} : joinPieces(request)
   }
 
   /** Stops reading the body with 503, if it is being read. */
   revoke(request: IncomingMessage): void {
-    taken.get(request)?.reader?.giveUp("revoked")
+    acceptedRequests.get(request)?.reader?.giveUp("revoked")
   }
 
   /** Frees the memory of the body. */
   release(request: IncomingMessage): void {
-    taken.get(request)?.permit?.release()
+    acceptedRequests.get(request)?.permit?.release()
   }
 
   /** The request was answered, or its client has disconnected. */
@@ -170,7 +170,7 @@ export class RequestBodies {
 
 /** Registers the reader of a body with the request's server. Returns a function that removes it. */
 const watch = (request: IncomingMessage, giveUp: Reader["giveUp"]): (() => void) => {
-  const of = taken.get(request)
+  const of = acceptedRequests.get(request)
   if (of === undefined) return () => {}
   const reader: Reader = { request, bytesBefore: request.socket.bytesRead, waitedMillis: 0, giveUp }
   of.bodies.watch(reader)
@@ -241,7 +241,7 @@ export const collect = (
   maxBytes: number,
   done: (body: Either.Either<Uint8Array, BodyError>) => void
 ): (() => void) => {
-  const of = taken.get(request)
+  const of = acceptedRequests.get(request)
   const collected = new GrowingBuffer(maxBytes)
   let length = 0
   const leave = () => {

@@ -17,7 +17,7 @@ export class UploadSlots extends Context.Reference<UploadSlots>()("http/server/U
     })
 }) {}
 
-const busy = () =>
+const tooManyUploads = () =>
   new ServiceUnavailable({
     message: "Too many files are being uploaded. Try again later.",
     details: { retryAfterSeconds: 5 }
@@ -25,4 +25,4 @@ const busy = () =>
 
 /** Runs `upload` once the tenant gets a slot. */
 export const withSlot = <A, E, R>(upload: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(UploadSlots, (slots) => withSharedPermit(slots, busy)(upload))
+  Effect.flatMap(UploadSlots, (slots) => withSharedPermit(slots, tooManyUploads)(upload))

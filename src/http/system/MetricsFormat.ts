@@ -20,7 +20,8 @@ export const formatFor = (accept: string | undefined): Format =>
 
 const nameOf = (text: string) => text.replace(/[^a-zA-Z0-9_:]/g, "_").replace(/^(?=\d)/, "_")
 
-const quoted = (text: string) => text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
+const escapedLabel = (text: string) =>
+  text.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
 const explained = (text: string) => text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")
 
@@ -32,7 +33,8 @@ const number = (value: number | bigint) => (value === Number.POSITIVE_INFINITY ?
 const bound = (value: number, format: Format) =>
   format === "openmetrics" && Number.isInteger(value) ? `${value}.0` : number(value)
 
-const labelled = (labels: Labels) => labels.map(([key, text]) => `${nameOf(key)}="${quoted(text)}"`).join(",")
+const labelled = (labels: Labels) =>
+  labels.map(([key, text]) => `${nameOf(key)}="${escapedLabel(text)}"`).join(",")
 
 const sample = (name: string, labels: Labels, value: number | bigint) => {
   const inner = labelled(labels)

@@ -69,7 +69,7 @@ const noSpace = (key: string) =>
   })
 
 /** Parts of macros that are not text of the page. */
-const silent = new Set(["parameter", "placeholder"])
+const skippedElements = new Set(["parameter", "placeholder"])
 const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`)[1]?.split('"')[0] ?? ""
 
 /**
@@ -84,14 +84,14 @@ const htmlOfStorage = (storage: string): string => {
         if (left === 0) html += `<${tag}>`
         return
       }
-      if (silent.has(name)) left++
+      if (skippedElements.has(name)) left++
       if (left > 0) return
       if (name === "plain-text-body") html += "<pre><code>"
       if (tag.startsWith("ri:page")) html += escaped(attributeOf(tag, "ri:content-title"))
       if (tag.startsWith("ri:url")) html += escaped(attributeOf(tag, "ri:value"))
     },
     close: (name) => {
-      if (silent.has(name)) left = Math.max(0, left - 1)
+      if (skippedElements.has(name)) left = Math.max(0, left - 1)
       else if (left > 0) return
       else if (name === "plain-text-body") html += "</code></pre>"
       else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !macros.has(name)) html += `</${name}>`

@@ -6,7 +6,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { PublishThreshold } from "../../domain/agents/Experiment.ts"
 import * as Rows from "../Rows.ts"
 
-const none: PublishThreshold = { minPass: null, noRegression: false }
+const noThreshold: PublishThreshold = { minPass: null, noRegression: false }
 
 export class PublishThresholdStore extends Effect.Service<PublishThresholdStore>()(
   "store/agents/PublishThresholds",
@@ -19,7 +19,7 @@ export class PublishThresholdStore extends Effect.Service<PublishThresholdStore>
         sql`
           select ${columns} from publish_thresholds where tenant_id = ${tenantId} and agent_id = ${agentId}`.pipe(
           Rows.first(PublishThreshold),
-          Effect.map(Option.getOrElse(() => none)),
+          Effect.map(Option.getOrElse(() => noThreshold)),
           Effect.withSpan("PublishThresholdStore.find")
         )
 

@@ -58,7 +58,7 @@ const bound = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, values: RowKe
 }
 
 /** The condition of a range. */
-export const within = (sql: SqlClient.SqlClient, table: Table, { after, tenantId, upTo }: Range) =>
+export const inRange = (sql: SqlClient.SqlClient, table: Table, { after, tenantId, upTo }: Range) =>
   sql.and([
     sql`true`,
     ...(tenantId === null || table.owner === null ? [] : [sql`${sql(table.owner)} = ${tenantId}`]),
@@ -71,7 +71,7 @@ export const boundary = (table: Table, range: Range, rows: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.map(
       sql<{ readonly key: RowKey }>`
-        select ${keyOf(sql, table)} as key from ${sql(table.table)} t where ${within(sql, table, range)}
+        select ${keyOf(sql, table)} as key from ${sql(table.table)} t where ${inRange(sql, table, range)}
         order by ${sql.csv(table.key.map((column) => sql`t.${sql(column)}`))} offset ${rows - 1}::bigint limit 1`,
       ([row]) => row?.key ?? null
     )
@@ -87,7 +87,7 @@ export const readRange = <E, R>(
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       declare archived no scroll cursor for select ${lineOf(sql, table)} as line from ${sql(table.table)} t
-      where ${within(sql, table, range)} order by ${columnsOf(sql, table.key)}`
+      where ${inRange(sql, table, range)} order by ${columnsOf(sql, table.key)}`
     const next = sql<{ readonly line: string }>`fetch ${sql.literal(String(batch))} from archived`
     for (;;) {
       const rows = yield* next
@@ -111,7 +111,7 @@ export const digestOfRange = (table: Table, range: Range) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     digestOf(
       sql,
-      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t where ${within(sql, table, range)}`
+      sql`select ${lineOf(sql, table)} as line from ${sql(table.table)} t where ${inRange(sql, table, range)}`
     )
   )
 

@@ -104,7 +104,7 @@ const settledEvents = (sql: SqlClient.SqlClient, { budgeted, handoff, reply }: S
 }
 
 /** Inserts the reply, marks the messages that it answers, and inserts the user's message unless it is stored. */
-const said = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
+const messageWrites = (sql: SqlClient.SqlClient, { inputTokens, outputTokens, reply }: Settlement) => sql`
   asked as (
     insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, attachments, created_at)
     select run.user_message_id, run.tenant_id, conversation.id, run.agent_id,
@@ -188,7 +188,7 @@ const settleStatement = (
             cost_nano = ${cost.nanoUsd}::bigint, unpriced_calls = ${cost.unpricedCalls}::int
           from settled where r.tenant_id = settled.tenant_id and r.id = settled.id
         ),
-        ${said(sql, settlement)},
+        ${messageWrites(sql, settlement)},
         traced as (
           insert into agent_run_events (tenant_id, run_id, sequence, type, status, label, payload, at)
           select settled.tenant_id, settled.id, e.sequence, e.type, e.status, e.label, e.payload, e.timestamp

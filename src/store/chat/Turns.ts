@@ -89,7 +89,7 @@ export interface TurnStart {
 }
 
 /** Determines the agent's version that the turn uses. */
-const asked = ({ conversationId, target, version }: TurnStart) => ({
+const versionChoiceOf = ({ conversationId, target, version }: TurnStart) => ({
   conversationId: target._tag === "Conversation" ? target.id : conversationId,
   version
 })
@@ -191,7 +191,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           ${sourceScopeJson(scope)}::jsonb, 'running',
           ${DateTime.formatIso(opening.startedAt)}::timestamptz,
           now() + make_interval(secs => ${Duration.toSeconds(opening.timeout)}),
-          (select ${chosenVersion(sql, asked(opening))} from agents a
+          (select ${chosenVersion(sql, versionChoiceOf(opening))} from agents a
             where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}),
           ${languageName(opening.message)}
         from ${from}, reserved
@@ -214,7 +214,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     })
 
     const columns = (opening: TurnStart) => sql`
-      ${settingsColumns(sql, asked(opening))},
+      ${settingsColumns(sql, versionChoiceOf(opening))},
       exists (select 1 from reserved) as reserved,
       coalesce((select has_budgets from tenant), false) as budgeted,
       (select spent_budget from tenant) as "spentBudget",

@@ -239,7 +239,7 @@ class HeldStatements extends Statements {
 }
 
 /** A connection for one holder, until the scope closes. */
-export const held = (
+export const scopedConnection = (
   pool: Pg.Pool,
   tenantRole: string | null
 ): Effect.Effect<Connection, SqlError, Scope.Scope> =>

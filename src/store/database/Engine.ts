@@ -120,7 +120,7 @@ const panics = (answer: Uint8Array): boolean => {
   return false
 }
 
-const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
+const concatenated = (parts: ReadonlyArray<Uint8Array>): Uint8Array<ArrayBuffer> => {
   const whole = new Uint8Array(parts.reduce((size, part) => size + part.length, 0))
   let at = 0
   for (const part of parts) {
@@ -155,7 +155,7 @@ export const engineOf = (db: PGlite, whenEnded: () => void): GliteEngine => {
       if (isError(error) && error.name === "RuntimeError") throw end()
       throw error
     }
-    const answer = joined(parts)
+    const answer = concatenated(parts)
     if (panics(answer)) throw end()
     return answer
   }

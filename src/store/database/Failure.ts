@@ -14,7 +14,7 @@ import { isError } from "../../domain/Thrown.ts"
  */
 const quotesNames = /^(?:08|0A|23|25|28|2B|3D|3F|40|42(?!601)|53|54|55|57|58)/u
 
-const quoted = /"(?:[^"]|"")*"/gu
+const quotedIdentifier = /"(?:[^"]|"")*"/gu
 
 const textOf = (error: Error, key: string): string | undefined => {
   const value: unknown = Reflect.get(error, key)
@@ -32,7 +32,7 @@ export class DatabaseFailure extends Error {
   constructor(error: Error) {
     const code = textOf(error, "code")
     const fromServer = isSqlState(code) && !quotesNames.test(code)
-    super(fromServer ? error.message.replaceAll(quoted, '"…"') : error.message)
+    super(fromServer ? error.message.replaceAll(quotedIdentifier, '"…"') : error.message)
     this.code = code
     this.constraint = textOf(error, "constraint")
   }

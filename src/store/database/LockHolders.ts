@@ -49,7 +49,7 @@ export const watch = (every: Duration.DurationInput) =>
     return { waits, holders: Effect.map(Ref.get(watched), ({ holders }) => holders) }
   })
 
-const told = ({ age, application, pid, state }: Holder) => {
+const describedHolder = ({ age, application, pid, state }: Holder) => {
   const named = application === null || application === "" ? "" : ` of "${application}"`
   const since = age === null ? "" : `, its transaction open for ${age} seconds`
   return `session ${pid}${named} (${state ?? "its state may not be seen by this role"}${since})`
@@ -59,7 +59,7 @@ const told = ({ age, application, pid, state }: Holder) => {
 export const describeHolders = (holders: ReadonlyArray<Holder>): string =>
   holders.length === 0
     ? "Who holds the lock could not be seen: look at pg_locks and pg_stat_activity."
-    : `The lock is held by ${holders.map(told).join(" and ")}.`
+    : `The lock is held by ${holders.map(describedHolder).join(" and ")}.`
 
 /** Advice to the operator how to end the wait. */
 export const remedy = (holders: ReadonlyArray<Holder>): string =>

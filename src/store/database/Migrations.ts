@@ -218,7 +218,7 @@ const stepOf = (pending: ReadonlyArray<MigrationFile>) =>
     return step
   })
 
-const together = (files: ReadonlyArray<MigrationFile>, options: Options) =>
+const inOneTransaction = (files: ReadonlyArray<MigrationFile>, options: Options) =>
   inTransaction(options, (holders) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
@@ -343,7 +343,7 @@ export const migrate = (
     let found = yield* look(files, options.table)
     if (!found.prepared) yield* withRetries(prepare(options), options)
     while (found.pending.length > 0) {
-      const run = (yield* stepOf(found.pending)).length > 0 ? together : outside
+      const run = (yield* stepOf(found.pending)).length > 0 ? inOneTransaction : outside
       const step: Effect.Effect<
         ReadonlyArray<Applied>,
         MigrationError | SqlError | Busy | Waited,

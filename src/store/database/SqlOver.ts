@@ -14,7 +14,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import type * as Pg from "pg"
-import { held, PooledStatements } from "./Connection.ts"
+import { scopedConnection, PooledStatements } from "./Connection.ts"
 import { makeFair } from "./FairConnection.ts"
 import type { Prepared } from "./Prepared.ts"
 
@@ -45,7 +45,7 @@ const committing = (connection: Connection, statement: Executable) => {
 }
 
 /** The result of `make`. A statement is replaced by one that is sent directly to `connection`. */
-const straight =
+const sentDirectly =
   (connection: Connection, make: (...given: ReadonlyArray<never>) => unknown) =>
   (...given: ReadonlyArray<unknown>) => {
     const made: unknown = Reflect.apply(make, undefined, given)
@@ -64,7 +64,7 @@ export const sqlOver = (
     const { connection, held: transaction } = makeFair(
       pool,
       new PooledStatements(pool, prepared, tenantRole),
-      held(pool, tenantRole)
+      scopedConnection(pool, tenantRole)
     )
     const client = yield* SqlClient.make({
       acquirer: Effect.succeed(connection),
@@ -72,8 +72,8 @@ export const sqlOver = (
       compiler: PgClient.makeCompiler(),
       spanAttributes: [["db.system.name", "postgresql"]]
     })
-    return Object.assign(straight(connection, client), client, {
-      unsafe: straight(connection, client.unsafe),
+    return Object.assign(sentDirectly(connection, client), client, {
+      unsafe: sentDirectly(connection, client.unsafe),
       [PgClient.TypeId]: PgClient.TypeId,
       config,
       json,

@@ -83,7 +83,7 @@ const one =
   (table: string): ReadonlyArray<Effect> => [{ table, lock, work }]
 
 /** Affects no existing table. */
-const none = () => []
+const noEffects = () => []
 
 const rule = (form: string, effects: Rule[1]): Rule => [new RegExp(`^${form}`, "u"), effects]
 
@@ -121,11 +121,11 @@ const rules: ReadonlyArray<Rule> = [
   rule(String.raw`insert into ${name}`, one("ROW EXCLUSIVE", "added")),
   rule(String.raw`update ${name}`, one("ROW EXCLUSIVE", "changed")),
   rule(String.raw`delete from ${name}`, one("ROW EXCLUSIVE", "changed")),
-  rule("(?:create (?:or replace )?|drop )function ", none),
-  rule("create (?:or replace )?view ", none),
-  rule("create (?:type|sequence|extension) ", none),
-  rule("comment on ", none),
-  rule("set ", none)
+  rule("(?:create (?:or replace )?|drop )function ", noEffects),
+  rule("create (?:or replace )?view ", noEffects),
+  rule("create (?:type|sequence|extension) ", noEffects),
+  rule("comment on ", noEffects),
+  rule("set ", noEffects)
 ]
 
 /** The effects of one statement on tables, in the order of its words. */

@@ -87,7 +87,7 @@ export interface Answer {
 
 const Failed = Schema.Struct({ failures: Schema.Int, failingMs: Schema.Number, active: Schema.Boolean })
 
-const kept = (text: string | null) => (text === null ? null : sanitize(text).slice(0, maxTextCharacters))
+const storable = (text: string | null) => (text === null ? null : sanitize(text).slice(0, maxTextCharacters))
 
 export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()(
   "store/events/WebhookDeliveries",
@@ -185,8 +185,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       const answered = ({ error, status, text }: Answer) => sql`
-        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${kept(text)}::text,
-        error = ${kept(error)}::text`
+        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storable(text)}::text,
+        error = ${storable(error)}::text`
 
       const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
         sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`

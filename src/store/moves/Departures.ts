@@ -72,7 +72,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
             select line, key, nth = ${pageRows}::int or total > ${pageCharacters}::int as more from (
               select line, key, nth, sum(length(line)) over (order by nth) as total from (
                 select ${Rows.lineOf(sql, table)} as line, ${Rows.keyOf(sql, table)} as key, row_number() over (order by ${order}) as nth
-                from ${sql(table.table)} t where ${Rows.within(sql, table, { ...range, tenantId })} order by ${order} limit ${pageRows}::int
+                from ${sql(table.table)} t where ${Rows.inRange(sql, table, { ...range, tenantId })} order by ${order} limit ${pageRows}::int
               ) read
             ) sized where nth = 1 or total - length(line) <= ${pageCharacters}::int order by nth`
         const last = found.at(-1)
@@ -166,7 +166,7 @@ export class Departures extends Effect.Service<Departures>()("store/moves/Depart
           const order = sql.csv(table.key.map((column) => sql`t.${sql(column)}`))
           const found = yield* sql<{ readonly key: RowKey }>`
             select ${Rows.keyOf(sql, table)} as key from ${sql(table.table)} t
-            where ${Rows.within(sql, table, { tenantId, after, upTo: null })} order by ${order} limit ${rows}::int`
+            where ${Rows.inRange(sql, table, { tenantId, after, upTo: null })} order by ${order} limit ${rows}::int`
           const left = yield* RowSets.without(
             table,
             found.map(({ key }) => key),

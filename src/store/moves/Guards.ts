@@ -13,11 +13,11 @@ import { sqlStateOf } from "../database/Failure.ts"
 /** Everybody's writes to a table wait as long as a change of its triggers waits for its lock. */
 const lockTimeout = "100"
 /** SQLSTATEs that are retried: lock time-out, deadlock, and a concurrent change of the same catalogue row. */
-const busy = new Set(["55P03", "40P01", "XX000"])
+const lockConflicts = new Set(["55P03", "40P01", "XX000"])
 /** A lock on a table is tried for at most so long, because long transactions may write to it. */
 const maxRetryTime = Duration.minutes(10)
 
-const again = Schedule.exponential("50 millis").pipe(
+const retrySchedule = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.jittered,
   Schedule.upTo(maxRetryTime)
@@ -44,7 +44,12 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
             change
           )
         )
-        .pipe(Effect.retry({ while: (error) => busy.has(sqlStateOf(error) ?? ""), schedule: again }))
+        .pipe(
+          Effect.retry({
+            while: (error) => lockConflicts.has(sqlStateOf(error) ?? ""),
+            schedule: retrySchedule
+          })
+        )
 
     /** The tables with triggers of the tenant. */
     const guarded = (tenantId: TenantId) =>

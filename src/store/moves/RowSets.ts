@@ -28,7 +28,7 @@ const ofRows = ({ columns, key }: Table, rows: ReadonlyArray<string>): Keys => (
 })
 
 /** The keys as rows of `given`, with the types of the columns. */
-const given = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, { json, places }: Keys) => {
+const givenKeys = (sql: SqlClient.SqlClient, { key, keyTypes }: Table, { json, places }: Keys) => {
   const typed = key.map(
     (column, place) =>
       sql`(one ->> ${sql.literal(String(places[place]))})::${sql.literal(keyTypes[place] ?? "text")} as ${sql(column)}`
@@ -42,7 +42,7 @@ const keyColumns = (sql: SqlClient.SqlClient, { key }: Table, of: "given" | "t")
   sql.csv(key.map((column) => sql`${sql.literal(of)}.${sql(column)}`))
 
 const among = (sql: SqlClient.SqlClient, table: Table, keys: Keys) =>
-  sql`(${keyColumns(sql, table, "t")}) in (select ${keyColumns(sql, table, "given")} from ${given(sql, table, keys)})`
+  sql`(${keyColumns(sql, table, "t")}) in (select ${keyColumns(sql, table, "given")} from ${givenKeys(sql, table, keys)})`
 
 const ownedBy = (sql: SqlClient.SqlClient, { owner }: Table, tenantId: TenantId) =>
   sql`t.${sql(owner ?? "tenant_id")} = ${tenantId}`
@@ -61,7 +61,7 @@ export const rowsOf = (tenantId: TenantId, table: Table, keys: ReadonlyArray<Row
             select given.nth_given::int as place, (
               select ${lineOf(sql, table)} from ${sql(table.table)} t
               where (${keyColumns(sql, table, "t")}) = (${keyColumns(sql, table, "given")}) and ${ownedBy(sql, table, tenantId)}
-            ) as line from ${given(sql, table, ofKeys(table, keys))}
+            ) as line from ${givenKeys(sql, table, ofKeys(table, keys))}
           ) read
         ) sized order by place`,
       (found) => {
@@ -124,7 +124,7 @@ export const without = (table: Table, keys: ReadonlyArray<RowKey>, others: Reado
       ? Effect.succeed(keys)
       : Effect.map(
           sql<{ readonly place: number }>`
-            select t.nth_given::int as place from (select * from ${given(sql, table, ofKeys(table, keys))}) t
+            select t.nth_given::int as place from (select * from ${givenKeys(sql, table, ofKeys(table, keys))}) t
             where not ${among(sql, table, ofKeys(table, others))} order by t.nth_given`,
           (found) => found.flatMap(({ place }) => keys.slice(place - 1, place))
         )

@@ -1,6 +1,6 @@
 import { loadOnce } from "./loadOnce.ts"
 import { agentParts } from "./pages/agents/agentParts.ts"
-import { shown } from "./shown.ts"
+import { pageFiles } from "./shown.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */
 export const pages = {
@@ -28,5 +28,6 @@ export const pages = {
 
 /** Begins to load the code of the page at `path`, below /app. What fails is loaded again when the page is shown. */
 export const preload = (path: string): void => {
-  for (const name of shown.find(([pattern]) => pattern.test(path))?.[1] ?? []) pages[name]().catch(() => {})
+  for (const name of pageFiles.find(([pattern]) => pattern.test(path))?.[1] ?? [])
+    pages[name]().catch(() => {})
 }

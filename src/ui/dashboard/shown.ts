@@ -3,7 +3,7 @@
  * their files; and what it asks first, of any role. The first match counts. The build writes the same table with the
  * built files for the server, which names both in the page's headers: they are requested with the page.
  */
-export const shown = [
+export const pageFiles = [
   [/^\/(?:start)?$/u, ["start"]],
   [/^\/agents$/u, ["agents"], "/api/agents?limit=100"],
   [/^\/agents\/[^/]+(?:\/try)?$/u, ["agentPage", "workbench"]],

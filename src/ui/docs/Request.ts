@@ -38,14 +38,14 @@ export const requestOf = (
   }
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 /** For a shell. The key is read from a variable, so that it is in no history. */
 export const curlOf = ({ body, headers, method, url }: Request): string =>
   [
-    `curl ${method === "GET" ? "" : `-X ${method} `}${quoted(url)}`,
+    `curl ${method === "GET" ? "" : `-X ${method} `}${shellQuoted(url)}`,
     ...Object.entries(headers).map(([name, value]) =>
-      name === "x-api-key" ? '-H "x-api-key: $SPOKE_API_KEY"' : `-H ${quoted(`${name}: ${value}`)}`
+      name === "x-api-key" ? '-H "x-api-key: $SPOKE_API_KEY"' : `-H ${shellQuoted(`${name}: ${value}`)}`
     ),
-    ...(body === null ? [] : [`-d ${quoted(body)}`])
+    ...(body === null ? [] : [`-d ${shellQuoted(body)}`])
   ].join(" \\\n  ")

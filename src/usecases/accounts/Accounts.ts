@@ -32,7 +32,8 @@ const maxWaitingAttempts = 1_024
 /** Owner of the hashing of a new tenant's password: the limit is shared between tenants, and there is none yet. */
 const operator = "operator"
 
-const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+const tooManySignIns = () =>
+  new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export const tooManyFailures = (wait: Duration.Duration) =>
   new RateLimited({
@@ -87,7 +88,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     const createTenant = Effect.fn("Accounts.createTenant")(function* (given: CreateTenant) {
       const passwordHash = yield* Effect.mapError(
         credentials.hashPassword(given.owner.password, operator),
-        busy
+        tooManySignIns
       )
       return yield* insertTenant(given, passwordHash).pipe(
         sql.withTransaction,
@@ -100,7 +101,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       if (!(yield* users.none)) return false
       const passwordHash = yield* Effect.mapError(
         credentials.hashPassword(given.owner.password, operator),
-        busy
+        tooManySignIns
       )
       const creation = Effect.gen(function* () {
         yield* users.lock
@@ -135,7 +136,10 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       yield* notThrottled(attempt)
       const account = yield* users.findByEmail(email)
       const hash = Option.match(account, { onNone: () => null, onSome: ({ passwordHash }) => passwordHash })
-      const right = yield* Effect.mapError(credentials.verifyPassword(password, hash, address), busy)
+      const right = yield* Effect.mapError(
+        credentials.verifyPassword(password, hash, address),
+        tooManySignIns
+      )
       if (!right || hash === null || Option.isNone(account)) return yield* refuse(attempt)
       // The same error as for a wrong password, so that it does not confirm a right one.
       if (!account.value.allowsPasswords) return yield* refuse(attempt)
@@ -170,7 +174,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
       const attempt = { email, address: network }
       return yield* verified(attempt, password, device).pipe(
         attempts.withPermit(`${network} ${email}`),
-        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )
     })
 

@@ -66,12 +66,13 @@ const untrue = () =>
     "Expected a verified passkey of this address",
     "The passkey was not made for this dashboard, or without checking who you are."
   )
-const known = () => new Conflict({ message: "This passkey is known already." })
+const passkeyExists = () => new Conflict({ message: "This passkey is known already." })
 const tooMany = () =>
   new Conflict({ message: `You have ${maxPasskeys} passkeys. Remove one before you add another.` })
 const missing = () => new NotFound({ message: "There is no such passkey." })
 const refusal = () => new Unauthorized({ message: "This passkey is not registered." })
-const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+const tooManySignIns = () =>
+  new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Passkeys", {
   effect: Effect.gen(function* () {
@@ -103,7 +104,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         return Option.none<Flow>()
       const first = yield* Effect.mapError(
         dedupe.claim(`passkey:${flow.value.challenge}`, challengeLasts),
-        busy
+        tooManySignIns
       )
       return first ? flow : Option.none<Flow>()
     })
@@ -160,7 +161,8 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         if (!(yield* sessions.isOpen(by, by.userId, Buffer.from(by.session ?? "", "base64url")))) {
           return yield* over()
         }
-        if (!(yield* store.insert(by, { ...proof, id, userId: by.userId, name }))) return yield* known()
+        if (!(yield* store.insert(by, { ...proof, id, userId: by.userId, name })))
+          return yield* passkeyExists()
         return yield* list(by)
       })
       const now = yield* addition.pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die))
@@ -254,7 +256,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       })
       return yield* tried.pipe(
         limiter.withPermit(network),
-        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )
     })
 

@@ -35,7 +35,7 @@ const decodeEmail = Schema.decodeUnknownOption(Email)
 
 const missing = (what: "user" | "group") =>
   new ScimError({ status: 404, scimType: null, detail: `There is no such ${what}.` })
-const taken = (what: string) =>
+const alreadyTaken = (what: string) =>
   new ScimError({ status: 409, scimType: "uniqueness", detail: `The ${what} is already taken.` })
 const wrongAddress = () =>
   new ScimError({
@@ -101,9 +101,9 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
             passwordHash: null,
             passwordBy: null
           })
-          if (Option.isNone(made)) return yield* taken("userName")
+          if (Option.isNone(made)) return yield* alreadyTaken("userName")
           if (!(yield* store.setPerson(scope, id, given.externalId ?? null, given.active ?? true))) {
-            return yield* taken("externalId")
+            return yield* alreadyTaken("externalId")
           }
           return yield* person(scope, id)
         })
@@ -118,7 +118,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
           if (userName.toLowerCase() !== found.userName) return yield* fixedAddress()
           if (!active && found.active && found.role === "owner" && owners === 1) return yield* lastOwner()
           if (!(yield* store.setPerson(scope, found.id, externalId, active)))
-            return yield* taken("externalId")
+            return yield* alreadyTaken("externalId")
           if (!active) {
             yield* team.lockOut(scope, found.id)
             yield* team.revokeUngranted(scope)
@@ -190,7 +190,8 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         Effect.gen(function* () {
           const id = yield* newScimGroupId
           const { externalId = null, members, name } = given
-          if (!(yield* store.insertGroup(scope, { id, name, externalId }))) return yield* taken("displayName")
+          if (!(yield* store.insertGroup(scope, { id, name, externalId })))
+            return yield* alreadyTaken("displayName")
           yield* giveRoles(scope, connection, yield* changeMembers(scope, id, [], members))
           return yield* group(scope, id)
         })
@@ -202,7 +203,7 @@ export class Scim extends Effect.Service<Scim>()("usecases/accounts/Scim", {
         Effect.gen(function* () {
           const before = yield* group(scope, id)
           const { externalId = before.externalId, name = before.name } = changes
-          if (!(yield* store.setGroup(scope, id, name, externalId))) return yield* taken("displayName")
+          if (!(yield* store.setGroup(scope, id, name, externalId))) return yield* alreadyTaken("displayName")
           const members = before.members.map((member) => member.id)
           const changed = yield* changeMembers(scope, id, members, changes.members)
           const renamed = name === before.name ? [] : members

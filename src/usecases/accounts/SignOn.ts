@@ -78,7 +78,8 @@ const sealedOtherwise = () =>
     reason: "Unavailable",
     message: "The client secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
   })
-const busy = () => new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
+const tooManySignIns = () =>
+  new ServiceUnavailable({ message: "Too many people are signing in. Try again shortly." })
 
 export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn", {
   effect: Effect.gen(function* () {
@@ -137,7 +138,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
     const begin = Effect.fn("SignOn.begin")(function* (email: Email, redirectUri: string, network: string) {
       return yield* begun(email, redirectUri).pipe(
         limiter.withPermit(network),
-        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManySignIns()))
       )
     })
 

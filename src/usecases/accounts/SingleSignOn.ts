@@ -21,7 +21,7 @@ const noWayIn = () =>
   })
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 
-const shown = ({ clientSecret: _, ...connection }: StoredConnection) => connection
+const withoutSecret = ({ clientSecret: _, ...connection }: StoredConnection) => connection
 
 export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accounts/SingleSignOn", {
   effect: Effect.gen(function* () {
@@ -30,7 +30,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
 
     /** Null when there is none. */
     const find = Effect.fn("SingleSignOn.find")(function* (scope: TenantScope) {
-      return Option.match(yield* store.find(scope), { onNone: () => null, onSome: shown })
+      return Option.match(yield* store.find(scope), { onNone: () => null, onSome: withoutSecret })
     })
 
     /**
@@ -50,7 +50,7 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       if (!(yield* store.put(scope, { ...given, clientSecret: sealed }))) return yield* noWayIn()
       const made = yield* store.find(scope)
       if (Option.isNone(made)) return yield* missing()
-      return shown(made.value)
+      return withoutSecret(made.value)
     })
 
     /** Removes the connection, and ends the sessions that it opened. */

@@ -19,7 +19,8 @@ import { UserStore } from "../../store/accounts/Users.ts"
 const invitationLasts = Duration.days(7)
 
 const missing = () => new NotFound({ message: "There is no such user." })
-const busy = () => new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
+const tooManyPasswords = () =>
+  new ServiceUnavailable({ message: "Too many passwords are being set. Try again shortly." })
 const lastOwner = () => new Conflict({ message: "The last owner stays. Make somebody else an owner first." })
 const notInvited = () =>
   new Unauthorized({
@@ -104,7 +105,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const passwordHash =
         password === undefined
           ? null
-          : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), busy)
+          : yield* Effect.mapError(credentials.hashPassword(password, by.tenantId), tooManyPasswords)
       const passwordBy = passwordHash === null ? null : by.userId
       const { token, fingerprint } = yield* freshToken
       const id = yield* newId.user
@@ -195,7 +196,10 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
       const found = yield* store.invited(fingerprint)
       if (Option.isNone(found)) return yield* notInvited()
       const user = found.value
-      const passwordHash = yield* Effect.mapError(credentials.hashPassword(password, user.tenantId), busy)
+      const passwordHash = yield* Effect.mapError(
+        credentials.hashPassword(password, user.tenantId),
+        tooManyPasswords
+      )
       const acceptance = Effect.gen(function* () {
         yield* store.lockOwners(user)
         if (!(yield* store.redeem(fingerprint, passwordHash))) return yield* notInvited()

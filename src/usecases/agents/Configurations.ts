@@ -49,7 +49,7 @@ const maxListedIssues = 20
 /** The path of an agent in the request. */
 const placeOf = (agent: string): FieldPath => ["config", "agents", agent]
 
-const twice = (name: string) =>
+const duplicateAgent = (name: string) =>
   new Conflict({
     message: `Two agents are called ${name}. Rename one of them, because names identify them.`
   })
@@ -89,7 +89,7 @@ interface Step extends AgentChange {
   readonly partsOnly: boolean
 }
 
-const shown = ({
+const shownAgent = ({
   parts: _,
   partsOnly: __,
   published: ___,
@@ -135,10 +135,10 @@ const removalOf = ({ id, name, publishedVersion: published, version }: Agent): S
 })
 
 /** The tenant's agents by name. CONFLICT when two agents have the same name. */
-const named = (agents: ReadonlyArray<Agent>) => {
+const agentsByName = (agents: ReadonlyArray<Agent>) => {
   const byName = new Map<string, Agent>()
   for (const agent of agents) {
-    if (byName.has(agent.name)) return Effect.fail(twice(agent.name))
+    if (byName.has(agent.name)) return Effect.fail(duplicateAgent(agent.name))
     byName.set(agent.name, agent)
   }
   return Effect.succeed<ReadonlyMap<string, Agent>>(byName)
@@ -157,7 +157,7 @@ const stepsOf = Effect.fn(function* (
   { config, destroy, prune }: DesiredAgents,
   partsOf: PartsOf
 ) {
-  const there = yield* named(agents)
+  const there = yield* agentsByName(agents)
   if (destroy === true) {
     return Object.keys(config.agents).flatMap((name) => {
       const found = there.get(name)
@@ -221,7 +221,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
      */
     const read = Effect.fn("Configurations.read")(function* (scope: TenantScope, agentsOnly = false) {
       const found = yield* all(scope)
-      const byName = yield* named(found)
+      const byName = yield* agentsByName(found)
       const partsOf = agentsOnly ? () => parts.none : yield* parts.load(scope)
       const entries = Array.from(
         byName,
@@ -248,7 +248,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const plan = Effect.fn("Configurations.plan")(function* (scope: TenantScope, wanted: DesiredAgents) {
       const found = yield* all(scope)
       const made: Plan = {
-        changes: (yield* steps(scope, found, wanted)).map(shown),
+        changes: (yield* steps(scope, found, wanted)).map(shownAgent),
         revision: yield* revision(scope, found)
       }
       return made
@@ -338,7 +338,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
         const before = yield* agents.get(scope, agentId)
         yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)
       }
-      const taken: AgentChange = { ...shown(step), id: agentId ?? step.id }
+      const taken: AgentChange = { ...shownAgent(step), id: agentId ?? step.id }
       return taken
     })
 

@@ -44,7 +44,7 @@ interface Parts {
 
 type PartSettings = Pick<AgentConfiguration, "sources" | "remoteTools" | "cases" | "widget" | "channels">
 
-const twice = (name: string) =>
+const duplicateSource = (name: string) =>
   new Conflict({
     message: `Two sources of one agent are called ${name}. Rename one of them, because names identify them.`
   })
@@ -132,7 +132,7 @@ export class ConfiguredParts extends Effect.Service<ConfiguredParts>()("usecases
       }
       for (const source of yield* store.sources(scope)) {
         const found = of(source.agentId).sources
-        if (found.has(source.name)) return yield* twice(source.name)
+        if (found.has(source.name)) return yield* duplicateSource(source.name)
         found.set(source.name, source)
       }
       for (const tool of yield* store.tools(scope)) of(tool.agentId).tools.set(tool.name, tool)

@@ -65,7 +65,7 @@ const missing = () => new NotFound({ message: "There is no such correction." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingTurn = () =>
   new NotFound({ message: "The agent has none of these turns, or they have not ended." })
-const full = () =>
+const tooManyCorrections = () =>
   new Conflict({ message: `An agent has ${maxDrafts} drafts at most. Approve or delete some.` })
 const approved = () => new Conflict({ message: "It is approved. Change the curated answer in its source." })
 const unanswered = () => new Conflict({ message: "The draft has no answer yet. Write one first." })
@@ -208,7 +208,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         runId: request.question === undefined ? first.runId : null,
         runIds: asked.map(({ runId }) => runId)
       }
-      if (!(yield* store.insert(scope, made, maxDrafts))) return yield* full()
+      if (!(yield* store.insert(scope, made, maxDrafts))) return yield* tooManyCorrections()
       return yield* Effect.orDie(get(tenant, id))
     })
 

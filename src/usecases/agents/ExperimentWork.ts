@@ -23,7 +23,7 @@ import { CriterionJudge } from "./CriterionJudge.ts"
 const Payload = Schema.Struct({ tenantId: TenantId, experimentId: ExperimentId })
 
 /** Maximum concurrent questions of one experiment: they use the same model as customers. */
-const together = 2
+const maxConcurrentQuestions = 2
 type Replayed = ReplayedRun & { readonly latency: number }
 
 const replyOf = ({ after, latency, reason }: Replayed): Reply | NoReply => {
@@ -115,13 +115,13 @@ export class ExperimentWork extends Effect.Service<ExperimentWork>()("usecases/a
           Effect.catchTag("TURN_LIMIT_EXCEEDED", ({ message }) => store.end(scope, id, "failed", message))
         )
       for (;;) {
-        const questions = yield* store.waiting(scope, id, together)
+        const questions = yield* store.waiting(scope, id, maxConcurrentQuestions)
         if (questions.length === 0) break
         if ((yield* Ref.get(spent)) >= maxTokens) {
           yield* store.end(scope, id, "failed", "Its token budget is used up.")
           return
         }
-        yield* Effect.forEach(questions, ask, { concurrency: together, discard: true })
+        yield* Effect.forEach(questions, ask, { concurrency: maxConcurrentQuestions, discard: true })
       }
       yield* store.end(scope, id, "complete")
     })

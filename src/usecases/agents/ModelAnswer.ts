@@ -22,7 +22,7 @@ export interface Used {
   readonly costNano: number | null
 }
 
-const nothing = { text: "", inputTokens: 0, outputTokens: 0, costNano: null }
+const emptyAnswer = { text: "", inputTokens: 0, outputTokens: 0, costNano: null }
 type Reply = Used & { readonly text: string }
 
 /** Why there is no answer, without text from the provider, and the tokens used. */
@@ -31,7 +31,7 @@ export class NoAnswer extends Data.TaggedError("NoAnswer")<{
   readonly used: Used
 }> {}
 
-const noAnswer = (reason: string, used: Used = nothing) => new NoAnswer({ reason, used })
+const noAnswer = (reason: string, used: Used = emptyAnswer) => new NoAnswer({ reason, used })
 
 const gathered = (reply: Reply, part: ModelPart): Reply => {
   if (part._tag === "TextDelta")
@@ -60,7 +60,7 @@ export const ask = Effect.fn("ModelAnswer.ask")(function* <A, I>(
   ])
   const request = { model, prompt, tools: [], question: "", passages: [], responseSchema: parameters }
   const { text, ...used } = yield* runtime.reply(request).pipe(
-    Stream.runFold<Reply, ModelPart>(nothing, gathered),
+    Stream.runFold<Reply, ModelPart>(emptyAnswer, gathered),
     Effect.tapError(({ message, reason }) =>
       Effect.logWarning("The model did not answer").pipe(Effect.annotateLogs({ reason, cause: message }))
     ),

@@ -22,7 +22,7 @@ const languageOf = ({ beginning, english, heading }: Heading): Language => {
 }
 
 /** The innermost heading without numbering, marks and final punctuation. */
-const shown = (heading: string): string =>
+const displayedHeading = (heading: string): string =>
   (heading.split(" > ").at(-1) ?? "")
     .replace(/[*_`#[\]]/gu, "")
     .replace(/^(?:\d+(?:\.\d+)*[.)]?|[-–•])\s+/u, "")
@@ -101,7 +101,7 @@ const lowerArticle = (text: string) =>
   /^(?:Ein|Eine|Einen|Der|Die|Das|Den|Mein|Meine|Meinen)\s/u.test(text) ? uncapitalized(text) : text
 
 const ofHeading = (heading: Heading): Candidate | null => {
-  const text = [shown(heading.heading), shown(heading.title)].find(isUsable)
+  const text = [displayedHeading(heading.heading), displayedHeading(heading.title)].find(isUsable)
   if (text === undefined) return null
   if (text.endsWith("?")) return { rank: 0, question: text }
   const language = languageOf(heading)

@@ -8,7 +8,7 @@ import { StartStore } from "../../store/agents/Starts.ts"
 import { SourceScopes } from "../knowledge/SourceScopes.ts"
 import { questionsOf } from "./Questions.ts"
 
-const nothing = { sources: 0, documents: 0, tried: false, widget: false }
+const nothingStarted = { sources: 0, documents: 0, tried: false, widget: false }
 
 export class Starts extends Effect.Service<Starts>()("usecases/agents/Starts", {
   effect: Effect.gen(function* () {
@@ -25,7 +25,7 @@ export class Starts extends Effect.Service<Starts>()("usecases/agents/Starts", {
       if (agent === undefined && agentId !== undefined) {
         return yield* new NotFound({ message: "There is no such agent." })
       }
-      const { documents, sources, tried, widget } = agent ?? nothing
+      const { documents, sources, tried, widget } = agent ?? nothingStarted
       const start: Start = {
         agent: agent === undefined ? null : { id: agent.id, name: agent.name },
         sample: sample === undefined ? null : { id: sample.id, name: sample.name },

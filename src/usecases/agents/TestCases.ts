@@ -25,7 +25,7 @@ import { fieldsOf } from "./Measured.ts"
 const missing = () => new NotFound({ message: "There is no such test case." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
 const missingRun = () => new NotFound({ message: "The agent has no such turn, or it has not ended." })
-const full = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
+const tooManyTestCases = () => new Conflict({ message: `An agent has ${maxTestCases} test cases at most.` })
 
 /** Addresses of cited documents, and source names of those without an address. */
 const sourcesOf = (citations: ReadonlyArray<Citation>): ReadonlyArray<string> => [
@@ -78,7 +78,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
         return id === undefined ? [] : [{ id, origin, runId, fields }]
       })
       const made = yield* store.insert(agent, rows)
-      return made.length === cases.length ? made : yield* full()
+      return made.length === cases.length ? made : yield* tooManyTestCases()
     })
 
     /** Adds the cases of a file: all, or none when the agent would have too many. */
@@ -87,7 +87,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
 
     const single = (made: ReadonlyArray<TestCase>) => {
       const [first] = made
-      return first === undefined ? full() : Effect.succeed(first)
+      return first === undefined ? tooManyTestCases() : Effect.succeed(first)
     }
 
     const create = (scope: TenantScope, agentId: AgentId, fields: TestCaseFields) =>

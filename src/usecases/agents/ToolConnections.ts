@@ -65,7 +65,7 @@ const problems = { Denied: "denied", Refused: "retry", Unavailable: "provider", 
 
 const missing = () => new NotFound({ message: "There is no such tool." })
 const noConnection = () => new NotFound({ message: "The tool is not connected." })
-const busy = () =>
+const tooManyConnecting = () =>
   new ServiceUnavailable({ message: "Too many tools are being connected. Try again shortly." })
 const noOAuth = () => new Conflict({ message: "The tool's credential is not OAuth." })
 const noSession = () =>
@@ -178,7 +178,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
           Effect.tapError(logged({ tenantId }, id)),
           Effect.mapError(toPerson),
           limiter.withPermit(tenantId),
-          Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+          Effect.catchTag("LimitReached", () => Effect.fail(tooManyConnecting()))
         )
         return null
       }
@@ -186,7 +186,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       const fingerprint = yield* credentials.fingerprint(session)
       return yield* begun({ tenantId }, tool, fingerprint, addresses).pipe(
         limiter.withPermit(tenantId),
-        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManyConnecting()))
       )
     })
 

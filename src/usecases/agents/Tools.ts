@@ -26,7 +26,7 @@ import { ToolTokens } from "./ToolTokens.ts"
 
 const missing = () => new NotFound({ message: "There is no such tool." })
 const missingAgent = () => new NotFound({ message: "There is no such agent." })
-const taken = () =>
+const nameTaken = () =>
   new Conflict({ message: `The agent has a tool of this name, or ${maxTools} tools already.` })
 
 const invalid = (field: string, message: string) =>
@@ -38,7 +38,7 @@ const connectionOf = ({ connection, definition }: StoredTool): Tool["connection"
   return rest
 }
 
-const shown = ({ definition, secret, ...row }: StoredTool): Tool => ({
+const shownTool = ({ definition, secret, ...row }: StoredTool): Tool => ({
   ...row,
   ...definition,
   connection: connectionOf({ definition, secret, ...row }),
@@ -109,7 +109,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       request: PageRequest
     ) {
       const { next, rows } = yield* store.page(yield* known(user, agentId), request)
-      const tools = rows.map(shown)
+      const tools = rows.map(shownTool)
       return { rows: atLeast(user.role, "admin") ? tools : tools.map(withoutValues), next }
     })
 
@@ -127,8 +127,8 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
       const made = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
-      if (Option.isNone(made)) return yield* taken()
-      return shown(made.value)
+      if (Option.isNone(made)) return yield* nameTaken()
+      return shownTool(made.value)
     })
 
     const own = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
@@ -164,10 +164,10 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
         const before = yield* own(scope, id)
         if (expected !== null && expected !== before.version) return yield* outdated(before.version)
         const updated = yield* store.update(scope, yield* merged(before, change))
-        if (Option.isSome(updated)) return shown(updated.value)
+        if (Option.isSome(updated)) return shownTool(updated.value)
         const { version } = yield* own(scope, id)
         // A concurrent change came first.
-        return version === before.version ? yield* taken() : yield* patch(scope, id, change, expected)
+        return version === before.version ? yield* nameTaken() : yield* patch(scope, id, change, expected)
       }).pipe(Effect.withSpan("Tools.patch"))
 
     /** Revokes the tool's tokens first, if it has any. */

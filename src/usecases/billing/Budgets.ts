@@ -14,8 +14,8 @@ import { BudgetStore, maxBudgets } from "../../store/billing/Budgets.ts"
 
 const missing = () => new NotFound({ message: "There is no such budget." })
 const unknown = () => new NotFound({ message: "There is no such agent or API key." })
-const full = () => new Conflict({ message: `There are already ${maxBudgets} budgets.` })
-const taken = () => new Conflict({ message: "This budget already exists. Change its limit instead." })
+const tooManyBudgets = () => new Conflict({ message: `There are already ${maxBudgets} budgets.` })
+const budgetExists = () => new Conflict({ message: "This budget already exists. Change its limit instead." })
 
 export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets", {
   effect: Effect.gen(function* () {
@@ -31,8 +31,8 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
       if (!(yield* store.isKnown(scope, given))) return yield* unknown()
       const id = yield* newBudgetId
       const outcome = yield* store.insert(scope, id, given)
-      if (outcome === "full") return yield* full()
-      if (outcome === "taken") return yield* taken()
+      if (outcome === "full") return yield* tooManyBudgets()
+      if (outcome === "taken") return yield* budgetExists()
       return yield* find(scope, id)
     })
 

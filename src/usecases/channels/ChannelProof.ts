@@ -18,7 +18,8 @@ import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.
 import { accessOf } from "./ChannelAccess.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 
-export const taken = () => new Conflict({ message: "The account has an active configuration already." })
+export const accountTaken = () =>
+  new Conflict({ message: "The account has an active configuration already." })
 
 const unasked = () =>
   new ServiceUnavailable({
@@ -79,7 +80,7 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
     ) {
       for (const row of yield* store.byAccount(adapter.name, externalId)) {
         if (row.id === mine) continue
-        if (row.tenantId === tenantId || !(yield* isLost(adapter, row))) return yield* taken()
+        if (row.tenantId === tenantId || !(yield* isLost(adapter, row))) return yield* accountTaken()
         return Option.some(row)
       }
       return Option.none<StoredChannel>()

@@ -26,7 +26,7 @@ import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
 import { type ChannelChanges, ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import type { By } from "../accounts/AuditTrail.ts"
 import { accessOf, sealed } from "./ChannelAccess.ts"
-import { ChannelProof, taken, webhookUrlOf } from "./ChannelProof.ts"
+import { ChannelProof, accountTaken, webhookUrlOf } from "./ChannelProof.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
 
 const missing = () => new NotFound({ message: "There is no such channel." })
@@ -145,9 +145,9 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     ) =>
       Effect.gen(function* () {
         if (Option.isNone(rival)) return yield* change
-        if (!(yield* store.deactivate(rival.value))) return yield* taken()
+        if (!(yield* store.deactivate(rival.value))) return yield* accountTaken()
         const changed = yield* change
-        if (Option.isNone(changed)) return yield* taken()
+        if (Option.isNone(changed)) return yield* accountTaken()
         yield* audit.record({ tenantId, actor, requestId, action: "channel.claim", target: id }).pipe(
           Effect.zipRight(
             audit.record({
@@ -194,7 +194,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
           const id = yield* newId.channel
           const row = { id, channel, active, ...(yield* sealed(box, spoken(adapter, access, account))) }
           const made = yield* claimed(by, id, rival, store.insert(agent, row))
-          if (Option.isNone(made)) return yield* taken()
+          if (Option.isNone(made)) return yield* accountTaken()
           return shown(made.value)
         })
       return { externalId: account.externalId, take }
@@ -290,7 +290,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         if (Option.isNone(updated)) {
           const newest = yield* store.own(by, id)
           const isOld = expected !== null && Option.isSome(newest) && newest.value.version !== expected
-          return yield* isOld ? outdated(newest.value.version) : taken()
+          return yield* isOld ? outdated(newest.value.version) : accountTaken()
         }
         // The provider has just answered with these credentials.
         if (plan.isProven) yield* health.worked(by, id)

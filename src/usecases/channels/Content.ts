@@ -5,14 +5,14 @@ import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel
 /** Maximum characters that are kept: the same limit as for one API message. */
 const maxCharacters = 32_000
 
-const named = ({ fileName, kind }: InboundMedia): string =>
+const mediaLabel = ({ fileName, kind }: InboundMedia): string =>
   fileName === undefined || fileName.trim() === "" ? `[${kind}]` : `[${kind}: ${fileName.trim()}]`
 
 /** The written text. Files are named in brackets where no text mentions them. */
 export const of = ({ kind, media, text }: InboundMessage): string => {
   const written = text.trim()
   if (written !== "") return written.slice(0, maxCharacters).toWellFormed()
-  const files = media.map(named).join(" ")
+  const files = media.map(mediaLabel).join(" ")
   return files === ""
     ? `[${kind === "echo" ? "message" : kind}]`
     : files.slice(0, maxCharacters).toWellFormed()
@@ -22,6 +22,6 @@ export const of = ({ kind, media, text }: InboundMessage): string => {
 export const ofFiles = (files: ReadonlyArray<Pick<StoredAttachment, "mimeType" | "name">>): string =>
   files
     .map(({ mimeType, name }) =>
-      named({ kind: mimeType.startsWith("image/") ? "image" : "document", fileName: name })
+      mediaLabel({ kind: mimeType.startsWith("image/") ? "image" : "document", fileName: name })
     )
     .join(" ")

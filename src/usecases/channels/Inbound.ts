@@ -57,8 +57,8 @@ type ConversationRef = typeof ConversationRef.Type
 const Payload = Schema.Union(Schema.Struct({ inboxId: InboundEventId }), ConversationRef)
 const decode = Schema.decodeUnknown(Payload)
 
-const fatal = (message: string) => new JobFailure({ message, fatal: true })
-const again = (message: string) => new JobFailure({ message, fatal: false })
+const fatalFailure = (message: string) => new JobFailure({ message, fatal: true })
+const retryableFailure = (message: string) => new JobFailure({ message, fatal: false })
 
 const correspondence = (event: InboundMessage | AliasUpdate): Correspondence => ({
   channel: event.channel,
@@ -97,7 +97,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       }
       const reason = "There is no active configuration of this channel for the account, or more than one."
       yield* inbox.failed(id, reason)
-      return yield* fatal(reason)
+      return yield* fatalFailure(reason)
     })
 
     /** True when the sender has reached the channel's limit of answers. False when the counter is unavailable. */
@@ -249,7 +249,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         case "Inactive":
           return "human"
         case "Busy":
-          return yield* again("Another turn of the conversation takes too long.")
+          return yield* retryableFailure("Another turn of the conversation takes too long.")
         case "Exhausted":
           yield* forHuman("The chat turns of this period are used up.", "quota", false)
           return "quota"
@@ -258,9 +258,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
           return "loop"
         case "Failed": {
           const code = outcome.failure._tag
-          if (!job.lastAttempt && outcome.repeatable) return yield* again(code)
+          if (!job.lastAttempt && outcome.repeatable) return yield* retryableFailure(code)
           yield* forHuman("The agent could not answer.", "failed", true)
-          return yield* fatal(code)
+          return yield* fatalFailure(code)
         }
       }
     })
@@ -296,7 +296,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     /** Handles a job of `channel-inbound`. Fatal when another attempt cannot help; an operator may retry it later. */
     const process = Effect.fn("Inbound.process")(function* (job: QueueJob) {
       const payload = yield* decode(job.payload).pipe(
-        Effect.mapError(() => fatal("The job names no event and no conversation."))
+        Effect.mapError(() => fatalFailure("The job names no event and no conversation."))
       )
       yield* "inboxId" in payload ? event(job, payload.inboxId) : answer(job, payload)
     }, Effect.asVoid)

@@ -204,7 +204,7 @@ const toMessage = (
     : Prompt.assistantMessage({ content: [Prompt.textPart({ text: content })] })
 
 /** The file with a masked name. */
-const named = (file: Prompt.FilePart, masked: (name: string) => string): Prompt.FilePart =>
+const withMaskedName = (file: Prompt.FilePart, masked: (name: string) => string): Prompt.FilePart =>
   file.fileName === undefined ? file : Prompt.makePart("file", { ...file, fileName: masked(file.fileName) })
 
 /** A quarter of the window is reserved for the reply. */
@@ -228,7 +228,7 @@ export const render = (input: PromptInput): Prompt.Prompt => {
     ...fitting(history, budget).map(({ content, role }) => toMessage({ role, content: masked(content) })),
     toMessage(
       { role: "user", content: message },
-      files.map((file) => named(file, masked))
+      files.map((file) => withMaskedName(file, masked))
     )
   ])
 }

@@ -19,10 +19,10 @@ const maxContextCharacters = 300
 const pointing =
   /^(?:and|or|but|so|then|also|what about|how about|why|which one|really)\b|\b(?:it|its|they|them|their|that|this|those|these|one|ones|there|he|she|him|her|same|else|again)\b/iu
 
-const listed = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/u))
+const wordSet = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/u))
 
 /** Words of other languages that continue a conversation, at the beginning of a message. */
-const joining = listed(`
+const joining = wordSet(`
   und oder aber also dann auch warum wieso wirklich en of maar dus ook waarom och eller men alltså också og også
   et ou mais donc alors aussi pourquoi vraiment y o pero entonces también e então mas também ma allora quindi anche perché
   a i ale więc też dlaczego nebo tak proč taky ve ama peki ya neden
@@ -30,7 +30,7 @@ const joining = listed(`
   و أو لكن إذن لماذا או אבל אז גם למה और या लेकिन तो क्यों`)
 
 /** Words of other languages that refer to something said before. Those that are also articles are left out. */
-const standing = listed(`
+const standing = wordSet(`
   davon dafür damit dabei darauf dazu daran dort denen dasselbe derselbe dieselbe dieses jenes
   daarvan daarvoor daarmee ervan ervoor ermee hetzelfde detta dessa där samma dette disse samme
   ça cela ceci celui celle ceux celles lequel laquelle eso esto aquello ello ella ellos ese esa allí ahí mismo misma

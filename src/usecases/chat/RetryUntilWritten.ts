@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 
-const again = Schedule.recurUpTo("10 minutes").pipe(Schedule.addDelay(() => "1 second"))
+const retrySchedule = Schedule.recurUpTo("10 minutes").pipe(Schedule.addDelay(() => "1 second"))
 
 /**
  * Runs `ending`, the write that ends a failed turn. No other process ends the runs of a living one, so a write that
@@ -16,7 +16,7 @@ export const retryUntilWritten =
       Effect.asVoid,
       Effect.catchAllCause((cause) =>
         Effect.logWarning("A failed turn could not be settled yet", cause).pipe(
-          Effect.zipRight(Effect.forkIn(Effect.retry(Effect.sandbox(ending), again), scope)),
+          Effect.zipRight(Effect.forkIn(Effect.retry(Effect.sandbox(ending), retrySchedule), scope)),
           Effect.asVoid
         )
       )

@@ -21,8 +21,8 @@ import { Conflict, NotFound } from "../../domain/Errors.ts"
 import { InboxItemStore, type Item, type ItemKind } from "../../store/conversations/InboxItems.ts"
 
 const missing = () => new NotFound({ message: "There is nothing of that kind with this id." })
-const taken = () => new Conflict({ message: "Another one has this name." })
-const full = () => new Conflict({ message: `There are ${maxInboxItems} already.` })
+const nameTaken = () => new Conflict({ message: "Another one has this name." })
+const tooManyItems = () => new Conflict({ message: `There are ${maxInboxItems} already.` })
 
 const decodeLabel = Schema.decodeUnknownSync(Label)
 const decodeView = Schema.decodeUnknownSync(SavedView)
@@ -48,8 +48,8 @@ export class InboxItems extends Effect.Service<InboxItems>()("usecases/conversat
 
     const add = Effect.fn("InboxItems.add")(function* (scope: TenantScope, item: Item) {
       const outcome = yield* store.insert(scope, item)
-      if (outcome === "full") return yield* full()
-      if (outcome === "taken") return yield* taken()
+      if (outcome === "full") return yield* tooManyItems()
+      if (outcome === "taken") return yield* nameTaken()
     })
 
     const remove = Effect.fn("InboxItems.remove")(function* (scope: TenantScope, kind: ItemKind, id: string) {
@@ -89,7 +89,7 @@ export class InboxItems extends Effect.Service<InboxItems>()("usecases/conversat
       { content, shortcut }: typeof CannedReplyFields.Type
     ) {
       const outcome = yield* store.update(scope, { id, kind: "reply", name: shortcut, content })
-      if (outcome === "taken") return yield* taken()
+      if (outcome === "taken") return yield* nameTaken()
       if (outcome === "missing") return yield* missing()
       return { id, shortcut, content }
     })

@@ -15,7 +15,7 @@ const missing = () => new NotFound({ message: "There is no such conversation." }
 const noMember = () => new NotFound({ message: "There is no such member of the team." })
 const noLabel = () => new NotFound({ message: "There is no such label." })
 
-const silent = () =>
+const notAssignable = () =>
   invalidField(
     ["userId"],
     "Expected a member from the role agent on",
@@ -62,7 +62,7 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
         if (userId !== null) {
           const role = yield* store.roleOf(reader, userId)
           if (Option.isNone(role)) return yield* noMember()
-          if (role.value === "viewer") return yield* silent()
+          if (role.value === "viewer") return yield* notAssignable()
         }
         yield* store.assign(reader, id, userId)
         const entry =

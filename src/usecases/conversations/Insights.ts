@@ -70,13 +70,13 @@ const kindsOf = (row: WrongRow): ReadonlyArray<FailureKind> => [
   ...(row.stopped ? (["stopped"] as const) : [])
 ]
 
-const shown = (text: string): string => text.slice(0, maxShownLength).toWellFormed()
+const shortened = (text: string): string => text.slice(0, maxShownLength).toWellFormed()
 
 const exampleOf = (row: WrongRow): FailedTurn => ({
   runId: row.runId,
   agentId: row.agentId,
   conversationId: row.conversationId,
-  question: shown(row.question),
+  question: shortened(row.question),
   at: row.at,
   kind: kindsOf(row)[0] ?? "failed"
 })
@@ -260,7 +260,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
       const later = count(({ at }) => at.epochMillis >= middle)
       return {
         id,
-        title: shown(title),
+        title: shortened(title),
         count: rows.length,
         kinds: {
           unanswered: count(({ unanswered }) => unanswered),
@@ -363,7 +363,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
         from: report.from,
         to: report.to,
         by,
-        total: measuresOf(total ?? nothing),
+        total: measuresOf(total ?? emptyMeasures),
         rows: found.flatMap((row) =>
           row.isTotal || row.key === null
             ? []
@@ -377,7 +377,7 @@ export class Insights extends Effect.Service<Insights>()("usecases/conversations
   })
 }) {}
 
-const nothing: MeasuredRow = {
+const emptyMeasures: MeasuredRow = {
   key: null,
   name: null,
   isTotal: true,

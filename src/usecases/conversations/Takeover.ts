@@ -35,7 +35,7 @@ const missing = () => new NotFound({ message: "There is no such conversation." }
 const refused = (state: ConversationState) =>
   new Conflict({ message: `The conversation is ${state}.`, details: { state } })
 
-const silent = () => invalidField(["content"], "Expected something to say, or files")
+const emptyReply = () => invalidField(["content"], "Expected something to say, or files")
 
 /** Fails for a file that the conversation's channel cannot send. */
 const carried = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedFile>) =>
@@ -109,7 +109,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       id: ConversationId,
       { content = "", files = [] }: Reply
     ) {
-      if (content === "" && files.length === 0) return yield* silent()
+      if (content === "" && files.length === 0) return yield* emptyReply()
       if (files.length > 0) yield* carried(adapters.named((yield* found({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }

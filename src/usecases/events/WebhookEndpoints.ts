@@ -25,7 +25,7 @@ import { newSecret } from "./Signature.ts"
 const overlap = Duration.hours(24)
 
 const missing = () => new NotFound({ message: "There is no such webhook." })
-const full = () => new Conflict({ message: `There are ${maxEndpoints} webhooks already.` })
+const tooManyEndpoints = () => new Conflict({ message: `There are ${maxEndpoints} webhooks already.` })
 const disabled = () => new Conflict({ message: "The webhook is disabled. Make it active first." })
 
 export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecases/events/WebhookEndpoints", {
@@ -52,7 +52,7 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
     const create = Effect.fn("WebhookEndpoints.create")(function* (scope: TenantScope, given: CreateWebhook) {
       const { sealed, secret } = yield* fresh
       const made = yield* store.insert(scope, { ...given, id: yield* newWebhookId, secret: sealed })
-      if (Option.isNone(made)) return yield* full()
+      if (Option.isNone(made)) return yield* tooManyEndpoints()
       return { webhook: made.value, secret }
     })
 

@@ -28,12 +28,13 @@ const pollInterval = Duration.millis(500)
 
 const missing = () =>
   new NotFound({ message: "There is no such listener. It ends when nobody has asked for two minutes." })
-const busy = () =>
+const tooManyOpening = () =>
   new ServiceUnavailable({
     message: "Too many requests are waiting for events. Try again.",
     details: { retryAfterSeconds: 1 }
   })
-const full = () => new Conflict({ message: `There are ${maxEndpoints} webhooks and listeners already.` })
+const tooManyListeners = () =>
+  new Conflict({ message: `There are ${maxEndpoints} webhooks and listeners already.` })
 
 export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecases/events/WebhookListeners", {
   effect: Effect.gen(function* () {
@@ -51,7 +52,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       const secret = yield* Effect.sync(newSecret)
       const id = yield* newWebhookId
       const sealed = yield* box.seal("webhook-secret", secret)
-      if (!(yield* store.insert(scope, { ...asked, id, secret: sealed }))) return yield* full()
+      if (!(yield* store.insert(scope, { ...asked, id, secret: sealed }))) return yield* tooManyListeners()
       return { listener: { id, events: asked.events, payload: asked.payload }, secret: Redacted.make(secret) }
     })
 
@@ -92,7 +93,7 @@ export class WebhookListeners extends Effect.Service<WebhookListeners>()("usecas
       if (!(yield* store.renew(scope, id, received))) return yield* missing()
       const waiting = yield* untilThere(scope, id, wait).pipe(
         limiter.withPermit(scope.tenantId),
-        Effect.catchTag("LimitReached", () => Effect.fail(busy()))
+        Effect.catchTag("LimitReached", () => Effect.fail(tooManyOpening()))
       )
       const events = yield* Effect.forEach(waiting, ({ eventId }) => heard(scope, id, eventId))
       return { events: events.flatMap(Option.toArray), received: waiting.at(-1)?.place ?? received }

@@ -43,8 +43,8 @@ export interface ClaimedArtifact {
 const unavailable = () =>
   new ServiceUnavailable({ message: "The file cannot be stored now. Try again later." })
 
-const silent = () => new JobFailure({ message: "The artifact store did not answer.", fatal: false })
-const busy = () =>
+const storeTimedOut = () => new JobFailure({ message: "The artifact store did not answer.", fatal: false })
+const beingRemoved = () =>
   new JobFailure({
     message: "The artifact is being removed already.",
     fatal: false,
@@ -127,10 +127,10 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
     const remove = Effect.fn("Artifacts.remove")(function* (ref: ArtifactRef) {
       const state = yield* rows.beginRemoval(ref)
       if (state === "needed") return
-      if (state === "busy") return yield* busy()
+      if (state === "busy") return yield* beingRemoved()
       // A removal that timed out may still happen: until its lease is over no caller stores the same bytes.
       yield* store.remove(ref).pipe(
-        Effect.timeoutFail({ duration: removalTimeout, onTimeout: silent }),
+        Effect.timeoutFail({ duration: removalTimeout, onTimeout: storeTimedOut }),
         Effect.catchTag("ArtifactStoreError", ({ message }) =>
           Effect.zipRight(rows.endRemoval(ref, { removed: false }), new JobFailure({ message, fatal: false }))
         )

@@ -33,7 +33,7 @@ const secretsOf = ({ fields }: SourceReader) =>
 const picked = (values: Values, names: ReadonlySet<string>, among: boolean): Values =>
   Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name) === among))
 
-const given = (values: Values): Values =>
+const withoutNulls = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null))
 
 export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
@@ -60,7 +60,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
             return yield* invalid([issue(["config", "reader"], message)])
           }
           const settings = yield* reader
-            .checked(given({ ...kept, ...config.settings }))
+            .checked(withoutNulls({ ...kept, ...config.settings }))
             .pipe(Effect.mapError((error) => refused(error, ["config", "settings"])))
           const names = secretsOf(reader)
           const secrets = picked(settings, names, true)

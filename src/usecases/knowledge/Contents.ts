@@ -16,7 +16,7 @@ const missingDocument = () =>
 const missingPassage = () =>
   new NotFound({ message: "The source has no such passage. A sync may have replaced it." })
 const missingSource = () => new NotFound({ message: "The agent has no such source." })
-const full = () =>
+const tooManyExcluded = () =>
   new Conflict({
     message: `A source has ${maxExclusions} excluded passages at most. Take some back, or leave their pages out.`
   })
@@ -61,7 +61,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
     ) {
       const outcome = yield* store.exclude(scope, sourceId, id)
       if (outcome === "missing") return yield* missingPassage()
-      if (outcome === "full") return yield* full()
+      if (outcome === "full") return yield* tooManyExcluded()
       return { id, excluded: true }
     })
 

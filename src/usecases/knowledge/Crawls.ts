@@ -18,7 +18,7 @@ import type { SourceId } from "../../domain/Ids.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
 import { linkReason } from "../../readers/Crawl.ts"
 import { judge, type Patterns, type Verdict } from "../../readers/Glob.ts"
-import { type Journal, silent } from "../../readers/Journal.ts"
+import { type Journal, noJournal } from "../../readers/Journal.ts"
 import { read } from "../../readers/Readers.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
 import type { ReaderServices } from "../../readers/Reader.ts"
@@ -31,9 +31,9 @@ const time = "25 seconds"
 /** Maximum entries in the response. */
 const maxLines = 1_000
 
-const nothing = { message: null, pattern: null, depth: null, parent: null, robots: null, httpStatus: null }
+const emptyEntry = { message: null, pattern: null, depth: null, parent: null, robots: null, httpStatus: null }
 
-const busy = () =>
+const tooManyDryRuns = () =>
   new ServiceUnavailable({
     message: "Too many dry runs are under way. Try again in half a minute.",
     details: { retryAfterSeconds: 30 }
@@ -46,7 +46,7 @@ export interface CrawlReport {
   readonly next: string | null
 }
 
-const none: CrawlReport = { job: null, entries: [], next: null }
+const emptyReport: CrawlReport = { job: null, entries: [], next: null }
 
 /** The rules of a crawl. A URL source stays on its site; a sitemap may list any site. */
 const rulesOf = ({ type, config }: DryRunRequest, budget: WorkBudget) => {
@@ -63,13 +63,13 @@ const judged = Effect.fn("Crawls.judged")(function* (request: DryRunRequest, url
   const lineOf = (url: string): DryRunLine => {
     if (!isHttpUrl(url)) {
       const message = "Expected an absolute http or https URL."
-      return { ...nothing, url, included: false, reason: "invalid_url", message }
+      return { ...emptyEntry, url, included: false, reason: "invalid_url", message }
     }
     const href = new URL(url)
     href.hash = ""
     const { reason, pattern } = reasonOf(href.href)
     const message = reason === null ? null : skipWords[reason]
-    return { ...nothing, url, included: reason === null, reason, message, pattern }
+    return { ...emptyEntry, url, included: reason === null, reason, message, pattern }
   }
   const lines: Array<DryRunLine> = []
   for (const url of urls) {
@@ -138,7 +138,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       if (!(yield* store.exists(scope, sourceId)))
         return yield* new NotFound({ message: "There is no such source." })
       const found = yield* store.reported(scope, sourceId)
-      if (Option.isNone(found)) return none
+      if (Option.isNone(found)) return emptyReport
       const { generation, ...job } = found.value
       const [listed, place] = (after ?? "").split(":").map(Number)
       // A newer job has its own report and the old one is removed: a cursor of another job starts from the beginning.
@@ -154,7 +154,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
     const crawl = (request: DryRunRequest) => {
       const entries: Array<CrawlEntry> = []
       const journal: Journal = {
-        ...silent,
+        ...noJournal,
         note: (entry) =>
           Effect.sync(() => {
             if (entries.length < maxLines) entries.push(entry)
@@ -190,7 +190,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
      */
     const dryRun = Effect.fn("Crawls.dryRun")(function* (request: DryRunRequest) {
       if (request.urls !== undefined) return yield* judged(request, request.urls)
-      return yield* withSharedPermit(places, busy)(crawl(request))
+      return yield* withSharedPermit(places, tooManyDryRuns)(crawl(request))
     })
 
     return { report, dryRun } as const

@@ -26,7 +26,7 @@ const Payload = Schema.Struct({ tenantId: TenantId, sourceId: SourceId })
 type SourceRef = typeof Payload.Type
 
 /** Maximum concurrent batches of one source. */
-const together = 4
+const maxConcurrentBatches = 4
 /** Pause before a job with partial progress continues, when the provider names no pause. */
 const partialRetryDelay = Duration.seconds(2)
 
@@ -76,14 +76,14 @@ export class Embed extends Effect.Service<Embed>()("usecases/knowledge/Embed", {
               Effect.zipRight(Ref.update(stored, (count) => count + 1)),
               Effect.either
             ),
-          { concurrency: together }
+          { concurrency: maxConcurrentBatches }
         )
         yield* Effect.all(ends, { discard: true })
       })
 
     /** Adds every missing vector of the source. `stored` counts batches. */
     const complete = (embedder: EmbedderService, place: SourceRef, stored: Ref.Ref<number>) =>
-      embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * together).pipe(
+      embeddings.unembedded(place, place.sourceId, embedder, embedder.maxBatch * maxConcurrentBatches).pipe(
         Effect.tap((chunks) => embedTogether(embedder, place, chunks, stored)),
         Effect.repeat({ while: (chunks) => chunks.length > 0 }),
         Effect.asVoid

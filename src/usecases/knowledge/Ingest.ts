@@ -53,7 +53,7 @@ const maxRetryDelay = Duration.minutes(1)
  */
 const maxBatchCost = 400
 const batchDelay: Duration.DurationInput = "250 millis"
-const together = Sink.foldWeighted<ReadonlyArray<NewDocument>, NewDocument>({
+const documentBatches = Sink.foldWeighted<ReadonlyArray<NewDocument>, NewDocument>({
   initial: [],
   maxCost: maxBatchCost,
   cost: (_, { chunks }) => chunks.length + 1,
@@ -138,7 +138,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
           Stream.filterEffect(ledger.isChanged),
           Stream.mapEffect(toDocument),
           Stream.filter(({ chunks }) => chunks.length > 0),
-          Stream.aggregateWithin(together, Schedule.spaced(batchDelay)),
+          Stream.aggregateWithin(documentBatches, Schedule.spaced(batchDelay)),
           Stream.runFoldEffect(0, (done, documents) =>
             Effect.as(knowledge.addDocuments(task, documents), done + documents.length)
           ),

@@ -10,7 +10,7 @@ import { Sources } from "./Sources.ts"
 /** Maximum sources that one sweep queues; the next sweep continues. */
 const maxSourcesPerSweep = 200
 /** Pause before a source is tried again whose tenant has no ingestion jobs left. */
-const held = Duration.hours(1)
+const usedUpRetryDelay = Duration.hours(1)
 const usedUp = "The scheduled reading waits: the ingestion jobs of this period are used up."
 
 export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refresh", {
@@ -28,7 +28,7 @@ export class Refresh extends Effect.Service<Refresh>()("usecases/knowledge/Refre
       yield* sources.sync(scope, id, { force: false }).pipe(
         Effect.zipRight(store.queued(scope, id, now)),
         Effect.catchTags({
-          LIMIT_EXCEEDED: () => store.hold(scope, id, now, held, usedUp),
+          LIMIT_EXCEEDED: () => store.hold(scope, id, now, usedUpRetryDelay, usedUp),
           NOT_FOUND: () => Effect.void
         })
       )

@@ -8,7 +8,7 @@ import { QueueName } from "../../domain/knowledge/Job.ts"
 
 const unreachable = () => new ServiceUnavailable({ message: "The job queue cannot be reached." })
 
-const named = (name: string) =>
+const knownQueue = (name: string) =>
   Schema.is(QueueName)(name)
     ? Effect.succeed(name)
     : Effect.fail(new NotFound({ message: "There is no such queue." }))
@@ -22,12 +22,12 @@ export class Queues extends Effect.Service<Queues>()("usecases/operations/Queues
 
     /** Jobs of one queue, newest first. */
     const list = Effect.fn("Queues.list")(function* (name: string, listing: JobListing) {
-      return yield* Effect.mapError(queue.list(yield* named(name), listing), unreachable)
+      return yield* Effect.mapError(queue.list(yield* knownQueue(name), listing), unreachable)
     })
 
     /** Runs a failed job again, with all its attempts. CONFLICT for a job in another state. */
     const retry = Effect.fn("Queues.retry")(function* (name: string, id: QueueJobId) {
-      const found = yield* Effect.mapError(queue.retry(yield* named(name), id), unreachable)
+      const found = yield* Effect.mapError(queue.retry(yield* knownQueue(name), id), unreachable)
       if (found === null) return yield* new NotFound({ message: `The queue has no job ${id}.` })
       const { job, retried } = found
       if (!retried)

@@ -220,7 +220,7 @@ const opened = (settings: Settings) =>
 const fresh = ({ database: options, dataDir }: Settings): boolean =>
   options === null && !fs.existsSync(path.join(dataDir, "database"))
 
-const found = (settings: Settings) =>
+const databaseFindings = (settings: Settings) =>
   Effect.suspend(() =>
     fresh(settings)
       ? Effect.succeed([ok("database", "embedded; the first start creates it")])
@@ -236,4 +236,4 @@ const found = (settings: Settings) =>
 
 /** The database and, on every engine, the queue. */
 export const checkDatabase = (settings: Settings) =>
-  Effect.map(found(settings), (findings) => [...findings, ...unseenQueue(settings, findings)])
+  Effect.map(databaseFindings(settings), (findings) => [...findings, ...unseenQueue(settings, findings)])

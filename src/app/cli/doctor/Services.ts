@@ -23,7 +23,7 @@ import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 /** A short text for a test call, which costs almost nothing. */
 const probe = "spoke doctor"
 
-const nothing: ReadonlyArray<Finding> = []
+const noFindings: ReadonlyArray<Finding> = []
 
 const field = (info: string, name: string): string | undefined =>
   new RegExp(`^${name}:(\\S+)`, "mu").exec(info)?.[1]
@@ -54,7 +54,7 @@ export const redisOf = (info: string): ReadonlyArray<Finding> => {
 /** Without Redis nothing is lost, but a configured one should answer. */
 export const checkRedis = ({ redis }: Settings) =>
   redis === null
-    ? Effect.succeed(nothing)
+    ? Effect.succeed(noFindings)
     : Effect.gen(function* () {
         const { connect } = yield* Effect.promise(() => import("../../RedisBackends.ts"))
         const connection = yield* connect(redis)
@@ -81,7 +81,7 @@ const modelsOf = ({ api, apiKey, apiVersion, baseUrl }: ModelProvider) =>
     HttpClientRequest.setHeaders(keyHeaders(api, apiKey))
   )
 
-const listed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
+const isModelListed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.map((answer) => isListed(chatModel, answer)),
     Effect.orElseSucceed(() => true)
@@ -100,7 +100,7 @@ export const checkModel = ({ model, providers }: Settings) =>
     const own = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
     const isElsewhere = providers.has(own.split("/", 1)[0] ?? "")
     // Azure lists models, but is called with deployment names.
-    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* listed(own, response)))
+    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* isModelListed(own, response)))
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(
@@ -153,7 +153,7 @@ export const checkProviders = ({ fallbackModels, model, providers }: Settings) =
 /** Only an external checker is tested: otherwise the chat model or our own code compares reply and sources. */
 export const checkGrounding = ({ grounding }: Settings) =>
   grounding.checker !== "http"
-    ? Effect.succeed(nothing)
+    ? Effect.succeed(noFindings)
     : GroundingHttp.probe({ ...grounding, timeout: answerTimeout }).pipe(
         Effect.as([ok("grounding", "the service answers")]),
         Effect.catchAll(({ message }) =>
@@ -165,7 +165,7 @@ export const checkGrounding = ({ grounding }: Settings) =>
       )
 
 export const checkEmbedding = ({ embedding, model }: Settings) => {
-  if (embedding === null || model === null) return Effect.succeed(nothing)
+  if (embedding === null || model === null) return Effect.succeed(noFindings)
   const { apiKey, baseUrl, provider } = model
   return Effect.flatMap(Embedder, ({ embedQuery }) => embedQuery(probe)).pipe(
     Effect.as([ok("embedding", `${embedding.model} answers with ${embedding.dimensions} dimensions`)]),
@@ -184,7 +184,7 @@ export const checkEmbedding = ({ embedding, model }: Settings) => {
 
 export const checkRerank = ({ rerank }: Settings) =>
   rerank === null
-    ? Effect.succeed(nothing)
+    ? Effect.succeed(noFindings)
     : Effect.flatMap(Reranker, (reranker) => reranker.rerank(probe, [probe])).pipe(
         Effect.as([ok("reranker", `${rerank.model} answers`)]),
         Effect.catchAll(({ message }) => Effect.succeed([problem("reranker", message)])),
@@ -194,7 +194,7 @@ export const checkRerank = ({ rerank }: Settings) =>
 /** Connects and introduces itself, but sends no mail. */
 export const checkMail = ({ alertEmail, mail }: Settings) =>
   Effect.gen(function* () {
-    if (mail === null) return nothing
+    if (mail === null) return noFindings
     const { verify } = yield* Effect.promise(() => import("../../../capabilities/Mailer/Smtp.ts"))
     yield* verify(mail.url)
     return alertEmail === null
@@ -205,7 +205,7 @@ export const checkMail = ({ alertEmail, mail }: Settings) =>
 /** Sends an empty batch, which a collector accepts. */
 export const checkTelemetry = ({ telemetry }: Settings) =>
   telemetry === null
-    ? Effect.succeed(nothing)
+    ? Effect.succeed(noFindings)
     : Effect.gen(function* () {
         const client = yield* HttpClient.HttpClient
         const request = HttpClientRequest.post(`${telemetry.endpoint}/v1/traces`).pipe(

@@ -53,7 +53,7 @@ interface StreamState {
 }
 
 /** Token counts come before the reply is complete, once per round with the model. */
-const heard = (told: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
+const withFrame = (told: StreamState, frame: typeof Frame.Type, latency: number): StreamState => {
   if ("errorText" in frame) return { ...told, reply: { error: frame.errorText } }
   if (!("data" in frame)) return told
   if ("payload" in frame.data) {
@@ -74,7 +74,7 @@ const readReply = (response: HttpClientResponse.HttpClientResponse, started: num
     Stream.mapEffect((line) => Schema.decode(Frame)(line.slice("data: ".length))),
     Stream.runFoldEffect<StreamState, typeof Frame.Type, never, never>(
       { reply: unfinished, tokens: null },
-      (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => heard(told, frame, now - started))
+      (told, frame) => Effect.map(Clock.currentTimeMillis, (now) => withFrame(told, frame, now - started))
     ),
     Effect.map(({ reply }) => reply),
     Effect.catchTags({

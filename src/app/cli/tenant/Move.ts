@@ -59,7 +59,7 @@ const seconds = (millis: number): string => `${(millis / 1_000).toFixed(2)} s`
 
 const status = (tenant: string, both: MoveTenant.Installations, json: boolean) =>
   Effect.gen(function* () {
-    const { destination, origin } = yield* MoveTenant.known(both)
+    const { destination, origin } = yield* MoveTenant.factsOf(both)
     const said = { tenant, origin: origin.move, destination: destination.move }
     if (json) return yield* Output.asJson(said)
     const words = (name: string, { move, name: called }: typeof origin) =>
@@ -75,12 +75,12 @@ const optionsOf = ({ keepTurns, maxPause }: Flags) => ({
   maxPause: Duration.seconds(maxPause)
 })
 
-const again = "Run the same command again to continue, or with --rollback to undo the move."
+const runAgainHint = "Run the same command again to continue, or with --rollback to undo the move."
 
 const moved = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
   Effect.gen(function* () {
     const options = optionsOf(flags)
-    const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => explain(again)))
+    const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => explain(runAgainHint)))
     const rows = result.tables.reduce((total, table) => total + table.rows, 0)
     if (flags.json === true) yield* Output.asJson({ tenant, servedAt: both.destinationAt, ...result })
     else if (result.pausedMillis === null) yield* Output.line(`${tenant} is served at ${both.destinationAt}`)

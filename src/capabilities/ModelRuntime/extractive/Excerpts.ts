@@ -3,7 +3,7 @@
  * cannot show.
  */
 import { type Block, sections } from "../../../search/Blocks.ts"
-import { plain } from "../../../search/Heading.ts"
+import { plainText } from "../../../search/Heading.ts"
 import { labelOf } from "./NoteLabels.ts"
 
 export interface Excerpt {
@@ -86,7 +86,7 @@ const isContents = ({ kind, text }: Block): boolean => {
 const relativeLink = /(`[^`]*`)|\[([^\][]{0,300})\]\((?![a-z][a-z0-9+.-]{0,30}:|\/\/)[^()]{0,2000}\)/gi
 
 /** Relative links do not work in a reply, so only their text is kept. */
-const shown = (text: string): string => plain(text).replace(relativeLink, "$1$2")
+const displayedText = (text: string): string => plainText(text).replace(relativeLink, "$1$2")
 
 /** A row of a table with pipes at its sides. */
 const piped = (row: string): string => {
@@ -96,8 +96,8 @@ const piped = (row: string): string => {
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fenced(text) }
-  if (kind === "prose") return { kind, text: shown(unwrapped(text)) }
-  return { kind, text: shown(text.split("\n").map(piped).join("\n")) }
+  if (kind === "prose") return { kind, text: displayedText(unwrapped(text)) }
+  return { kind, text: displayedText(text.split("\n").map(piped).join("\n")) }
 }
 
 /** Joins the label of a note with the paragraph after it. A label without text after it is left out. */

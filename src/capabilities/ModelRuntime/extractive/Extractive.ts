@@ -51,7 +51,7 @@ const fullLength = 500
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
-const nothing = "I found nothing on that in the sources."
+const nothingFound = "I found nothing on that in the sources."
 const closest = "I am not sure that the sources answer this. These passages come closest:"
 
 /** A quotable block of a passage. */
@@ -93,7 +93,10 @@ const quotablesOf = ({ index, isFound = true, ordinal, text }: Passage): Readonl
   }))
 
 /** The blocks of `before` and of the chunk after it, in which code that the end of the chunk has cut is one block. */
-const joined = (before: ReadonlyArray<Quotable>, next: ReadonlyArray<Quotable>): ReadonlyArray<Quotable> => {
+const joinedBlocks = (
+  before: ReadonlyArray<Quotable>,
+  next: ReadonlyArray<Quotable>
+): ReadonlyArray<Quotable> => {
   const one = before.at(-1)
   const [other, ...others] = next
   const code = isAdjacent(one, other) && one?.index === other?.index ? joinedCode(one, other) : undefined
@@ -113,7 +116,7 @@ const sectionOf = (passages: ReadonlyArray<Passage>): FoundSection => {
   const quotables = passages
     .toSorted((one, other) => one.ordinal - other.ordinal)
     .map(quotablesOf)
-    .reduce(joined, [])
+    .reduce(joinedBlocks, [])
   const titleTerms = termsOf(title)
   const found = quotables.filter(({ isFound }) => isFound)
   const prose = found.filter(({ kind }) => kind !== "code")
@@ -228,7 +231,7 @@ const passageOf = (section: FoundSection, weights: Weights): ReadonlyArray<Quota
   return quotables.slice(start, end + 1)
 }
 
-const shown = ({ kind, text }: Quotable, weights: Weights): string => {
+const displayedBlock = ({ kind, text }: Quotable, weights: Weights): string => {
   // A curated answer, which has no words of the question, is quoted as it is.
   if (weights.size === 0 || kind === "prose") return text
   if (kind === "code") return shortened(text)
@@ -236,11 +239,11 @@ const shown = ({ kind, text }: Quotable, weights: Weights): string => {
 }
 
 /** Blocks with citation marks, which stand after code and after the last of adjacent blocks. */
-const quoted = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
+const quotedBlocks = (blocks: ReadonlyArray<Quotable>, weights: Weights): string =>
   blocks
     .map((block, place) => {
       const next = blocks[place + 1]
-      const text = shown(block, weights)
+      const text = displayedBlock(block, weights)
       if (block.kind !== "prose") return `${text}\n\n[${block.index}]`
       return next?.index === block.index && next.kind === "prose" ? text : `${text} [${block.index}]`
     })
@@ -255,13 +258,13 @@ const headed = (section: FoundSection, weights: Weights): string => {
     .map((part, place) => cleanHeading(place === 0 ? part.replace(fileEnding, "") : part))
     .filter((part) => part !== "")
     .join(" › ")
-  const text = quoted(passageOf(section, weights), weights)
+  const text = quotedBlocks(passageOf(section, weights), weights)
   return heading === "" ? text : `**${heading}**\n\n${text}`
 }
 
 /** The complete curated answer. */
 const curatedReply = (passages: ReadonlyArray<Passage>): string =>
-  [...sectionsOf(passages).map(({ quotables }) => quoted(quotables, new Map())), notice].join("\n\n")
+  [...sectionsOf(passages).map(({ quotables }) => quotedBlocks(quotables, new Map())), notice].join("\n\n")
 
 /** The reply to a question from the found passages. Deterministic. */
 export const extract = (question: string, passages: ReadonlyArray<Passage>): string => {
@@ -273,7 +276,7 @@ export const extract = (question: string, passages: ReadonlyArray<Passage>): str
     sections.map(({ terms, titleTerms }) => new Set([...terms, ...titleTerms]))
   )
   const chosen = choose(sections, weights)
-  if (chosen.length === 0) return `${nothing}\n\n${notice}`
+  if (chosen.length === 0) return `${nothingFound}\n\n${notice}`
   const unsure = Math.max(...chosen.map(({ score }) => score)) < unsureBelow
   const parts = [...(unsure ? [closest] : []), ...chosen.map((section) => headed(section, weights)), notice]
   return parts.join("\n\n")

@@ -2,12 +2,12 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Api } from "../../Api.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 
 export const AuditHandlers = HttpApiBuilder.group(Api, "audit", (handlers) =>
   Effect.map(AuditTrail, (trail) =>
     handlers.handle("list", ({ urlParams }) =>
-      listed("entries", { route: "/api/audit" }, urlParams, trail.list)
+      listPage("entries", { route: "/api/audit" }, urlParams, trail.list)
     )
   )
 )

@@ -5,7 +5,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Keys } from "../../../usecases/accounts/Keys.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "./Actor.ts"
 
 /** API keys of the tenant's agents and of the tenant itself. */
@@ -15,8 +15,11 @@ const group = (handlers: GroupHandlers<"keys">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams }) =>
-        listed("keys", { route: "/api/agents/:id/keys", filter: { id: path.id } }, urlParams, (user, page) =>
-          keys.list(user, path.id, page)
+        listPage(
+          "keys",
+          { route: "/api/agents/:id/keys", filter: { id: path.id } },
+          urlParams,
+          (user, page) => keys.list(user, path.id, page)
         )
       )
       .handle("create", ({ path, payload }) =>

@@ -4,7 +4,7 @@ import { AccessTokens } from "../../../usecases/accounts/AccessTokens.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "./Actor.ts"
 
 export const TokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
@@ -12,7 +12,7 @@ export const TokensHandlers = HttpApiBuilder.group(Api, "tokens", (handlers) =>
     const tokens = yield* AccessTokens
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams }) => listed("tokens", { route: "/api/tokens" }, urlParams, tokens.list))
+      .handle("list", ({ urlParams }) => listPage("tokens", { route: "/api/tokens" }, urlParams, tokens.list))
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const change = tokens.create(yield* CurrentUser, payload)

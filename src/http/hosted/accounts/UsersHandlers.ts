@@ -4,7 +4,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Team } from "../../../usecases/accounts/Team.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
 import { actor, removal } from "./Actor.ts"
 
@@ -13,7 +13,7 @@ const group = (handlers: GroupHandlers<"users">) =>
     const team = yield* Team
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams }) => listed("users", { route: "/api/users" }, urlParams, team.list))
+      .handle("list", ({ urlParams }) => listPage("users", { route: "/api/users" }, urlParams, team.list))
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const change = team.create(yield* CurrentUser, payload)

@@ -8,7 +8,7 @@ import { Agents } from "../../../usecases/agents/Agents.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 /** Adds the newest version as `ETag`, for use in `If-Match`. */
@@ -25,7 +25,7 @@ const agents = (handlers: GroupHandlers<"agents">) =>
     const agents = yield* Agents
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams }) => listed("agents", { route: "/api/agents" }, urlParams, agents.list))
+      .handle("list", ({ urlParams }) => listPage("agents", { route: "/api/agents" }, urlParams, agents.list))
       .handle("problems", () =>
         Effect.gen(function* () {
           return { problems: yield* agents.problems(yield* CurrentUser) }

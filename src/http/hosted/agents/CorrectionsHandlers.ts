@@ -5,7 +5,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Corrections } from "../../../usecases/agents/Corrections.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const idOf = ({ id }: Correction) => id
@@ -16,7 +16,7 @@ const group = (handlers: GroupHandlers<"corrections">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path: { id }, urlParams }) =>
-        listed(
+        listPage(
           "corrections",
           { route: "/api/agents/:id/corrections", filter: { id } },
           urlParams,

@@ -6,7 +6,7 @@ import { PublishGate } from "../../../usecases/agents/PublishGate.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import * as Cursor from "../../Cursor.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"experiments">) =>
@@ -28,7 +28,7 @@ const group = (handlers: GroupHandlers<"experiments">) =>
         })
       )
       .handle("list", ({ path: { id }, urlParams }) =>
-        listed(
+        listPage(
           "experiments",
           { route: "/api/agents/:id/experiments", filter: { id } },
           urlParams,

@@ -4,7 +4,7 @@ import * as Models from "../../../usecases/agents/Models.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 
 const group = (handlers: GroupHandlers<"models">) =>
-  Effect.map(Models.known, (known) => handlers.handle("list", () => Effect.succeed(known)))
+  Effect.map(Models.knownModels, (known) => handlers.handle("list", () => Effect.succeed(known)))
 
 export const ModelsHandlers = HttpApiBuilder.group(Api, "models", group)
 export const ManagedModelsHandlers = HttpApiBuilder.group(Api, "managedModels", group)

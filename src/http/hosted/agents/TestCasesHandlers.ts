@@ -5,7 +5,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { TestCases } from "../../../usecases/agents/TestCases.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"testCases">) =>
@@ -14,7 +14,7 @@ const group = (handlers: GroupHandlers<"testCases">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams }) =>
-        listed(
+        listPage(
           "cases",
           { route: "/api/agents/:id/cases", filter: { id: path.id } },
           urlParams,

@@ -13,7 +13,7 @@ import { Tools } from "../../../usecases/agents/Tools.ts"
 import { ToolTrials } from "../../../usecases/chat/tools/ToolTrials.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { RequestId } from "../../server/RequestId.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 import { sessionToken } from "../accounts/SessionCookie.ts"
@@ -28,7 +28,7 @@ const group = (handlers: GroupHandlers<"tools">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams }) =>
-        listed(
+        listPage(
           "tools",
           { route: "/api/agents/:id/tools", filter: { id: path.id } },
           urlParams,

@@ -5,7 +5,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Budgets } from "../../../usecases/billing/Budgets.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"budgets">) =>
@@ -14,7 +14,7 @@ const group = (handlers: GroupHandlers<"budgets">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams }) =>
-        listed("budgets", { route: "/api/budgets" }, urlParams, budgets.list)
+        listPage("budgets", { route: "/api/budgets" }, urlParams, budgets.list)
       )
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {

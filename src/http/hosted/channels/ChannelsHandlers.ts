@@ -4,7 +4,7 @@ import { expectedVersion } from "../../../domain/Version.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { Channels } from "../../../usecases/channels/Channels.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const group = (handlers: GroupHandlers<"channels">) =>
@@ -13,7 +13,7 @@ const group = (handlers: GroupHandlers<"channels">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ path, urlParams }) =>
-        listed(
+        listPage(
           "channels",
           { route: "/api/agents/:id/channels", filter: { id: path.id } },
           urlParams,

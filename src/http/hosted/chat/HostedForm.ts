@@ -34,12 +34,20 @@ const valueOf = (name: string, text: string) => {
   return Effect.succeed(quoted ? text.slice(1, -1) : text)
 }
 
-const known = new Set([...texts, "persist", "version", "draft", "context", "toolContext", "toolCredentials"])
+const knownFields = new Set([
+  ...texts,
+  "persist",
+  "version",
+  "draft",
+  "context",
+  "toolContext",
+  "toolCredentials"
+])
 
 const bodyOf = (fields: Readonly<Record<string, string>>) =>
   Effect.map(
     Effect.forEach(
-      Object.entries(fields).filter(([name]) => known.has(name)),
+      Object.entries(fields).filter(([name]) => knownFields.has(name)),
       ([name, text]) => Effect.map(valueOf(name, text), (value) => [name, value] as const)
     ),
     (entries) => Object.fromEntries(entries)

@@ -24,20 +24,20 @@ import {
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { updatedAt } = Conversation.fields
-const shown = {
+const hostedFields = {
   state: ConversationState,
   channel: ConversationChannel,
   handoffReason: Schema.NullOr(Schema.String)
 }
 
-export const HostedConversation = Schema.Struct({ ...Conversation.fields, ...shown })
+export const HostedConversation = Schema.Struct({ ...Conversation.fields, ...hostedFields })
 
 /** A conversation with all its messages, oldest first. */
 export const HostedConversationDetail = Schema.Struct({
   ...ConversationDetail.fields,
   messages: Schema.Array(AuthoredMessage),
   updatedAt,
-  ...shown
+  ...hostedFields
 })
 
 /** One page of a conversation, oldest first. */

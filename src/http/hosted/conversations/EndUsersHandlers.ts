@@ -6,7 +6,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { EndUsers } from "../../../usecases/conversations/EndUsers.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 /** End users: list, export, erase. */
@@ -16,7 +16,7 @@ const group = (handlers: GroupHandlers<"endUsers">) =>
     const audit = yield* AuditTrail
     return handlers
       .handle("list", ({ urlParams: { externalId, ...params } }) =>
-        listed("endUsers", { route: "/api/end-users", filter: { externalId } }, params, (user, page) =>
+        listPage("endUsers", { route: "/api/end-users", filter: { externalId } }, params, (user, page) =>
           endUsers.list(user, { ...page, externalId })
         )
       )

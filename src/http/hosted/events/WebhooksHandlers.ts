@@ -5,7 +5,7 @@ import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
 import { WebhookEndpoints } from "../../../usecases/events/WebhookEndpoints.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
-import { listed } from "../../Lists.ts"
+import { listPage } from "../../Lists.ts"
 import { actor, removal } from "../accounts/Actor.ts"
 
 const base = "/api/webhook-endpoints"
@@ -15,7 +15,7 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
     const webhooks = yield* WebhookEndpoints
     const audit = yield* AuditTrail
     return handlers
-      .handle("list", ({ urlParams }) => listed("webhooks", { route: base }, urlParams, webhooks.list))
+      .handle("list", ({ urlParams }) => listPage("webhooks", { route: base }, urlParams, webhooks.list))
       .handle("create", ({ payload }) =>
         Effect.gen(function* () {
           const change = webhooks.create(yield* CurrentUser, payload)
@@ -41,7 +41,7 @@ const webhooks = (handlers: GroupHandlers<"webhooks">) =>
         })
       )
       .handle("deliveries", ({ path: { id }, urlParams: { status, ...params } }) =>
-        listed(
+        listPage(
           "deliveries",
           { route: `${base}/:id/deliveries`, filter: { id, status } },
           params,

@@ -45,7 +45,7 @@ const page = (filter: Filter, cursor: string | null, limit: number, signal: Abor
   call<typeof InboxPage.Encoded>("GET", "/api/inbox", { query: { ...filter, limit, cursor }, signal })
 
 /** Pages from the last activity back. They are read once, because changes appear in the head. */
-export const listed = (filter: Filter) =>
+export const inboxQuery = (filter: Filter) =>
   infiniteQueryOptions({
     queryKey: ["inbox", "pages", filter],
     queryFn: ({ pageParam, signal }) => page(filter, pageParam, pageSize, signal),

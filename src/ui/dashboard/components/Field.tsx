@@ -54,7 +54,7 @@ const Frame = ({ id, label, help, guide, error, refused = "", compact = false, c
 }
 
 /** Attributes that connect a control with the texts of its {@link Frame}. */
-const tied = (id: string, { error, help }: Labelled, refused: string) => {
+const controlAttributes = (id: string, { error, help }: Labelled, refused: string) => {
   const isWrong = error !== undefined || refused !== ""
   const parts = [...(isWrong ? [`${id}-error`] : []), ...(help === undefined ? [] : [`${id}-help`])]
   return {
@@ -120,7 +120,7 @@ export const TextField = ({
       <span className={unit === undefined ? css["line"] : css["measured"]}>
         <input
           {...props}
-          {...tied(id, texts, refused)}
+          {...controlAttributes(id, texts, refused)}
           ref={(input) => {
             field.current = input
           }}
@@ -161,7 +161,7 @@ export const LongText = ({
     <Frame {...texts} id={id} refused={refused}>
       <textarea
         {...props}
-        {...tied(id, texts, refused)}
+        {...controlAttributes(id, texts, refused)}
         ref={(input) => {
           field.current = input
         }}
@@ -198,7 +198,7 @@ export const Select = <K extends string>({
     <Frame {...texts} id={id}>
       <span className={`${css["choice"]} ${texts.compact === true ? css["compact"] : ""}`}>
         <select
-          {...tied(id, texts, "")}
+          {...controlAttributes(id, texts, "")}
           className={css["input"]}
           disabled={disabled}
           value={value}

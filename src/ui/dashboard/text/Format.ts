@@ -90,12 +90,12 @@ const formatsOf = (locale: string) => {
   }
 }
 
-const known = new Map<string, ReturnType<typeof formatsOf>>()
+const formatsByLocale = new Map<string, ReturnType<typeof formatsOf>>()
 
 /** Functions that stay the same while the language does. */
 export const useFormat = () => {
   const locale = localeOf(useLanguage().language)
-  const formats = known.get(locale) ?? formatsOf(locale)
-  known.set(locale, formats)
+  const formats = formatsByLocale.get(locale) ?? formatsOf(locale)
+  formatsByLocale.set(locale, formats)
   return formats
 }

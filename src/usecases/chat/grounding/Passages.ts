@@ -68,7 +68,7 @@ const parentOf = ({ best }: Section, around: ReadonlyArray<SectionChunk>): Secti
     )
     .toSorted((one, other) => other.heading.length - one.heading.length || one.ordinal - other.ordinal)[0]
 
-const joined = (pieces: ReadonlyArray<Piece>): string => {
+const joinedText = (pieces: ReadonlyArray<Piece>): string => {
   let all = ""
   let last: number | undefined
   for (const { ordinal, text } of pieces) {
@@ -193,7 +193,7 @@ export const fitPassages = (
       index: before.length + place + 1,
       chunk: section.best,
       pieces,
-      text: joined(pieces),
+      text: joinedText(pieces),
       readAt: section.stored.get(section.best.ordinal)?.readAt ?? null,
       curated: false
     }

@@ -38,7 +38,7 @@ const words = texts(
   }
 )
 
-const nothing = { text: "" }
+const emptyForm = { text: "" }
 
 interface FilesProps {
   readonly files: ReadonlyArray<File>
@@ -143,7 +143,7 @@ export const MessageForm = ({
   wordless = false
 }: MessageFormProps) => {
   const t = useText(words)
-  const draft = useDraft({ name, title, stored: nothing })
+  const draft = useDraft({ name, title, stored: emptyForm })
   const { text } = draft.value
   const [files, setFiles] = useState<ReadonlyArray<File>>([])
   const [problem, setProblem] = useState("")

@@ -10,7 +10,7 @@ import { NotFound } from "../NotFound.tsx"
 import type { PartProps } from "./AgentPart.tsx"
 import { agentParts } from "./agentParts.ts"
 
-const shown: Readonly<Record<Part, ComponentType<PartProps>>> = {
+const partComponents: Readonly<Record<Part, ComponentType<PartProps>>> = {
   try: lazy(agentParts.workbench),
   sources: lazy(agentParts.agentSources),
   tools: lazy(agentParts.tools),
@@ -36,7 +36,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
   const visible = parts.filter(({ least }) => atLeast(user.role, least))
   const part = tab === undefined ? visible[0] : visible.find((one) => one.part === tab)
   if (part === undefined) return <NotFound />
-  const Part = shown[part.part]
+  const Part = partComponents[part.part]
   return (
     <LoadedPage query={query}>
       {(agent) => (

@@ -44,14 +44,14 @@ const words = texts(
   }
 )
 
-const nothing = { name: "", instructions: "" }
+const emptyForm = { name: "", instructions: "" }
 
 const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
   const [, navigate] = useLocation()
-  const draft = useDraft({ name: "agent", title: t.add, stored: nothing })
+  const draft = useDraft({ name: "agent", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
     mutationFn: () => createAgent(value.name, value.instructions),

@@ -126,7 +126,7 @@ const words = texts(
 
 const provider = (): Provider => "whatsapp"
 const senderRule = (): SenderRule => "plausible"
-const nothing = {
+const emptyForm = {
   channel: provider(),
   externalId: "",
   accessToken: "",
@@ -140,7 +140,7 @@ const nothing = {
 /** Channels whose deliveries are signed with a secret of the provider. */
 const isSigned = (channel: Provider) => channel === "slack" || channel === "email"
 
-const bodyOf = (value: typeof nothing) => {
+const bodyOf = (value: typeof emptyForm) => {
   const { accessToken, address, channel, externalId, senders, server, signingSecret, user } = value
   return {
     channel,
@@ -152,8 +152,8 @@ const bodyOf = (value: typeof nothing) => {
 }
 
 interface MailboxProps {
-  readonly value: typeof nothing
-  readonly change: (changes: Partial<typeof nothing>) => void
+  readonly value: typeof emptyForm
+  readonly change: (changes: Partial<typeof emptyForm>) => void
   readonly errorOf: (field: (typeof fields)[number]) => string | undefined
 }
 
@@ -211,7 +211,7 @@ const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClo
   const draft = useDraft({
     name: `channel.${agentId}`,
     title: t.add,
-    stored: nothing,
+    stored: emptyForm,
     unkept: ["accessToken", "signingSecret"]
   })
   const { change, value } = draft

@@ -145,14 +145,14 @@ const useOffered = (): Record<OfferedPermission, readonly [string, string]> => {
 }
 
 const initial = (): ReadonlyArray<OfferedPermission> => ["chat"]
-const nothing = { name: "", permissions: initial(), origins: "", until: "", ...noScope, ...noLimit }
+const emptyForm = { name: "", permissions: initial(), origins: "", until: "", ...noScope, ...noLimit }
 const places = ["name", "permissions", "allowedOrigins", "expiresAt", ...scopePlaces, ...limitPlaces] as const
 
 const Create = ({ agentId, onClose }: { readonly agentId: string; readonly onClose: () => void }) => {
   const t = useText(words)
   const common = useText(everywhere)
   const queries = useQueryClient()
-  const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: nothing })
+  const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: emptyForm })
   const { change, value } = draft
   const offered = useOffered()
   const rateLimit = limitOf(value)

@@ -78,7 +78,7 @@ interface CaseForm {
   readonly note: string
 }
 
-const nothing: CaseForm = {
+const emptyForm: CaseForm = {
   question: "",
   sources: "",
   facts: "",
@@ -132,7 +132,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const draft = useDraft({
     name: stored === null ? `case.new.${agentId}` : `case.${stored.id}`,
     title: t.draft,
-    stored: stored === null ? nothing : formOf(stored)
+    stored: stored === null ? emptyForm : formOf(stored)
   })
   const { change, value } = draft
   const attempt = useMutation({

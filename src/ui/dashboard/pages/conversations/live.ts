@@ -30,11 +30,11 @@ export interface Live {
   readonly events: ReadonlyArray<RunEvent>
 }
 
-const silent: Live = { connected: false, typing: null, events: [] }
+const notConnected: Live = { connected: false, typing: null, events: [] }
 
 /** `onChange` is called when messages or the state may have changed. */
 export const useLive = (id: string, onChange: () => void): Live => {
-  const [live, setLive] = useState(silent)
+  const [live, setLive] = useState(notConnected)
   useEffect(() => {
     const leaving = new AbortController()
     let socket: WebSocket | null = null
@@ -93,7 +93,7 @@ export const useLive = (id: string, onChange: () => void): Live => {
       socket.onclose = scheduleReconnect
     }
 
-    setLive(silent)
+    setLive(notConnected)
     void open()
     return () => {
       leaving.abort()

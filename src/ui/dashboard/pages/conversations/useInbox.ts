@@ -2,12 +2,12 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useMemo } from "react"
 import type { Conversation } from "../../api/Conversations.ts"
-import { type Filter, head, listed, pageSize } from "../../api/Inbox.ts"
+import { type Filter, head, inboxQuery, pageSize } from "../../api/Inbox.ts"
 
-const none: ReadonlyArray<Conversation> = []
+const noConversations: ReadonlyArray<Conversation> = []
 
 /** Older pages behind the head as it is now. What is as new as the head and not in it has left the list. */
-const joined = (
+const joinedPages = (
   recent: ReadonlyArray<Conversation>,
   older: ReadonlyArray<Conversation>
 ): ReadonlyArray<Conversation> => {
@@ -20,26 +20,29 @@ const joined = (
 
 export const useInbox = (filter: Filter) => {
   const queries = useQueryClient()
-  const pages = useInfiniteQuery(listed(filter))
+  const pages = useInfiniteQuery(inboxQuery(filter))
   const newest = useQuery(head(filter))
   /** The list of all shows waiting customers first; other lists keep the requested order. */
   const isWhole = filter.state === undefined && filter.q === undefined && filter.unread === undefined
   const waiting = useQuery({ ...head({ ...filter, state: "HUMAN_REQUESTED" }), enabled: isWhole })
 
-  const older = useMemo(() => pages.data?.pages.flatMap((page) => page.conversations) ?? none, [pages.data])
-  const recent = newest.data ?? none
+  const older = useMemo(
+    () => pages.data?.pages.flatMap((page) => page.conversations) ?? noConversations,
+    [pages.data]
+  )
+  const recent = newest.data ?? noConversations
   const last = recent.at(-1)
   // So much has happened since the pages were read that conversations may lie between the two.
   const isTorn =
     last !== undefined && recent.length === pageSize && (older[0]?.updatedAt ?? "~") < last.updatedAt
   useEffect(() => {
-    if (isTorn) void queries.resetQueries({ queryKey: listed(filter).queryKey })
+    if (isTorn) void queries.resetQueries({ queryKey: inboxQuery(filter).queryKey })
   }, [isTorn, queries, filter])
 
-  const first = isWhole ? (waiting.data ?? none) : none
+  const first = isWhole ? (waiting.data ?? noConversations) : noConversations
   const rows = useMemo(() => {
     const above = new Set(first.map(({ id }) => id))
-    return (newest.data === undefined ? older : joined(recent, older)).filter(({ id }) => !above.has(id))
+    return (newest.data === undefined ? older : joinedPages(recent, older)).filter(({ id }) => !above.has(id))
   }, [first, newest.data, older, recent])
 
   const { error, isFetching, isPending, refetch } = newest

@@ -106,7 +106,7 @@ interface OwnForm {
 }
 
 const kindOfSource = (): Kind => "URL"
-const nothing = {
+const emptyForm = {
   kind: kindOfSource(),
   name: "",
   labels: "",
@@ -115,10 +115,10 @@ const nothing = {
   curated: emptyCurated,
   ...emptyReader
 }
-const storedOf = (kind: Kind, correction: Correction | undefined): typeof nothing =>
+const storedOf = (kind: Kind, correction: Correction | undefined): typeof emptyForm =>
   correction === undefined
-    ? { ...nothing, kind }
-    : { ...nothing, kind: "QA", curated: { ...emptyCurated, pairs: pairsOf(correction) } }
+    ? { ...emptyForm, kind }
+    : { ...emptyForm, kind: "QA", curated: { ...emptyCurated, pairs: pairsOf(correction) } }
 const places = ["name", "labels", "config.fileUrl", ...crawlPlaces, ...curatedPlaces] as const
 
 const Form = ({ agentId, correction, kind: first = "URL", onClose }: Omit<Props, "isOpen">) => {

@@ -119,7 +119,7 @@ const useOffered = (): Record<Offered, readonly [string, string]> => {
 }
 
 const initial = (): ReadonlyArray<Offered> => ["agents:*"]
-const nothing = { name: "", scopes: initial(), until: "" }
+const emptyForm = { name: "", scopes: initial(), until: "" }
 const places = ["name", "scopes", "expiresAt"] as const
 
 const Create = ({ onClose }: { readonly onClose: () => void }) => {
@@ -127,7 +127,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const common = useText(everywhere)
   const queries = useQueryClient()
   const offered = useOffered()
-  const draft = useDraft({ name: "token", title: t.add, stored: nothing })
+  const draft = useDraft({ name: "token", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
     mutationFn: () => {

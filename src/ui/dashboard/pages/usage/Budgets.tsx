@@ -52,7 +52,7 @@ const KeyOf = ({ agentId, onChange, value }: KeyProps) => {
 }
 
 const period = (): Budget["period"] => "month"
-const nothing = { agentId: all, keyId: all, period: period(), usd: "" }
+const emptyForm = { agentId: all, keyId: all, period: period(), usd: "" }
 
 interface CreateProps {
   readonly agents: Agents
@@ -62,7 +62,7 @@ interface CreateProps {
 const Create = ({ agents, onClose }: CreateProps) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const draft = useDraft({ name: "budget", title: t.add, stored: nothing })
+  const draft = useDraft({ name: "budget", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const subject = () => {
     if (value.agentId === all) return {}

@@ -46,12 +46,12 @@ const Secret = ({ note, secret, onClose }: SecretProps) => {
 
 const initial = (): ReadonlyArray<EventType> => ["turn.settled"]
 const payload = (): Webhook["payload"] => "thin"
-const nothing = { url: "", events: initial(), payload: payload() }
+const emptyForm = { url: "", events: initial(), payload: payload() }
 
 const Create = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const draft = useDraft({ name: "webhook", title: t.add, stored: nothing })
+  const draft = useDraft({ name: "webhook", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
     mutationFn: () => createWebhook(value),

@@ -56,7 +56,7 @@ const words = texts(
   }
 )
 
-const nothing: Argument = { name: "", type: "string", description: "", isRequired: true, choices: "" }
+const emptyArgument: Argument = { name: "", type: "string", description: "", isRequired: true, choices: "" }
 
 interface RowsProps {
   readonly rows: ReadonlyArray<Argument>
@@ -183,7 +183,7 @@ export const Parameters = ({ error, onChange, schema, value }: Props) => {
           {rows.length === 0 ? null : <Rows rows={rows} onChange={change} />}
           {error === undefined ? null : <span className={css["error"]}>{error}</span>}
           <div>
-            <Button onClick={() => change([...rows, nothing])}>
+            <Button onClick={() => change([...rows, emptyArgument])}>
               <Plus aria-hidden size={16} />
               {t.add}
             </Button>

@@ -133,7 +133,7 @@ interface ToolFields extends OAuthValues {
   readonly [field: string]: string
 }
 
-const nothing: ToolFields = {
+const emptyForm: ToolFields = {
   kind: "http",
   name: "",
   description: "",
@@ -216,7 +216,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const draft = useDraft<ToolFields>({
     name: tool === null ? `tool.${agentId}` : `tool.${tool.id}`,
     title: tool === null ? t.add : t.edit(tool.name),
-    stored: tool === null ? nothing : fieldsOf(tool),
+    stored: tool === null ? emptyForm : fieldsOf(tool),
     unkept: ["secret"]
   })
   const { change, value } = draft

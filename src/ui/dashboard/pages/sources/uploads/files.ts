@@ -6,7 +6,7 @@ export const maxUploadBytes = 50 * 1_048_576
 export const maxFiles = 1_000
 
 /** Extensions of files that are accepted without looking at their content. */
-const known = new Set(
+const acceptedExtensions = new Set(
   "pdf docx xlsx pptx epub html htm xhtml md markdown txt csv tsv json zip png jpg jpeg webp gif bmp".split(
     " "
   )
@@ -32,7 +32,7 @@ export type Refusal = "too_large" | "unsupported_type" | "empty" | "unreadable"
 export const refusalOf = async (file: File): Promise<Refusal | null> => {
   if (file.size > maxUploadBytes) return "too_large"
   if (file.size === 0) return "empty"
-  if (known.has(extensionOf(file.name))) return null
+  if (acceptedExtensions.has(extensionOf(file.name))) return null
   return looksLikeText(file).then(
     (isText) => (isText ? null : "unsupported_type"),
     () => "unreadable"
