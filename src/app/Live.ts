@@ -71,7 +71,7 @@ const ready = (settings: Settings) =>
   ).pipe(Layer.provideMerge(ProcessLeases.Default), Layer.provideMerge(database(settings)))
 
 /** Time that running turns have to settle after the listener has closed. */
-const drain = Duration.seconds(30)
+const turnDrainTimeout = Duration.seconds(30)
 
 /** The settings that use-cases read. */
 const settingsOf = (settings: Settings) =>
@@ -85,7 +85,7 @@ const settingsOf = (settings: Settings) =>
       timeout: settings.turnTimeout,
       runtimeData: settings.runtimeData,
       realtimeUrl: settings.realtimeUrl,
-      drain
+      drain: turnDrainTimeout
     })
   )
 

@@ -20,7 +20,7 @@ import { WebhookListeners } from "../usecases/events/WebhookListeners.ts"
 import { WidgetSessions } from "../usecases/chat/widget/Sessions.ts"
 
 const pauseWithMoreToDo = Duration.seconds(2)
-const idle = Duration.minutes(1)
+const idlePause = Duration.minutes(1)
 
 /** Repeats `more`, without the pause while there is more to do. A failure is logged, and the next round tries again. */
 const rounds = <E, R>(name: string, between: Duration.Duration, more: Effect.Effect<boolean, E, R>) =>
@@ -44,14 +44,14 @@ export const start = Effect.gen(function* () {
     Effect.as(TableStatistics.analyzeGrown, false)
   )
   yield* profiles.aim
-  yield* rounds("The sweep of embedding profiles", idle, profiles.sweep)
+  yield* rounds("The sweep of embedding profiles", idlePause, profiles.sweep)
   const reindex = yield* Reindex
   yield* rounds("The re-indexing of stored documents", Duration.hours(1), reindex.sweep)
   const findings = yield* Findings
-  yield* rounds("The search for passages that contradict each other", idle, findings.sweep)
+  yield* rounds("The search for passages that contradict each other", idlePause, findings.sweep)
   const ingest = yield* Ingest
-  yield* rounds("The sweep of ingestion jobs without a worker", idle, ingest.sweep)
-  yield* rounds("The sweep of unanswered messages", idle, inbound.sweep)
+  yield* rounds("The sweep of ingestion jobs without a worker", idlePause, ingest.sweep)
+  yield* rounds("The sweep of unanswered messages", idlePause, inbound.sweep)
   const alerts = yield* JobAlerts
   yield* rounds("The alert of failed jobs", Duration.seconds(15), Effect.as(alerts.sweep, false))
   yield* rounds("The removal of old vectors", Duration.hours(1), profiles.forget)
@@ -62,17 +62,17 @@ export const start = Effect.gen(function* () {
   const repeated = yield* RepeatedRequests
   yield* rounds("The removal of stored answers older than a day", Duration.hours(1), repeated.sweep)
   const listeners = yield* WebhookListeners
-  yield* rounds("The removal of abandoned listeners", idle, Effect.as(listeners.sweep, false))
+  yield* rounds("The removal of abandoned listeners", idlePause, Effect.as(listeners.sweep, false))
   const gaps = yield* GapSearch
-  yield* rounds("The search for questions without an answer", idle, gaps.sweep)
+  yield* rounds("The search for questions without an answer", idlePause, gaps.sweep)
   const retention = yield* RetentionLimits
-  yield* rounds("The removal of data past its retention", idle, retention.sweep)
+  yield* rounds("The removal of data past its retention", idlePause, retention.sweep)
   yield* rounds(
     "The upkeep of the weeks of traces",
     Duration.hours(1),
     Effect.as(retention.sweepTraces, false)
   )
-  yield* rounds("The removal of passages that only dropped weeks had", idle, retention.sweepPassages)
+  yield* rounds("The removal of passages that only dropped weeks had", idlePause, retention.sweepPassages)
   const storage = yield* StorageCount
   yield* rounds("The count of what tenants store", Duration.minutes(10), storage.sweep)
   yield* rounds("The removal of ended widget sessions", Duration.hours(1), sessions.prune)

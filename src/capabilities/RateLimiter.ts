@@ -1,5 +1,5 @@
 /**
- * Sliding-window rate limits. A window is divided into {@link parts}, and a request counts until its whole part has
+ * Sliding-window rate limits. A window is divided into {@link partsPerWindow}, and a request counts until its whole part has
  * left the window. So no window has more requests than the limit, wherever it begins, and a request is released at most
  * a sixtieth of the window late.
  */
@@ -31,13 +31,14 @@ export class RateLimiter extends Context.Tag("capabilities/RateLimiter")<
 >() {}
 
 /** Number of parts of a window. */
-export const parts = 60
+export const partsPerWindow = 60
 
 /** Length of a window in milliseconds. */
 export const windowOf = ({ window }: RateLimit): number => window * 1_000
 
 /** The part of a time. Multiplied first, because a part need not be a whole number of milliseconds. */
-export const partAt = (limit: RateLimit, now: number): number => Math.floor((now * parts) / windowOf(limit))
+export const partAt = (limit: RateLimit, now: number): number =>
+  Math.floor((now * partsPerWindow) / windowOf(limit))
 
 /** The counter of `name`, one for each window length. */
 export const counterOf = (name: string, { window }: RateLimit): string => `${name}:${window}`
@@ -49,5 +50,8 @@ export const resultOf = (
 ): RateLimitResult => ({
   granted,
   remaining: Math.max(0, limit.requests - used),
-  reset: Math.max(1, Math.ceil(Math.ceil(((oldest + parts + 1) * windowOf(limit)) / parts) - now))
+  reset: Math.max(
+    1,
+    Math.ceil(Math.ceil(((oldest + partsPerWindow + 1) * windowOf(limit)) / partsPerWindow) - now)
+  )
 })

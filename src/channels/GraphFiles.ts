@@ -14,8 +14,8 @@ import { WholeNumber } from "../domain/Page.ts"
 import { download, exchange, type NewFile, unreadable, withForm } from "./Exchange.ts"
 import { refusal } from "./Graph.ts"
 
-const transferTimeout = Duration.seconds(10)
-const transfer = Duration.seconds(30)
+const locateTimeout = Duration.seconds(10)
+const transferTimeout = Duration.seconds(30)
 
 const Located = Schema.Struct({
   url: Schema.NonEmptyString,
@@ -61,7 +61,7 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
           HttpClientRequest.get(`${base}/${encodeURIComponent(id)}`, { acceptJson: true }).pipe(
             HttpClientRequest.bearerToken(token)
           ),
-          transferTimeout,
+          locateTimeout,
           refusal
         ).pipe(
           Effect.flatMap((answer) => Effect.mapError(decode(answer), unreadable)),
@@ -75,7 +75,7 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
               HttpClientRequest.bearerToken(token),
               filled
             ),
-            transfer,
+            transferTimeout,
             refusal
           )
         ).pipe(Effect.withSpan("GraphFiles.upload")),
@@ -85,7 +85,7 @@ export const layerHttp = (base: string): Layer.Layer<GraphFiles, never, HttpClie
               http,
               HttpClientRequest.get(url).pipe(HttpClientRequest.bearerToken(token)),
               maxBytes,
-              transfer
+              transferTimeout
             ).pipe(Effect.asSome, Effect.withSpan("GraphFiles.read"))
           : Effect.succeedNone
     }))

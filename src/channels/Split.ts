@@ -4,14 +4,14 @@
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" })
 /** Number of UTF-16 units behind the limit that are searched for the end of the grapheme that crosses it. */
-const margin = 256
+const maxGraphemeUnits = 256
 
 /** In order of preference. A part may end at the end of a match. */
 const ends = [/\n\s*\n/g, /[.!?…][)"'”’\]*_]*(?=\s)|[。！？]/g, /\n/g, /\s/g]
 
 const boundaries = (text: string, limit: number): ReadonlySet<number> => {
   const found = new Set<number>()
-  for (const { index } of graphemes.segment(text.slice(0, limit + margin)))
+  for (const { index } of graphemes.segment(text.slice(0, limit + maxGraphemeUnits)))
     if (index <= limit) found.add(index)
   found.delete(0)
   return found

@@ -9,7 +9,7 @@ import * as Cursor from "./Cursor.ts"
 import { RequestId } from "./server/RequestId.ts"
 
 /** Default number of messages per page. */
-const usual = 50
+const defaultPageSize = 50
 
 /**
  * `{ data: { …head, messages }, meta }`. `messages` are sent while they are read, so that a conversation of any length
@@ -41,7 +41,7 @@ export const page = Effect.fn("Transcript.page")(function* (
   reader: string,
   scope: ConversationScope,
   id: ConversationId,
-  { cursor, limit = usual }: { readonly cursor?: string; readonly limit?: number }
+  { cursor, limit = defaultPageSize }: { readonly cursor?: string; readonly limit?: number }
 ) {
   const place = { scope: reader, route: `conversations/${id}/messages` }
   const after = yield* Cursor.open(place, cursor)

@@ -14,7 +14,7 @@ import { type Address, makeVisits, type Settled, type SkipReason, type Visits } 
 /** Maximum number of pages that one run requests. */
 export const maxPages = 1_000
 /** Maximum number of concurrent pages: some are requested, at most four of one host, while others are parsed. */
-export const concurrency = 8
+export const maxConcurrentPages = 8
 /** Maximum number of skipped addresses that are reported. */
 export const maxSkips = 4_000
 
@@ -89,7 +89,7 @@ const makeCrawl = ({ visits, plan, reasonOf, budget, folding, options }: Run, fi
     const found: Array<Address> = []
     return Stream.fromIterable(frontier).pipe(
       Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
-        concurrency
+        concurrency: maxConcurrentPages
       }),
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {

@@ -147,13 +147,13 @@ export interface VisitOptions {
 }
 
 /** A date without a time may mean any hour of that day in any time zone; clocks differ by minutes. */
-const dayAndZones = 40 * 60 * 60 * 1_000
-const clocks = 10 * 60 * 1_000
+const dateToleranceMs = 40 * 60 * 60 * 1_000
+const clockSkewMs = 10 * 60 * 1_000
 
 /** True when the sitemap repeats its last `lastmod`, and that time was over when the page was fetched. */
 const isListedAsBefore = (known: JournalEntry, listedAt: string | null): boolean => {
   if (listedAt === null || known.listedAt !== listedAt) return false
-  const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dayAndZones : clocks
+  const slack = /^\d{4}-\d{2}-\d{2}$/.test(listedAt) ? dateToleranceMs : clockSkewMs
   return Option.match(DateTime.make(listedAt), {
     onNone: () => false,
     onSome: (at) => DateTime.toEpochMillis(at) + slack < known.fetchedAt

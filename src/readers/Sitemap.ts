@@ -7,7 +7,7 @@ import { urlOf } from "../domain/Address.ts"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
-import { concurrency, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
+import { maxConcurrentPages, failEmpty, maxPages, maxSkips } from "./Crawl.ts"
 import { fetchOk, request } from "./Fetch.ts"
 import { makeDuplicateDetector } from "./Folding.ts"
 import { judge, type Verdict } from "./Glob.ts"
@@ -193,7 +193,7 @@ const readSitemap = (config: typeof SitemapConfig.Type, options: ReadOptions) =>
     )
     return Stream.fromIterable(pages).pipe(
       Stream.mapEffect((address) => Effect.map(visits.visit(address), (result) => ({ address, result })), {
-        concurrency
+        concurrency: maxConcurrentPages
       }),
       Stream.mapEffect(({ address, result }) =>
         Effect.gen(function* () {

@@ -162,7 +162,7 @@ const packed = (archive: Uint8Array, { offset, packedBytes }: ZipEntry): Uint8Ar
 }
 
 /** Number of compressed bytes at a time. The output is at most a thousand times as large. */
-const step = 8 * 1024
+const bytesPerStep = 8 * 1024
 
 const concatenated = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
   const whole = new Uint8Array(length)
@@ -182,9 +182,9 @@ const inflate = (data: Uint8Array, limit: number): Effect.Effect<Uint8Array, Rea
       length += part.length
       if (length <= limit) parts.push(part)
     })
-    for (let at = 0; at < data.length; at += step) {
+    for (let at = 0; at < data.length; at += bytesPerStep) {
       yield* Effect.try({
-        try: () => stream.push(data.subarray(at, at + step), at + step >= data.length),
+        try: () => stream.push(data.subarray(at, at + bytesPerStep), at + bytesPerStep >= data.length),
         catch: () => entryDamaged
       })
       if (length > limit) return yield* entryTooLarge

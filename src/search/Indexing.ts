@@ -14,7 +14,7 @@ export interface ChunkIndex extends TermVector {
 }
 
 /** Steps between two pauses: about five milliseconds for the most expensive text. */
-const steps = 8
+const stepsPerYield = 8
 
 /** The index row of a chunk. `english` is the language of its document, for chunks that are too short to tell. */
 export const indexChunk = (
@@ -41,7 +41,7 @@ export const indexDocument = <A>(
       if (chunk !== undefined) {
         made.push(yield* use(chunk, indexChunk({ title: document.title, ...chunk }, english)))
       }
-      if (++step % steps === 0) yield* yieldToEventLoop
+      if (++step % stepsPerYield === 0) yield* yieldToEventLoop
     }
     return made
   })

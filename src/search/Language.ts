@@ -4,7 +4,7 @@ import { isEnglishWord, isForeignWord } from "./FunctionWords.ts"
 /** Maximum number of UTF-16 units of a text that are examined. */
 const sampleLength = 20_000
 /** Lead in function words that one language needs over the others for the text to count as certain. */
-const certain = 2
+const minLead = 2
 
 const fence = /^ {0,12}(?:```|~~~)/
 const word = /[\p{L}\p{M}]+/gu
@@ -49,8 +49,8 @@ export const isEnglish = (text: string): boolean | undefined => {
     }
   }
   if (otherLetters > latinLetters) return false
-  if (english === 0 && foreign + marked >= certain) return false
-  return Math.abs(english - foreign) < certain ? undefined : english > foreign
+  if (english === 0 && foreign + marked >= minLead) return false
+  return Math.abs(english - foreign) < minLead ? undefined : english > foreign
 }
 
 /** Whether a query may be compared with English texts by meaning: true unless it is clearly in another language. */

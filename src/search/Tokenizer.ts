@@ -121,7 +121,7 @@ export const terms = (text: string): ReadonlyArray<string> => {
 /** Letters of a word piece. */
 const pieceLength = 4
 /** Number of leading pieces of a word. They match most inflected forms; the last piece is added to match compounds. */
-const leadingPieces = 3
+const maxLeadingPieces = 3
 /** Prefix of pieces of words in Latin script, which keeps them apart from English stems. No word contains it. */
 export const pieceMark = "_"
 
@@ -143,7 +143,7 @@ const addPieces = (terms: Array<string>, run: string): void => {
     if (letters.length <= pieceLength) return void terms.push(mark + letters.join(""))
     const pieces = letters.length - pieceLength + 1
     for (let at = 0; at < pieces; at++) {
-      if (at < leadingPieces || at === pieces - 1)
+      if (at < maxLeadingPieces || at === pieces - 1)
         terms.push(mark + letters.slice(at, at + pieceLength).join(""))
     }
   }

@@ -57,11 +57,11 @@ const mustBeEmpty = Effect.gen(function* () {
 })
 
 /** Rows of one statement; few, because a row may be long. */
-const rowsAtOnce = 200
+const rowsPerStatement = 200
 
 const readPart = (folder: string, table: Tables.Table, { file }: Manifest.Part) =>
   Stream.runForEach(
-    PartFile.read(path.join(folder, file)).pipe(Stream.flattenIterables, Stream.grouped(rowsAtOnce)),
+    PartFile.read(path.join(folder, file)).pipe(Stream.flattenIterables, Stream.grouped(rowsPerStatement)),
     (rows) => Rows.write(table, Array.from(rows))
   )
 

@@ -11,7 +11,7 @@ import * as ArchivedOriginals from "../../store/archive/Originals.ts"
 import { ArchiveError, attempt, damaged, read, write } from "./PartFile.ts"
 
 /** Originals in memory at a time. */
-const atOnce = 4
+const maxConcurrentOriginals = 4
 
 const listName = "originals.txt.gz"
 
@@ -48,7 +48,7 @@ export const saveAll = (folder: string, tenantId: string | null) =>
       Stream.runForEachChunk(
         ArchivedOriginals.refs(tenantId).pipe(
           Stream.mapEffect((ref) => Effect.map(save(folder, ref), (saved) => ({ ref, saved })), {
-            concurrency: atOnce
+            concurrency: maxConcurrentOriginals
           }),
           Stream.tap(({ saved }) =>
             Effect.sync(() => {
@@ -91,7 +91,7 @@ export const restoreAll = (folder: string) =>
       Stream.mapEffect(
         listedOriginals(folder),
         (ref) => Effect.flatMap(load(folder, ref), (bytes) => artifacts.put(bytes)),
-        { concurrency: atOnce }
+        { concurrency: maxConcurrentOriginals }
       )
     )
   })

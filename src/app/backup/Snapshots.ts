@@ -22,7 +22,7 @@ const nameOf = (at: DateTime.Utc) => DateTime.formatIso(at).slice(0, 19).replace
 const snapshotName = /^(\d{4}-\d{2}-\d{2}T)(\d{2})-(\d{2})-(\d{2})Z$/
 
 /** Pause after a failure, such as a full disk. */
-const retryAfter = Duration.minutes(10)
+const retryDelay = Duration.minutes(10)
 
 class SnapshotFailed extends Schema.TaggedError<SnapshotFailed>()("SnapshotFailed", {
   message: Schema.String
@@ -121,7 +121,7 @@ export const keep = ({ dataDir, database, snapshots }: Settings) => {
   })
   return next.pipe(
     Effect.catchAllCause((cause) =>
-      Effect.zipRight(Effect.logError("A snapshot could not be written", cause), Effect.sleep(retryAfter))
+      Effect.zipRight(Effect.logError("A snapshot could not be written", cause), Effect.sleep(retryDelay))
     ),
     Effect.repeat(Schedule.forever),
     Effect.forkScoped,

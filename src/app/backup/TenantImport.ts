@@ -40,10 +40,10 @@ export interface ImportOptions {
 }
 
 /** Rows, and jobs, of one request. */
-const rowsAtOnce = 200
-const jobsAtOnce = 100
+const rowsPerRequest = 200
+const jobsPerRequest = 100
 /** Originals in memory at a time. */
-const originalsAtOnce = 4
+const maxConcurrentOriginals = 4
 
 const mustHaveTenant = ({ tenant }: Manifest.Manifest, folder: string) =>
   tenant === undefined
@@ -84,12 +84,12 @@ const sameTables = ({ tables }: Manifest.Manifest) =>
 
 const originals = (side: Side, folder: string) =>
   Originals.listedOriginals(folder).pipe(
-    Stream.grouped(jobsAtOnce),
+    Stream.grouped(jobsPerRequest),
     Stream.mapEffect((refs) => side.ask(new Wire.MissingOriginals({ refs: Array.from(refs) }))),
     Stream.flatMap(({ refs }) => Stream.fromIterable(refs)),
     Stream.mapEffect(
       (ref) => Effect.flatMap(Originals.load(folder, ref), (bytes) => side.putOriginal(ref, bytes)),
-      { concurrency: originalsAtOnce }
+      { concurrency: maxConcurrentOriginals }
     ),
     Stream.runDrain
   )
@@ -103,7 +103,7 @@ const writePart = (
   sealKey: Redacted.Redacted | null
 ) =>
   Stream.runForEach(
-    PartFile.read(path.join(folder, part.file)).pipe(Stream.flattenIterables, Stream.grouped(rowsAtOnce)),
+    PartFile.read(path.join(folder, part.file)).pipe(Stream.flattenIterables, Stream.grouped(rowsPerRequest)),
     (rows) => side.ask(new Wire.WritePage({ driver, table: part.table, rows: Array.from(rows), sealKey }))
   ).pipe(
     Effect.zipRight(side.ask(new Wire.Arrived({ table: part.table, after: part.after, upTo: part.upTo })))
@@ -140,7 +140,7 @@ const lists = (side: Side, driver: string, folder: string, { events, jobs }: Man
                 PartFile.damaged(file.file)
               )
             ),
-            Stream.grouped(jobsAtOnce)
+            Stream.grouped(jobsPerRequest)
           ),
           (values) => write(Array.from(values))
         )

@@ -32,7 +32,7 @@ const decodeId = Schema.decodeUnknownOption(Id)
 const write = (line: string) => Output.write(`${line}\n`)
 
 /** Maximum concurrent messages. */
-const atOnce = 64
+const maxConcurrentMessages = 64
 
 /** The messages of a response: one, or a stream of events. */
 const messages = (response: HttpClientResponse.HttpClientResponse) =>
@@ -73,7 +73,7 @@ const serve = (flags: Connection.Flags) =>
   Effect.gen(function* () {
     const { ask } = yield* Connection.connect(flags)
     const waiting = yield* FiberMap.make<string>()
-    const places = yield* Effect.makeSemaphore(atOnce)
+    const places = yield* Effect.makeSemaphore(maxConcurrentMessages)
 
     const forwarded = (line: string, id: Id | undefined, headers: Readonly<Record<string, string>>) =>
       ask(

@@ -8,7 +8,7 @@ import * as Connection from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 /** Runs per request; each may take as long as a turn. */
-const runsAtOnce = 2
+const maxConcurrentRuns = 2
 
 interface Flags extends Connection.Flags {
   readonly agent?: string | undefined
@@ -28,8 +28,8 @@ const replay = (runIds: ReadonlyArray<string>, { agent, agentVersion, json, ...f
   Effect.gen(function* () {
     const connection = yield* Connection.connect(flags)
     const agentId = agent ?? (yield* Connection.agentOf(connection))
-    const batches = Array.from({ length: Math.ceil(runIds.length / runsAtOnce) }, (_, place) =>
-      runIds.slice(place * runsAtOnce, (place + 1) * runsAtOnce)
+    const batches = Array.from({ length: Math.ceil(runIds.length / maxConcurrentRuns) }, (_, place) =>
+      runIds.slice(place * maxConcurrentRuns, (place + 1) * maxConcurrentRuns)
     )
     const replayed = yield* Effect.forEach(batches, (batch) =>
       connection

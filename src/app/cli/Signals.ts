@@ -9,7 +9,7 @@ import * as Output from "./Output.ts"
 /**
  * Milliseconds in which a further signal is treated as a repetition of the first. A later one ends the process at once.
  */
-const echo = 1_000
+const signalEchoMs = 1_000
 
 /** Signals with the exit codes that shells use for them. */
 const signals = { SIGINT: 130, SIGTERM: 143 } as const
@@ -34,7 +34,7 @@ const heedOne = (signal: keyof typeof signals, first: { at?: number }) => {
     const now = performance.now()
     if (first.at === undefined) interruptedCode = signals[signal]
     first.at ??= now
-    if (now - first.at <= echo) return
+    if (now - first.at <= signalEchoMs) return
     process.off(signal, take)
     process.kill(process.pid, signal)
   }

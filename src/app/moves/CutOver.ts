@@ -19,7 +19,7 @@ const pollInterval = Duration.millis(40)
 const releaseTimeout = Duration.seconds(1)
 /** Attempts that give up the pause rather than end running turns, and the time between attempts. */
 const attemptsWithoutEnding = 5
-const betweenAttempts = Duration.seconds(2)
+const attemptInterval = Duration.seconds(2)
 /** Maximum number of changes that are left to copy when the pause begins. */
 const maxChangesLeft = 50
 
@@ -138,6 +138,6 @@ export const cutOver = (transfer: Transfer, { keepTurns, maxPause }: CutOverOpti
           ? "turns still run; the tenant is served on, and the next attempt follows"
           : "the pause was too short; the tenant is served on, and the next attempt follows"
       )
-      yield* Effect.sleep(betweenAttempts)
+      yield* Effect.sleep(attemptInterval)
     }
   })

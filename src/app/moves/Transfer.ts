@@ -23,7 +23,7 @@ const maxChangesPerRound = 32_000
 /** Changes are copied this often while rows are compared. */
 const compareInterval = Duration.seconds(1)
 /** Originals in transfer at a time. */
-const originalsAtOnce = 4
+const maxConcurrentOriginals = 4
 
 export interface Transfer {
   readonly from: Side
@@ -53,7 +53,7 @@ const originals = (transfer: Transfer, refs: ReadonlyArray<ArtifactRef>) =>
     if (refs.length === 0) return
     const missing = yield* transfer.to.ask(new Wire.MissingOriginals({ refs }))
     yield* Effect.forEach(missing.refs, (ref) => original(transfer, ref), {
-      concurrency: originalsAtOnce,
+      concurrency: maxConcurrentOriginals,
       discard: true
     })
   })

@@ -7,7 +7,7 @@ import * as Metric from "effect/Metric"
 /** Interval of each measurement. */
 const window = Duration.seconds(5)
 /** Resolution of the probe in milliseconds. The probe itself adds this delay, so it is subtracted. */
-const resolution = 10
+const resolutionMs = 10
 
 const gauge = Metric.gauge("spoke_event_loop_delay_seconds", {
   description: "How late the event loop was in the last five seconds; percentile 100 is the longest delay"
@@ -19,7 +19,7 @@ const percentiles = [50, 99, 100] as const
 export const watch = Effect.gen(function* () {
   const delays = yield* Effect.acquireRelease(
     Effect.sync(() => {
-      const histogram = monitorEventLoopDelay({ resolution })
+      const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
       histogram.enable()
       return histogram
     }),
@@ -29,7 +29,7 @@ export const watch = Effect.gen(function* () {
     percentiles,
     (percentile) => {
       const nanoseconds = percentile === 100 ? delays.max : delays.percentile(percentile)
-      const seconds = delays.count === 0 ? 0 : Math.max(0, nanoseconds / 1e6 - resolution) / 1_000
+      const seconds = delays.count === 0 ? 0 : Math.max(0, nanoseconds / 1e6 - resolutionMs) / 1_000
       return Metric.set(Metric.tagged(gauge, "percentile", String(percentile)), seconds)
     },
     { discard: true }

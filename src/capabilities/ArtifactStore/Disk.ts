@@ -17,7 +17,7 @@ import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
 
 /** Age after which an unfinished file is removed, because its writer must have died. */
-const abandonedAfter = Duration.hours(24)
+const maxUploadAge = Duration.hours(24)
 
 const attempt = <A>(doing: string, run: () => Promise<A>) =>
   Effect.tryPromise({
@@ -41,7 +41,7 @@ const syncDirectory = async (directory: string) => {
 }
 
 /** Bytes that are hashed at a time: one or two milliseconds. */
-const piece = 1_048_576
+const bytesPerHashStep = 1_048_576
 
 /** Reads all bytes into new memory, and computes their address. */
 const readAll = async (handle: fs.FileHandle) => {
@@ -50,7 +50,7 @@ const readAll = async (handle: fs.FileHandle) => {
   const hash = createHash("sha256")
   let length = 0
   for (;;) {
-    const { bytesRead } = await handle.read(bytes, length, Math.min(piece, size - length), length)
+    const { bytesRead } = await handle.read(bytes, length, Math.min(bytesPerHashStep, size - length), length)
     hash.update(bytes.subarray(length, length + bytesRead))
     length += bytesRead
     if (bytesRead === 0 || length === size) {
@@ -88,7 +88,7 @@ const removeAbandoned = async (unfinished: string, now: number) => {
     const file = path.join(unfinished, name)
     // Another process may remove files at the same time.
     const found = await fs.stat(file).catch(() => null)
-    if (found !== null && now - found.mtimeMs > Duration.toMillis(abandonedAfter))
+    if (found !== null && now - found.mtimeMs > Duration.toMillis(maxUploadAge))
       await fs.rm(file, { force: true })
   }
 }

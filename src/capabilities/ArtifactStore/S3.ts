@@ -38,7 +38,7 @@ const attemptTimeout = Duration.seconds(60)
 /** For failures that may be transient. */
 const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
 /** Maximum size in bytes, above that of any original. A larger object is not read. */
-const largest = 256 * 1_048_576
+const maxObjectBytes = 256 * 1_048_576
 const maxRefusalBytes = 65_536
 
 /** A refused or failed attempt. */
@@ -157,12 +157,12 @@ const make = (options: S3Options) =>
           if (response.status === 404 && refused.code !== "NoSuchBucket") return Option.none<Uint8Array>()
           return yield* Effect.fail(refused)
         }
-        if (Number(response.headers["content-length"] ?? 0) > largest) {
+        if (Number(response.headers["content-length"] ?? 0) > maxObjectBytes) {
           return yield* Effect.fail(failure("the object is too large", false))
         }
         const broken = () => failure("the answer broke off", true)
         const tooLarge = () => failure("the object is too large", false)
-        return Option.some(yield* collect(Stream.mapError(response.stream, broken), largest, tooLarge))
+        return Option.some(yield* collect(Stream.mapError(response.stream, broken), maxObjectBytes, tooLarge))
       })
 
     const get = Effect.fn("ArtifactStore.get")(function* (ref: ArtifactRef) {

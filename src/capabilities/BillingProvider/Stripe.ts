@@ -12,7 +12,7 @@ import { BillingProvider } from "../BillingProvider.ts"
 import { eventOf } from "./StripeEvents.ts"
 
 /** Maximum difference, in seconds, between the time of a signature and now, in either direction. */
-const tolerance = 300
+const maxClockSkewSeconds = 300
 
 /** The time of a signature in seconds; none unless it has exactly one. */
 const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
@@ -21,7 +21,8 @@ const timeOf = (signature: ReadonlyArray<string>): string | undefined => {
 }
 
 const isTimely = (seconds: string, now: number): boolean =>
-  Math.floor(now / 1_000) - Number(seconds) <= tolerance && Number(seconds) * 1_000 - now <= tolerance * 1_000
+  Math.floor(now / 1_000) - Number(seconds) <= maxClockSkewSeconds &&
+  Number(seconds) * 1_000 - now <= maxClockSkewSeconds * 1_000
 
 /**
  * True when the time in `header` is recent and a `v1=` value is the lower-case hex HMAC-SHA-256 of that time, a dot and

@@ -27,17 +27,17 @@ export const profile = builtInEmbeddingProfile
  * Maximum number of characters that are tokenized. The model reads 128 tokens, about 500 characters, and its tokenizer
  * takes quadratic time.
  */
-const readable = 2_000
+const maxTextLength = 2_000
 /**
  * The weight of words in a search: the model knows little, and less the more a query says. A query of six terms has the
  * middle weight (measured, docs/retrieval.md).
  */
 const lexicalWeight = (terms: number): number => Math.min(0.8, Math.max(0.6, 0.7 + (terms - 6) * 0.02))
 /** Number of texts of a request, after which a query may go first. Larger requests are not faster. */
-const slice = 2
+const textsPerSlice = 2
 const maxBatch = 32
 /** Maximum number of waiting callers per priority. */
-const waiting = 1_024
+const maxWaitingCallers = 1_024
 
 const tooManyTexts = () =>
   new EmbedderError({ message: "Too many texts wait for the offline embedding model.", retryable: true })
@@ -45,11 +45,11 @@ const wrong = () =>
   new EmbedderError({ message: "The offline embedding model returned no vector.", retryable: false })
 
 /** The tokenizer finds no token in an empty text, but one in a space. */
-const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, readable).toWellFormed())
+const toReadable = (text: string): string => (text === "" ? " " : text.slice(0, maxTextLength).toWellFormed())
 
 const slicesOf = (texts: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from({ length: Math.ceil(texts.length / slice) }, (_, place) =>
-    texts.slice(place * slice, (place + 1) * slice)
+  Array.from({ length: Math.ceil(texts.length / textsPerSlice) }, (_, place) =>
+    texts.slice(place * textsPerSlice, (place + 1) * textsPerSlice)
   )
 
 const toVectors = (
@@ -67,7 +67,7 @@ const toVectors = (
 const make = ({ script, idleTimeout = "10 minutes", timeout = "1 minute" }: OfflineOptions) =>
   Effect.gen(function* () {
     const exchange = yield* makeThread({ script, idleTimeout, timeout })
-    const inTurn = makePriorityQueue(waiting, tooManyTexts)
+    const inTurn = makePriorityQueue(maxWaitingCallers, tooManyTexts)
 
     const embedSlice = (priority: Priority, texts: ReadonlyArray<string>) =>
       inTurn(priority, exchange(texts.map(toReadable))).pipe(

@@ -50,10 +50,10 @@ const maxInputCharacters = 6_000
 /** A longer pause is left to the job queue, which blocks no connection and no thread meanwhile. */
 const maxRetryDelay = Duration.seconds(20)
 /** Maximum time that a query waits for the end of a pause. After it, only words are used. */
-const hurry = Duration.seconds(1)
-const attempts = 4
+const maxQueryWait = Duration.seconds(1)
+const maxAttempts = 4
 /** Maximum number of queries in one request. */
-const askedTogether = 16
+const maxQueriesPerRequest = 16
 
 const failure = (
   message: string,
@@ -119,7 +119,7 @@ const toReadable = (text: string): string =>
 
 const retries = Schedule.exponential("500 millis").pipe(
   Schedule.jittered,
-  Schedule.intersect(Schedule.recurs(attempts - 1)),
+  Schedule.intersect(Schedule.recurs(maxAttempts - 1)),
   Schedule.whileInput(
     ({ retryable, retryAfter: pause }: EmbedderError) =>
       retryable && (pause === undefined || Duration.lessThanOrEqualTo(pause, maxRetryDelay))
@@ -256,7 +256,7 @@ const make = (options: OpenAiOptions) =>
     }
 
     const embedOne = (text: string) =>
-      embed([text], hurry).pipe(
+      embed([text], maxQueryWait).pipe(
         Effect.flatMap(Arr.head),
         Effect.catchTag("NoSuchElementException", () =>
           Effect.fail(failure("The embedding provider returned too few vectors.", true))
@@ -265,14 +265,17 @@ const make = (options: OpenAiOptions) =>
 
     /** The provider may refuse a batch because of one text. Each text is then sent alone. */
     const embedEach = (texts: ReadonlyArray<string>) =>
-      embed(texts, hurry).pipe(
+      embed(texts, maxQueryWait).pipe(
         Effect.map(Arr.map((vector) => Exit.succeed(vector))),
         Effect.catchIf(
           ({ retryable }) => !retryable && texts.length > 1,
-          () => Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), { concurrency: askedTogether })
+          () =>
+            Effect.forEach(texts, (text) => Effect.exit(embedOne(text)), {
+              concurrency: maxQueriesPerRequest
+            })
         )
       )
-    const asked = yield* Batcher.makeBatcher(askedTogether, embedEach)
+    const asked = yield* Batcher.makeBatcher(maxQueriesPerRequest, embedEach)
 
     // The caller limits the time of a query. The connection limits the time of each part of the answer.
     const inTime = Effect.timeoutFail({

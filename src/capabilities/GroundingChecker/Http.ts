@@ -26,7 +26,7 @@ export interface HttpOptions {
 /** Minimum scores of a fully, and of a partly supported statement. */
 const wholeScore = 0.75
 const partScore = 0.4
-const requestsAtOnce = 4
+const maxConcurrentRequests = 4
 const maxAnswerBytes = 1_048_576
 
 const Answer = Schema.parseJson(
@@ -123,7 +123,7 @@ const make = (options: HttpOptions) =>
           const own = words.verdicts[place] ?? Words.unknown
           return Effect.map(ask(claim), (answer) => verdictOf(claim, own, answer))
         },
-        { concurrency: requestsAtOnce }
+        { concurrency: maxConcurrentRequests }
       ).pipe(
         Effect.timeoutFail({
           duration: timeout,

@@ -21,9 +21,9 @@ import { Credentials } from "../Credentials.ts"
 import { KeyStore, type LiveKey, type AffectedKeys } from "../KeyStore.ts"
 
 /** Milliseconds for which a found key is cached. */
-const remembered = 500
+const cacheLifetimeMs = 500
 /** Maximum number of cached keys. The oldest entry is evicted. */
-const capacity = 10_000
+const maxCachedKeys = 10_000
 /** Longer than any generated secret, so no query is needed. */
 const maxSecretCharacters = 200
 
@@ -69,7 +69,7 @@ class Remembered {
   set(fingerprint: string, entry: Entry): void {
     this.entries.delete(fingerprint)
     for (const oldest of this.entries.keys()) {
-      if (this.entries.size < capacity) break
+      if (this.entries.size < maxCachedKeys) break
       this.entries.delete(oldest)
     }
     this.entries.set(fingerprint, entry)
@@ -148,7 +148,7 @@ const make = Effect.gen(function* () {
     if (Option.isNone(found)) return Option.none<LiveKey>()
     const { remaining, noteUse, ...key } = found.value
     if (noteUse) yield* note(key)
-    const until = now + Math.min(remembered, remaining ?? remembered)
+    const until = now + Math.min(cacheLifetimeMs, remaining ?? cacheLifetimeMs)
     if (cache.epoch === epoch) cache.set(fingerprint, { key, until })
     return Option.some<LiveKey>(key)
   })

@@ -10,23 +10,23 @@ import * as Layer from "effect/Layer"
 import { Agent } from "undici"
 
 /** A stream occupies its connection, so this also limits concurrent streams per provider. */
-const connections = 2_048
+const maxConnections = 2_048
 const connectTimeout = Duration.seconds(10)
 /**
  * Shorter than the keep-alive of servers and load balancers: if both sides close a connection at the same time, the
  * next request on it fails.
  */
-const keepAlive = Duration.seconds(4)
+const idleConnectionTimeout = Duration.seconds(4)
 const maxKeepAlive = Duration.minutes(1)
 
 const agent = Effect.acquireRelease(
   Effect.sync(
     () =>
       new Agent({
-        connections,
+        connections: maxConnections,
         pipelining: 1,
         connect: { timeout: Duration.toMillis(connectTimeout) },
-        keepAliveTimeout: Duration.toMillis(keepAlive),
+        keepAliveTimeout: Duration.toMillis(idleConnectionTimeout),
         keepAliveMaxTimeout: Duration.toMillis(maxKeepAlive)
       })
   ),

@@ -9,11 +9,11 @@ import type { Destination } from "./Destination.ts"
 /** Maximum number of unused pools. */
 const idleLimit = 64
 /** Maximum number of connections to one destination; further requests wait. */
-const connectionsEach = 8
+const maxConnectionsPerDestination = 8
 const connectTimeout = 10_000
 /** Time-out in milliseconds for one of several addresses, before the next one is tried. */
 const attemptTimeout = 1_000
-const keepAlive = 4_000
+const keepAliveMs = 4_000
 const headerBytes = 64 * 1_024
 
 const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4)
@@ -51,10 +51,10 @@ const connector = (addresses: ReadonlyArray<string>): buildConnector.connector =
 const open = ({ addresses, url }: Destination) =>
   new Pool(url.origin, {
     connect: connector(addresses),
-    connections: connectionsEach,
+    connections: maxConnectionsPerDestination,
     pipelining: 1,
-    keepAliveTimeout: keepAlive,
-    keepAliveMaxTimeout: keepAlive,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: headerBytes,
     // The time-out of the whole exchange covers both.
     headersTimeout: 0,

@@ -3,10 +3,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
-import { counterOf, partAt, parts, RateLimiter, resultOf } from "../RateLimiter.ts"
+import { counterOf, partAt, partsPerWindow, RateLimiter, resultOf } from "../RateLimiter.ts"
 
 /** Maximum number of counters. Beyond it, the least recently used one is dropped. */
-const capacity = 100_000
+const maxCounters = 100_000
 
 /** Requests by part, oldest first. */
 type Counter = Map<number, number>
@@ -16,7 +16,7 @@ const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, n
   const current = Math.max(partAt(limit, now), ...counter.keys())
   let used = 0
   for (const [part, requests] of counter) {
-    if (part < current - parts) counter.delete(part)
+    if (part < current - partsPerWindow) counter.delete(part)
     else used += requests
   }
   const granted = used < limit.requests
@@ -25,7 +25,7 @@ const count = (counters: Map<string, Counter>, name: string, limit: RateLimit, n
   counters.delete(name)
   counters.set(name, counter)
   for (const oldest of counters.keys()) {
-    if (counters.size <= capacity) break
+    if (counters.size <= maxCounters) break
     counters.delete(oldest)
   }
   const [oldest = current] = counter.keys()

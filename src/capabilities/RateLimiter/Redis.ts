@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
-import { counterOf, parts, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
+import { counterOf, partsPerWindow, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
 
 /** A hash from part to requests, which expires with its last part. */
 const script = `
@@ -47,7 +47,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
             `spoke:rate:{${counterOf(name, limit)}}`,
             limit.requests,
             windowOf(limit),
-            parts
+            partsPerWindow
           )
         ).pipe(
           Effect.flatMap(decode),

@@ -7,7 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
-import { counterOf, parts, RateLimiter, RateLimiterError, resultOf, windowOf } from "../RateLimiter.ts"
+import {
+  counterOf,
+  partsPerWindow,
+  RateLimiter,
+  RateLimiterError,
+  resultOf,
+  windowOf
+} from "../RateLimiter.ts"
 
 const Row = Schema.Struct({
   /** Requests of each part, oldest first. The last one is `part`. */
@@ -25,16 +32,16 @@ const make = Effect.gen(function* () {
     Result: Row,
     execute: ({ name, requests, window }) => {
       const now = sql`(extract(epoch from clock_timestamp()) * 1000)::float8`
-      const current = sql`floor(${now} * ${parts}::float8 / ${window}::float8)::int8`
-      const kept = parts + 1
-      const expires = sql`clock_timestamp() + (${(window * (parts + 2)) / parts}::float8 * interval '1 millisecond')`
+      const current = sql`floor(${now} * ${partsPerWindow}::float8 / ${window}::float8)::int8`
+      const kept = partsPerWindow + 1
+      const expires = sql`clock_timestamp() + (${(window * (partsPerWindow + 2)) / partsPerWindow}::float8 * interval '1 millisecond')`
       return sql`
         insert into rate_counters as known (name, part, counts, granted, expires_at)
-        values (${name}, ${current}, array_fill(0, array[${parts}::int]) || 1, true, ${expires})
+        values (${name}, ${current}, array_fill(0, array[${partsPerWindow}::int]) || 1, true, ${expires})
         on conflict (name) do update set (part, counts, granted, expires_at) = (
           select at.part,
             case when free.granted
-              then shifted.counts[1:${parts}::int] || (shifted.counts[${kept}::int] + 1)
+              then shifted.counts[1:${partsPerWindow}::int] || (shifted.counts[${kept}::int] + 1)
               else shifted.counts end,
             free.granted,
             case when free.granted then ${expires} else known.expires_at end
@@ -67,7 +74,7 @@ const make = Effect.gen(function* () {
         Effect.map(({ counts, granted, now, part }) => {
           const used = counts.reduce((sum, one) => sum + one, 0)
           const first = counts.findIndex((one) => one > 0)
-          return resultOf(limit, { granted, now, used, oldest: part - parts + Math.max(0, first) })
+          return resultOf(limit, { granted, now, used, oldest: part - partsPerWindow + Math.max(0, first) })
         }),
         Effect.mapError(
           () => new RateLimiterError({ message: "The counts in the database cannot be reached." })

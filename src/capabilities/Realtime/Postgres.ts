@@ -17,7 +17,7 @@ import * as Subscribers from "./Subscribers.ts"
 const channel = "spoke_realtime"
 
 /** Maximum number of signals that wait to be sent. The oldest are dropped first. */
-const backlog = 4_096
+const maxWaitingSignals = 4_096
 /** Maximum number of signals of one statement. */
 const maxBatchSize = 100
 /** Time-out for sending a batch. */
@@ -34,7 +34,7 @@ export const layerPostgres = Layer.scoped(
     const sql = yield* PgClient.PgClient
     const from = crypto.randomUUID()
     const { deliver, disturb, subscribe } = Subscribers.make()
-    const outgoing = yield* Queue.sliding<Signal>(backlog)
+    const outgoing = yield* Queue.sliding<Signal>(maxWaitingSignals)
 
     const send = (signals: Chunk.Chunk<Signal>) => {
       const letters = Chunk.toReadonlyArray(signals).map((signal) => write({ from, signal }))

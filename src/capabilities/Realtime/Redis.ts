@@ -16,7 +16,7 @@ import * as Subscribers from "./Subscribers.ts"
 const channel = "{spoke}:realtime"
 
 /** Maximum number of signals that wait to be sent. The oldest are dropped first. */
-const backlog = 4_096
+const maxWaitingSignals = 4_096
 /** Maximum number of signals of one message. */
 const batch = 100
 
@@ -50,7 +50,7 @@ export const layerRedis = (redis: Redis | Cluster) =>
       const from = crypto.randomUUID()
       const { deliver, disturb, subscribe } = Subscribers.make()
       const runtime = yield* Effect.runtime()
-      const outgoing = yield* Queue.sliding<Signal>(backlog)
+      const outgoing = yield* Queue.sliding<Signal>(maxWaitingSignals)
       const listener = yield* listening(redis)
 
       // The connection has a time-out for each command.

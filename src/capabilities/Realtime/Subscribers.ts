@@ -5,7 +5,7 @@ import type { ConversationId } from "../../domain/Ids.ts"
 import type { Signal } from "../Realtime.ts"
 
 /** Maximum number of signals that wait for one slow reader. The oldest are dropped first. */
-const backlog = 64
+const maxWaitingSignals = 64
 
 export const make = () => {
   const readers = new Map<ConversationId, Set<Queue.Queue<Signal>>>()
@@ -34,7 +34,7 @@ export const make = () => {
 
   const subscribe = (conversationId: ConversationId) =>
     Effect.acquireRelease(
-      Effect.tap(Queue.sliding<Signal>(backlog), (queue) => {
+      Effect.tap(Queue.sliding<Signal>(maxWaitingSignals), (queue) => {
         const known = readers.get(conversationId) ?? new Set()
         readers.set(conversationId, known.add(queue))
       }),

@@ -24,7 +24,7 @@ export interface HttpOptions {
   readonly timeout?: Duration.DurationInput
 }
 
-const widen = 4
+const candidateFactor = 4
 /** After a failure the reranker is not called for this time, so that searches do not wait for further failures. */
 const pauseAfterFailure = Duration.seconds(10)
 
@@ -102,7 +102,7 @@ const make = ({ apiKey, model, timeout = "2 seconds", url }: HttpOptions) =>
       return yield* Effect.tapError(ask(query, passages), () => begin)
     })
 
-    return Reranker.of({ widen, rerank })
+    return Reranker.of({ widen: candidateFactor, rerank })
   })
 
 /** After a failure it is not called for ten seconds, so that a reranker that hangs does not slow every search. */

@@ -6,7 +6,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { LruCache } from "../../concurrency/LruCache.ts"
 
 /** Searches are counted per minute, in milliseconds. */
-const period = 60_000
+const periodMs = 60_000
 /**
  * Minimum time in milliseconds between two loads of an agent, so that an agent that changes constantly is not loaded
  * constantly.
@@ -48,7 +48,7 @@ export const makeHotAgents = ({ forget, holds, remember }: Memory, { largest, of
 
     const seenOf = (agentId: AgentId, now: number): SearchCount => {
       const before = agents.use(agentId)
-      if (before !== undefined && now - before.since < period) return before
+      if (before !== undefined && now - before.since < periodMs) return before
       const { after = 0, reading = false } = before ?? {}
       const seen = { since: now, count: 0, reading, after }
       agents.put(agentId, seen)

@@ -38,7 +38,7 @@ export interface InProcessOptions {
 /** Maximum number of searches whose texts one statement reads. */
 const maxBatchSearches = 16
 /** The second update began after the search did, so nothing committed before the search is missing. */
-const freshReads = 2
+const readsUntilFresh = 2
 /**
  * Maximum number of attempts for an agent whose chunks are replaced constantly. After it, the remaining chunks are
  * returned.
@@ -128,7 +128,7 @@ export const makeInProcess = ({ maxBytes, wordsFirstAbove = 200 }: InProcessOpti
         const { version } = index
         const best = ranked(index, embedder, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
-        const fresh = found.version === version || refreshes >= freshReads
+        const fresh = found.version === version || refreshes >= readsUntilFresh
         const complete = found.hits.length === best.length
         if ((fresh && complete) || refreshes >= maxReads) {
           return {

@@ -22,9 +22,9 @@ const batch = 200
 /** Number of vectors read by one statement beside searches. Adding one of a large model takes half a millisecond. */
 const vectorBatch = 25
 /** Number of agents that a process loads at the same time: one is read from the database while another is indexed. */
-const readings = 2
+const maxConcurrentLoads = 2
 /** Number of agents whose vectors are loaded at the same time. More would take all of the thread's time. */
-const vectorReadings = 1
+const maxConcurrentVectorLoads = 1
 /** Maximum number of agents that wait to be loaded; tenants take turns. */
 const maxWaiting = 10_000
 /** How long an agent's first search waits for its vectors, only while no other agent is being loaded. */
@@ -174,11 +174,16 @@ export const makeAgents = (
 ): Effect.Effect<Agents, never, Scope.Scope> =>
   Effect.map(Effect.scope, (scope) => {
     const all = new LruCache<AgentMemory>()
-    const turns = new FairLimiter({ name: "search-index-reads", permits: readings, maxWaiting })
-    const vectorTurns = new FairLimiter({ name: "search-vector-reads", permits: vectorReadings, maxWaiting })
+    const turns = new FairLimiter({ name: "search-index-reads", permits: maxConcurrentLoads, maxWaiting })
+    const vectorTurns = new FairLimiter({
+      name: "search-vector-reads",
+      permits: maxConcurrentVectorLoads,
+      maxWaiting
+    })
     /** True when a caller would not have to wait. */
     const isFree = () =>
-      turns.held + turns.waiting < readings && vectorTurns.held + vectorTurns.waiting < vectorReadings
+      turns.held + turns.waiting < maxConcurrentLoads &&
+      vectorTurns.held + vectorTurns.waiting < maxConcurrentVectorLoads
     const cost = ({ index }: AgentMemory) => index?.bytes ?? 1_024
     const source = { rows, dimensionsOf, wordsFirstAbove }
 

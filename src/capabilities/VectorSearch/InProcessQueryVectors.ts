@@ -7,7 +7,7 @@ import { EmbedderError, type EmbedderService } from "../Embedder.ts"
 import { LruCache } from "../../concurrency/LruCache.ts"
 
 /** Maximum number of cached queries. */
-const capacity = 1_000
+const maxCachedQueries = 1_000
 
 const areFinite = (numbers: Float32Array): boolean => {
   for (const number of numbers) if (!Number.isFinite(number)) return false
@@ -33,7 +33,7 @@ export const makeQueryVectors = () => {
       Effect.map(roundVector),
       Effect.tap((vector) => {
         known.put(key, vector)
-        known.keep(capacity)
+        known.keep(maxCachedQueries)
       }),
       Effect.asSome,
       Effect.catchAll(({ message }) =>

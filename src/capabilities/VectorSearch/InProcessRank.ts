@@ -8,9 +8,9 @@ import type { QueryWords } from "../../search/Query.ts"
 import type { Vectors } from "../../search/vectors/Vectors.ts"
 
 /** Number of chunks up to which all cosines are bounded. With more, only the most promising are. */
-const exhaustive = 512
+const maxExhaustiveChunks = 512
 /** Minimum number of best candidates that are bounded first. */
-const leading = 32
+const minLeadingCandidates = 32
 /** Number of chunks that are bounded together. */
 const batch = 512
 
@@ -118,14 +118,14 @@ const promising = (
   const { lexicalWeight, minScore, topK } = query
   const scoreOf = scoring(lexicalWeight, expected)
   const bounds = makeBounds(query, vector, ranking, scoreOf)
-  if (slots.length <= exhaustive) {
+  if (slots.length <= maxExhaustiveChunks) {
     bounds.take(slots)
     return bounds.left()
   }
   const estimates = vectors.estimates(vector, lexical.length)
   const slack = (1 - lexicalWeight) * estimates.slack
   const scores = new Float64Array(slots.length)
-  const front = new Bar(Math.max(topK, leading), minScore)
+  const front = new Bar(Math.max(topK, minLeadingCandidates), minScore)
   for (let place = 0; place < slots.length; place++) {
     const slot = slots[place] ?? 0
     const score = scoreOf(lexical[slot] ?? 0, estimates.cosine[slot] ?? Number.NaN)

@@ -17,7 +17,7 @@ const maxAgents = 200
  */
 const memoryShare = 0.8
 /** Number of agents that are loaded at the same time. */
-const concurrency = 2
+const maxConcurrentAgents = 2
 
 export interface WarmUpOptions {
   /** Memory for all agents, in bytes. */
@@ -55,7 +55,7 @@ export const warmUp = (agents: Agents, { maxBytes, timeout }: WarmUpOptions) =>
     const read = (scope: AgentScope) =>
       Effect.suspend(() => (agents.bytes() > memoryShare * maxBytes ? Effect.void : agents.readWhole(scope)))
     const all = Effect.flatMap(busiest, (scopes) =>
-      Effect.forEach(scopes, read, { concurrency, discard: true })
+      Effect.forEach(scopes, read, { concurrency: maxConcurrentAgents, discard: true })
     )
     yield* all.pipe(
       Effect.catchAllCause((cause) =>

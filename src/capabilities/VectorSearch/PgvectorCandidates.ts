@@ -3,11 +3,11 @@
 /** Minimum and maximum number of candidates, and number per requested chunk. */
 const minNearest = 40
 export const maxNearest = 150
-const nearEach = 8
+const candidatesPerChunk = 8
 
 /** Number of candidates by meaning that an approximate search requests. */
 export const nearest = ({ topK }: { readonly topK: number }): number =>
-  Math.min(maxNearest, Math.max(minNearest, nearEach * topK))
+  Math.min(maxNearest, Math.max(minNearest, candidatesPerChunk * topK))
 
 /**
  * Numbers of chunks, and the search breadth of the index up to each. It is chosen to find 97 % of the nearest ten even if
@@ -19,13 +19,13 @@ const breadths = [
   [500_000, 600]
 ] as const
 /** pgvector's maximum is 1,000. */
-const widest = 900
+const maxBreadth = 900
 
 /**
  * Number of candidates that the index of an agent keeps while it yields `candidates`. A larger graph needs more for the
  * same recall.
  */
 export const breadthOf = (chunks: number, candidates: number): number => {
-  const [, breadth] = breadths.find(([size]) => chunks <= size) ?? [0, widest]
+  const [, breadth] = breadths.find(([size]) => chunks <= size) ?? [0, maxBreadth]
   return Math.max(breadth, candidates)
 }

@@ -16,9 +16,9 @@ import { breadthOf, maxNearest, nearest } from "./PgvectorCandidates.ts"
 import { isVisible } from "./Visible.ts"
 
 /** Number of chunks up to which an agent has every chunk with a common word scored. */
-const exhaustive = 1_000
+const maxExhaustiveChunks = 1_000
 /** Number of candidates by words in larger agents. */
-const byWords = 150
+const maxCandidatesByWords = 150
 /**
  * Maximum number of matching chunks that are examined. Words with more matches select no candidates, but count in the
  * score. If meaning also selects candidates, the limit for words is lower.
@@ -26,7 +26,7 @@ const byWords = 150
 const maxMatches = 2_000
 const maxMatchesBesideVectors = 500
 /** Maximum number of words that sort candidates, by weight. */
-const deciding = 16
+const maxSortingWords = 16
 
 /** A word of the query with its weight in this agent. */
 export interface WeighedTerm {
@@ -81,7 +81,7 @@ const wide: Bounded = { candidates: 2_000, everyWord: true }
 
 /** The searches for agents of up to `exactUpTo` chunks, to be tried in order until one {@link isCertain}. */
 export const exactly = (chunks: number, exactUpTo: number): ReadonlyArray<Pick<HybridQuery, "bounded">> =>
-  chunks <= exhaustive || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
+  chunks <= maxExhaustiveChunks || chunks > exactUpTo ? [{}] : [{ bounded: narrow }, { bounded: wide }]
 
 const FoundRow = Schema.Struct({
   /** Number of candidates by meaning. */
@@ -111,7 +111,7 @@ export type FoundRow = typeof FoundRow.Type
 
 /** The words of the query that select candidates: all in a small agent, else all but the common ones. */
 const looked = ({ bounded, chunks, terms, vector }: HybridQuery) => {
-  if (chunks <= exhaustive || bounded?.everyWord === true) return terms
+  if (chunks <= maxExhaustiveChunks || bounded?.everyWord === true) return terms
   const limit = vector === undefined || bounded !== undefined ? maxMatches : maxMatchesBesideVectors
   let sum = 0
   return terms.filter((term, place) => place === 0 || (sum += term.chunks) <= limit)
@@ -179,12 +179,12 @@ const vectors = (
 const cosine = (sql: SqlClient.SqlClient, other: Fragment) => sql`-((vector <#> ${other}) + 0)`
 
 /** Number of vectors from which the expected value of missing ones is estimated, if not all are compared. */
-const sampled = 2_000
+const minEstimatedVectors = 2_000
 
 /** `spread`: the substitute for the cosine of a chunk without a vector. */
 const spread = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
   if (query.vector === undefined || !query.incomplete) return sql`spread as (select null::float8 as cos)`
-  const some = query.approximate ? sql`limit ${sampled}::int` : sql``
+  const some = query.approximate ? sql`limit ${minEstimatedVectors}::int` : sql``
   return sql`spread as materialized (
     select least(1, greatest(0, avg(cos) + stddev_pop(cos))) as cos from (
       select ${cosine(sql, sql`qv.v`)} as cos from ${vectors(sql, scope, query)} cross join qv ${some}
@@ -194,7 +194,7 @@ const spread = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery)
 
 /** Maximum number of candidates by words, or by meaning. */
 const candidateLimit = ({ chunks }: HybridQuery, ofLarger: number) =>
-  chunks <= exhaustive ? exhaustive : ofLarger
+  chunks <= maxExhaustiveChunks ? maxExhaustiveChunks : ofLarger
 
 /** `dc`: chunks near the query's vector. */
 const meaning = (sql: SqlClient.SqlClient, scope: AgentScope, query: HybridQuery) => {
@@ -234,12 +234,14 @@ const wording = (sql: SqlClient.SqlClient, { agentId, tenantId }: AgentScope, qu
   if (terms.length === 0) return sql`lc as materialized (select ''::text as id where false)`
   const any = sql.join(" || ", false)(terms.map(({ term }) => quotedTerm(sql, term)))
   const order =
-    query.chunks <= exhaustive ? sql`` : sql`order by ${worthOf(sql, terms.slice(0, deciding))} desc, length`
+    query.chunks <= maxExhaustiveChunks
+      ? sql``
+      : sql`order by ${worthOf(sql, terms.slice(0, maxSortingWords))} desc, length`
   return sql`
   lc as materialized (
     select id from chunks
     where tenant_id = ${tenantId} and agent_id = ${agentId} and version is not null and tsv @@ (${any}) and ${matchesFilters(sql, query)}
-    ${order} limit ${candidateLimit(query, byWords)}::int
+    ${order} limit ${candidateLimit(query, maxCandidatesByWords)}::int
   )`
 }
 

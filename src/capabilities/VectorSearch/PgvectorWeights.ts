@@ -13,11 +13,11 @@ import { LruCache } from "../../concurrency/LruCache.ts"
 import type { WeighedTerm } from "./PgvectorQuery.ts"
 
 /** Maximum number of cached words of all agents. */
-const capacity = 50_000
+const maxCachedWords = 50_000
 /**
  * Milliseconds after which words are counted again in any case, because an exchange of chunks may leave all sums equal.
  */
-const validity = 30_000
+const cacheLifetimeMs = 30_000
 
 /** The state of an agent's chunks on which the counts depend. */
 export interface Chunks {
@@ -81,7 +81,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
 
   const countedOf = (agentId: string, { chunks, length, version }: Chunks, now: number): Counted => {
     const before = agents.use(agentId)
-    const same = before?.chunks === chunks && before.length === length && now - before.since < validity
+    const same = before?.chunks === chunks && before.length === length && now - before.since < cacheLifetimeMs
     if (same) return before
     const counted: Counted = { chunks, length, version, since: now, counts: new Map() }
     agents.put(agentId, counted)
@@ -113,7 +113,7 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
-      if (missing.length > 0 || fresh.length > 0) agents.fit(capacity, ({ counts }) => counts.size)
+      if (missing.length > 0 || fresh.length > 0) agents.fit(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
       const worth = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))

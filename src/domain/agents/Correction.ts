@@ -21,7 +21,7 @@ export const newCorrectionId = Effect.map(Clock.currentTimeMillis, (now) =>
 /** Maximum number of turns that a correction is made from. */
 export const maxCorrectedTurns = 50
 /** Number of turns that a preview asks again: default and maximum. */
-export const defaultPreviewed = 50
+export const defaultPreviewedTurns = 50
 const maxPreviewed = 200
 
 /** `human`: a reply of a team member; `model`: drafted by the language model; `written`: by the creator. */

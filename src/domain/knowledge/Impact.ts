@@ -8,7 +8,7 @@ const Count = Schema.Int.pipe(Schema.nonNegative())
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Number of answers that one call replays: default and maximum. */
-export const defaultReplayed = 50
+export const defaultReplayedTurns = 50
 const maxReplayed = 200
 
 /** A passage as it was cited. */

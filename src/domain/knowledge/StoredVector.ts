@@ -6,7 +6,7 @@
 /** Maximum number of vectors of an agent that a search in the database compares one by one. A larger agent has an index. */
 export const maxComparedVectors = 20_000
 
-const header = 4
+const headerBytes = 4
 
 /** Of the float32 numbers that are being converted. */
 const float = new Float32Array(1)
@@ -44,11 +44,11 @@ export const roundVector = (vector: Float32Array): Float32Array =>
 
 /** The bytes of a stored vector. */
 export const encodeVector = (vector: Float32Array): Uint8Array => {
-  const bytes = new Uint8Array(header + 2 * vector.length)
+  const bytes = new Uint8Array(headerBytes + 2 * vector.length)
   const view = new DataView(bytes.buffer)
   view.setUint16(0, vector.length)
   for (let place = 0; place < vector.length; place++) {
-    view.setUint16(header + 2 * place, toHalf(vector[place] ?? 0))
+    view.setUint16(headerBytes + 2 * place, toHalf(vector[place] ?? 0))
   }
   return bytes
 }
@@ -72,7 +72,9 @@ export const vectorText = (vector: Float32Array): string => {
 }
 
 const isFloat16 = (view: DataView): boolean =>
-  view.byteLength > header && view.byteLength === header + 2 * view.getUint16(0) && view.getUint16(2) === 0
+  view.byteLength > headerBytes &&
+  view.byteLength === headerBytes + 2 * view.getUint16(0) &&
+  view.getUint16(2) === 0
 
 const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
@@ -80,7 +82,7 @@ const read = (view: DataView, into: Float32Array) => {
   const half = isFloat16(view)
   for (let place = 0; place < into.length; place++) {
     into[place] = fromHalf(
-      half ? view.getUint16(header + 2 * place) : toHalf(view.getFloat32(4 * place, true))
+      half ? view.getUint16(headerBytes + 2 * place) : toHalf(view.getFloat32(4 * place, true))
     )
   }
 }

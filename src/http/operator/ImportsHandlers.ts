@@ -4,12 +4,12 @@ import { ImportConversations } from "../../usecases/conversations/ImportConversa
 import { Api } from "../Api.ts"
 
 /** Maximum imports in memory; the others wait. */
-const importsAtOnce = 2
+const maxConcurrentImports = 2
 
 export const ImportsHandlers = HttpApiBuilder.group(Api, "imports", (handlers) =>
   Effect.gen(function* () {
     const imports = yield* ImportConversations
-    const turns = yield* Effect.makeSemaphore(importsAtOnce)
+    const turns = yield* Effect.makeSemaphore(maxConcurrentImports)
     return handlers.handleRaw("conversations", ({ request, urlParams }) =>
       // The boundary answers for a body that cannot be read.
       Effect.catchTag(request.text, "RequestError", Effect.die).pipe(

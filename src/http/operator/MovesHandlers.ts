@@ -17,13 +17,13 @@ const encodeAnswer = ({ _tag }: MoveRequest, answer: unknown) =>
 const changesState = new Set<MoveRequest["_tag"]>(["Begin", "Forget", "HandOver", "Release", "Serve"])
 
 /** Maximum originals in memory; the others wait. */
-const originalsAtOnce = 2
+const maxConcurrentOriginals = 2
 
 export const MovesHandlers = HttpApiBuilder.group(Api, "moves", (handlers) =>
   Effect.gen(function* () {
     const moves = yield* TenantMoves
     const gate = yield* TenantGate
-    const turns = yield* Effect.makeSemaphore(originalsAtOnce)
+    const turns = yield* Effect.makeSemaphore(maxConcurrentOriginals)
     return handlers
       .handle("ask", ({ path: { id }, payload }) =>
         RequestId.pipe(

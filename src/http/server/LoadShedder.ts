@@ -33,9 +33,9 @@ export interface Limits {
 }
 
 /** Lateness of the thread, in milliseconds, above which new requests wait. */
-const threadLateness = 100
+const maxThreadDelayMs = 100
 /** Duration of the database probe, in milliseconds, above which new requests wait. */
-const databaseLateness = 250
+const maxDatabaseDelayMs = 250
 /**
  * Requests up to this number always begin, even when the process is late for other reasons. So does the first request of
  * an owner, while fewer owners than this have a request in progress.
@@ -153,7 +153,7 @@ export class LoadShedder {
   databaseAnswered(): void {
     if (this.#askedDatabaseAt !== null) this.#databaseTook = this.#now() - this.#askedDatabaseAt
     this.#askedDatabaseAt = null
-    this.#databaseInTime = this.#databaseTook <= databaseLateness / 2
+    this.#databaseInTime = this.#databaseTook <= maxDatabaseDelayMs / 2
   }
 
   /** Begins requests as far as possible, and refuses those that have waited too long. */
@@ -281,7 +281,7 @@ export class LoadShedder {
       this.#databaseTook,
       this.#askedDatabaseAt === null ? 0 : now - this.#askedDatabaseAt
     )
-    return Math.max(thread / threadLateness, database / databaseLateness)
+    return Math.max(thread / maxThreadDelayMs, database / maxDatabaseDelayMs)
   }
 
   /**

@@ -103,7 +103,7 @@ const closer = (server: Server, grace: Duration.DurationInput) =>
   })
 
 /** Maximum connections that wait to be accepted; the system's own limit may be lower. */
-const backlog = 4_096
+const maxPendingConnections = 4_096
 
 /** A Node server with its time-outs, and the platform services for serving. */
 export const listen = ({ host, port, grace }: Listen) =>
@@ -119,7 +119,7 @@ export const listen = ({ host, port, grace }: Listen) =>
       const begin = yield* closer(server, grace)
       const rawRequests = RawRequests.make()
       const { close } = yield* Overload.guard(server, rawRequests)
-      const http = yield* NodeHttpServer.make(() => server, { host, port, backlog })
+      const http = yield* NodeHttpServer.make(() => server, { host, port, backlog: maxPendingConnections })
       yield* Effect.addFinalizer(() => Effect.zipRight(close, begin))
       return Context.make(HttpServer.HttpServer, http).pipe(Context.add(RawRequests.RawRequests, rawRequests))
     })

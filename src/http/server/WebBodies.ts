@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 export const clientClosedRequestStatus = 499
 
 /** Bytes that are buffered before the reader asks for them. Most turns fit, so they end without a reader. */
-const readAhead = 65_536
+const readAheadBytes = 65_536
 
 /** Time-out for the rest of a stream when the service closes. The rest is in memory already. */
 const restTimeout = "1 second"
@@ -42,7 +42,7 @@ class Body {
           return this.#source.cancel(reason)
         }
       },
-      new ByteLengthQueuingStrategy({ highWaterMark: readAhead })
+      new ByteLengthQueuingStrategy({ highWaterMark: readAheadBytes })
     )
   }
 
@@ -72,7 +72,7 @@ class Body {
   async #pull(): Promise<void> {
     if (!this.#exhausted) await this.#take()
     const controller = this.#controller
-    if (!this.#exhausted || controller?.desiredSize !== readAhead) return
+    if (!this.#exhausted || controller?.desiredSize !== readAheadBytes) return
     this.#end()
     controller.close()
   }

@@ -26,7 +26,7 @@ const limits = {
 /** Number of files of one step. Each step requests the archive of the same commit. */
 const filesPerStep = 1_000
 /** Number of compressed bytes at a time. The output is at most a thousand times as large. */
-const chunk = 8 * 1024
+const bytesPerStep = 8 * 1024
 
 const Globs = Schema.Array(Text.pipe(Schema.minLength(1), Schema.maxLength(200))).pipe(Schema.maxItems(20))
 
@@ -216,9 +216,9 @@ const filesOf = (archive: Uint8Array, selected: (path: string) => boolean) =>
       unpacked += piece.length
       if (unpacked <= limits.unpackedBytes && isTar) isTar = push(piece)
     })
-    for (let at = 0; at < archive.length; at += chunk) {
+    for (let at = 0; at < archive.length; at += bytesPerStep) {
       yield* Effect.try({
-        try: () => stream.push(archive.subarray(at, at + chunk), at + chunk >= archive.length),
+        try: () => stream.push(archive.subarray(at, at + bytesPerStep), at + bytesPerStep >= archive.length),
         catch: () => damaged
       })
       if (!isTar) return yield* damaged

@@ -1,6 +1,6 @@
 /** Reads tar archives (ustar, pax and GNU names) as a stream, and buffers only the wanted files. */
 
-const block = 512
+const blockBytes = 512
 
 export interface TarVisitor {
   /** Whether a regular file is to be buffered completely. */
@@ -37,7 +37,7 @@ const maxNameBytes = 64 * 1024
 
 /** Reads the archive's bytes in order. Returns false once they turn out not to be a tar archive. */
 export const makeTar = ({ file, wants }: TarVisitor) => {
-  const header = new Uint8Array(block)
+  const header = new Uint8Array(blockBytes)
   let filled = 0
   let longName: string | undefined
   let body:
@@ -53,7 +53,7 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
       else if (type === "L") longName = textOf(bytes)
       else file(name, bytes)
     }
-    padding = (block - (body.size % block)) % block
+    padding = (blockBytes - (body.size % blockBytes)) % blockBytes
     body = undefined
   }
 
@@ -85,11 +85,11 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
         padding -= passed
         at += passed
       } else {
-        const taken = chunk.subarray(at, at + block - filled)
+        const taken = chunk.subarray(at, at + blockBytes - filled)
         header.set(taken, filled)
         filled += taken.length
         at += taken.length
-        if (filled === block && !begin()) return false
+        if (filled === blockBytes && !begin()) return false
       }
     }
     return true

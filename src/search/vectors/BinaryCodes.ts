@@ -9,7 +9,7 @@ import { RandomRotation } from "./RandomRotation.ts"
  * Bound of the estimation error, in standard deviations. After the rotation the error is close to normally distributed
  * for any vectors: of 10⁹ chunks that belong to the best, one is missed.
  */
-const deviations = 6
+const maxDeviations = 6
 /** Maximum value of a lookup table entry. A byte has to hold the sum of two. */
 const maxEntry = 127
 /** Maximum sum of all entries of a code: sums have 16 bits. */
@@ -141,6 +141,6 @@ export class BinaryCodes {
       if (scale > largestScale) largestScale = scale
       cosine[slot] = ((sums[slot] ?? 0) * step - offset) * scale
     }
-    return { cosine, slack: deviations * Math.hypot(this.#deviation, lost * largestScale) }
+    return { cosine, slack: maxDeviations * Math.hypot(this.#deviation, lost * largestScale) }
   }
 }

@@ -4,7 +4,7 @@
  * the number of dimensions is not a power of two, transforms are applied to the front and to the back in turn.
  */
 
-const rounds = 4
+const rotationRounds = 4
 
 /** Pseudo-random numbers from 0 to 1, the same in every process (Mulberry32). */
 const pseudoRandom = (seed: number) => {
@@ -43,8 +43,8 @@ export class RandomRotation {
     const scale = 1 / Math.sqrt(Math.max(1, this.#size))
     const next = pseudoRandom(dimensions)
     this.#rotated = new Float32Array(dimensions)
-    this.#signs = new Float32Array(dimensions * rounds)
-    for (let round = 0; round < rounds; round++) {
+    this.#signs = new Float32Array(dimensions * rotationRounds)
+    for (let round = 0; round < rotationRounds; round++) {
       const from = this.#from(round)
       for (let place = 0; place < dimensions; place++) {
         const within = place >= from && place < from + this.#size
@@ -64,7 +64,7 @@ export class RandomRotation {
     const rotated = this.#rotated
     rotated.fill(0, length)
     for (let place = 0; place < length; place++) rotated[place] = vectors[from + place] ?? 0
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0; round < rotationRounds; round++) {
       const signs = round * rotated.length
       for (let place = 0; place < rotated.length; place++) {
         rotated[place] = (rotated[place] ?? 0) * (this.#signs[signs + place] ?? 0)

@@ -7,10 +7,10 @@ import { BinaryCodes, type Estimates } from "./BinaryCodes.ts"
 import { type Bounds, ByteCodes, type QuantizedQuery } from "./ByteCodes.ts"
 
 /** Growth factor when more room is needed. */
-const growth = 1.3
+const growthFactor = 1.3
 
 /** Number of vectors up to which {@link Vectors.spread} is exact. Beyond it, a sample is used. */
-const exactSpread = 4_000
+const maxExactSpread = 4_000
 const spreadSample = 20_000
 
 export class Vectors {
@@ -49,7 +49,7 @@ export class Vectors {
 
   #reserve(slots: number): void {
     if (slots <= this.#has.length) return
-    const capacity = Math.max(slots, this.#expected, Math.ceil(this.#has.length * growth))
+    const capacity = Math.max(slots, this.#expected, Math.ceil(this.#has.length * growthFactor))
     const floats = new Float32Array(capacity * this.dimensions)
     const has = new Uint8Array(capacity)
     floats.set(this.#floats)
@@ -136,7 +136,7 @@ export class Vectors {
       if (this.#has[slot] === 1 && seen++ % step === 0) known.push(slot)
     }
     const cosine =
-      known.length <= exactSpread
+      known.length <= maxExactSpread
         ? known.map((slot) => this.cosine(slot, query))
         : this.bounds(this.quantizeQuery(query), Int32Array.from(known)).cosine
     let sum = 0

@@ -10,7 +10,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
-const lease = Duration.minutes(10)
+const leaseDuration = Duration.minutes(10)
 /** Time between two rounds of a tenant. */
 const roundInterval = Duration.hours(1)
 
@@ -48,7 +48,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
             event_deliveries = ${next.eventDeliveries}, ingestion_jobs = ${next.ingestionJobs},
             conversations_seen = '', updated_at = now(),
             -- Not before a process that is at it has ended.
-            due_at = least(due_at, now() + make_interval(secs => ${Duration.toSeconds(lease)}))
+            due_at = least(due_at, now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)}))
           where tenant_id = ${tenantId}`
         return next
       },
@@ -64,7 +64,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
 
     /** Claims the tenant that has waited longest. */
     const claim = sql`/* every tenant: sweep */
-      update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       where tenant_id = (
         select tenant_id from tenant_retention where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`.pipe(

@@ -18,7 +18,7 @@ import * as Rows from "../Rows.ts"
 /** Time between the end of a count and the next one. */
 const countInterval = Duration.hours(24)
 /** How long a process holds a tenant. After a crash, another process goes on then. */
-const lease = Duration.minutes(1)
+const leaseDuration = Duration.minutes(1)
 /** Maximum number of rows that a batch reads of one list. */
 const batch = 5_000
 /** Maximum number of originals of unknown size that a batch returns. */
@@ -131,7 +131,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
 
     /** Claims the tenant that has waited longest. Tenants take turns. */
     const claim = sql`/* every tenant: sweep */
-      update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       where tenant_id = (
         select tenant_id from tenant_storage where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", list, seen, sums`.pipe(

@@ -7,7 +7,7 @@ import { type Report, reported } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** Number of consecutive failed calls after which the account is reported as failing. */
-const reportedFailures = 5
+const minReportedFailures = 5
 
 export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
   const told = (type: "channel.failing" | "channel.recovered"): Report => ({
@@ -25,9 +25,9 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
     sql`
       with changed as (
         update channels set failures = failures + 1,
-          failing_since = case when failures + 1 >= ${reportedFailures}::int then coalesce(failing_since, now()) end
+          failing_since = case when failures + 1 >= ${minReportedFailures}::int then coalesce(failing_since, now()) end
         where tenant_id = ${tenantId} and id = ${id}
-        returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${reportedFailures}::int as is_news
+        returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${minReportedFailures}::int as is_news
       ),
       ${reported(sql, told("channel.failing"))}
       select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.failed"))

@@ -17,7 +17,7 @@ import { orUnstorable } from "../Unstorable.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of events of one run that are replayed. A turn usually has fewer than ten. */
-const replayed = 1_000
+const maxReplayedEvents = 1_000
 
 const Trace = Schema.Struct({
   ...Schema.Struct(RunTrace.fields).omit("hasMore", "nextCursor").fields,
@@ -95,7 +95,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
       sql`
         select r.status, r.conversation_id as "conversationId",
           case when r.ticket = 1 then c.end_user_id end as "endUserId",
-          m.content as reply, m.citations, (${eventsAfter(id, 0, replayed)}) as events
+          m.content as reply, m.citations, (${eventsAfter(id, 0, maxReplayedEvents)}) as events
         from agent_runs r
         left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
         left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'

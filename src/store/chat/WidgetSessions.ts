@@ -17,7 +17,7 @@ import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of sessions that one sweep removes. */
-const pruned = 1_000
+const sweepLimit = 1_000
 
 /** SHA-256 of a session's id. */
 type SessionHash = Uint8Array
@@ -189,13 +189,13 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       const people = yield* sql`/* every tenant: sweep */
         delete from widget_sessions where (tenant_id, id_hash) in (
           select tenant_id, id_hash from widget_sessions where not ${alive} and tenant_is_swept(tenant_id)
-          order by used_at limit ${pruned} for update skip locked
+          order by used_at limit ${sweepLimit} for update skip locked
         )
         returning tenant_id as "tenantId", end_user_id as id`.pipe(
         Rows.all(Schema.Struct({ tenantId: TenantId, id: EndUserId }))
       )
       yield* removeUnreachable(sql, people)
-      return people.length === pruned
+      return people.length === sweepLimit
     }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("WidgetSessionStore.prune"))
 
     return { insert, find, place, discard, identify, prune } as const

@@ -10,7 +10,7 @@ import { type Report, reported } from "../events/ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a process holds a tenant. After a crash, another process can take it then. */
-const lease = Duration.minutes(10)
+const leaseDuration = Duration.minutes(10)
 /** Time between two searches of a tenant. */
 const searchInterval = Duration.hours(1)
 
@@ -34,7 +34,7 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
     /** Claims the tenant that has waited longest, of those that subscribe to the event. */
     const claim = sql`/* every tenant: sweep */
       insert into gap_searches as s (tenant_id, due_at)
-      select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(lease)})
+      select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
       where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
         and tenant_is_swept(e.tenant_id)

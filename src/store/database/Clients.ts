@@ -35,7 +35,7 @@ const connectTimeout = Duration.seconds(10)
 /** No statement of ours takes longer; one that does is cancelled by the server. */
 const statementTimeout = Duration.seconds(60)
 /** As the server numbers its versions. */
-const oldestServer = 150_000
+const oldestServerVersion = 150_000
 
 /**
  * Compiling a statement takes a tenth of a second and more, and the planner asks for it where it saves nothing. Through a
@@ -113,7 +113,7 @@ const refuseOld = (client: PgClient.PgClient) =>
   Effect.gen(function* () {
     const [server] = yield* client<{ readonly number: number; readonly version: string }>`
       select current_setting('server_version_num')::int as number, current_setting('server_version') as version`
-    if (server === undefined || server.number >= oldestServer) return
+    if (server === undefined || server.number >= oldestServerVersion) return
     return yield* new DatabaseUnavailable({
       message: `PostgreSQL ${server.version} is too old: 15 is needed. Update the server, or let DATABASE_URL name another.`
     })

@@ -20,7 +20,7 @@ export const interval = "15 seconds"
 /**
  * Age, in transactions, at which the ids of the oldest rows are frozen. Ids wrap around at about two thousand million.
  */
-const oldest = 200_000_000
+const maxTransactionAge = 200_000_000
 
 interface Table {
   readonly name: string
@@ -31,7 +31,7 @@ interface Table {
 const neglected = (sql: SqlClient) => sql<Table>`
   with measured as (
     select format('%I.%I', s.schemaname, s.relname) as name,
-      age(c.relfrozenxid) > ${oldest} as old,
+      age(c.relfrozenxid) > ${maxTransactionAge} as old,
       s.n_dead_tup > 50 + 0.2 * rows or s.n_ins_since_vacuum > 1000 + 0.2 * rows as worn,
       s.n_mod_since_analyze > 50 + 0.1 * rows as changed
     from pg_stat_all_tables s

@@ -39,11 +39,11 @@ export class DataDirectoryUnusable extends Schema.TaggedError<DataDirectoryUnusa
   { message: Schema.String, directory: Schema.String }
 ) {}
 
-const heartbeat = Duration.seconds(2)
+const heartbeatInterval = Duration.seconds(2)
 /**
  * Four heartbeats. A process in another container is considered dead when its file has not been touched for this long.
  */
-const silence = Duration.seconds(8)
+const heartbeatTimeout = Duration.seconds(8)
 /** System errors of an unusable directory, with reason and remedy. */
 const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = new Map([
   ["EACCES", ["may not be written by this user", "Let it own the directory, or see SPOKE_DATA_DIR."]],
@@ -54,7 +54,7 @@ const reasons: ReadonlyMap<string, readonly [reason: string, remedy: string]> = 
 ])
 
 /** Age in milliseconds of a claim whose owner will not withdraw it any more. */
-const settledAfter = 1_000
+const settledAgeMs = 1_000
 
 interface Claim {
   readonly file: string
@@ -131,7 +131,7 @@ const beats = Effect.fnUntraced(function* (claim: Claim) {
   const look = Effect.map(touchedAt(claim.file), (now) => Option.isNone(now) || now.value !== first.value)
   yield* look.pipe(
     Effect.repeat({ until: (changed) => changed, schedule: Schedule.spaced("250 millis") }),
-    Effect.timeoutOption(silence)
+    Effect.timeoutOption(heartbeatTimeout)
   )
   const last = yield* touchedAt(claim.file)
   return Option.isSome(last) && last.value !== first.value
@@ -190,7 +190,7 @@ const refuseRivals = (directory: string, own: string, place: string) =>
   Effect.gen(function* () {
     const [by] = yield* rivals(directory, own, place)
     const now = yield* Clock.currentTimeMillis
-    if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAfter })
+    if (by !== undefined) return yield* new Contended({ by, settled: now - by.since > settledAgeMs })
   })
 
 /** Creates a claim for the life of the scope and returns its file. Withdraws it when there is another. */
@@ -235,7 +235,7 @@ export const lockDirectory = (
       Effect.catchAll(({ error }) => Effect.succeed(codeOf(error) !== "ENOENT"))
     )
     yield* beat.pipe(
-      Effect.repeat({ while: (held) => held, schedule: Schedule.spaced(heartbeat) }),
+      Effect.repeat({ while: (held) => held, schedule: Schedule.spaced(heartbeatInterval) }),
       Effect.zipRight(Effect.logFatal(lost(directory))),
       Effect.zipRight(Effect.suspend(() => whenLost(lost(directory)))),
       Effect.interruptible,

@@ -290,7 +290,7 @@ const outside = (files: ReadonlyArray<MigrationFile>, options: Options) =>
     return yield* onOwnSession(steps)
   }).pipe(Effect.scoped)
 
-const betweenAsks = Duration.millis(300)
+const lockPollInterval = Duration.millis(300)
 const maxRetryPause = Duration.seconds(15)
 
 /**
@@ -299,14 +299,14 @@ const maxRetryPause = Duration.seconds(15)
 const withRetries = <A, E, R>(attempt: Effect.Effect<A, E | Busy | Waited, R>, { giveUpAfter }: Options) => {
   const asking = Effect.retry(attempt, {
     while: (error) => error instanceof Busy,
-    schedule: Schedule.spaced(betweenAsks)
+    schedule: Schedule.spaced(lockPollInterval)
   })
   return attempt.pipe(
     Effect.catchIf(
       (error) => error instanceof Busy,
       () =>
         Effect.logInfo("Another process migrates the database: waiting for it").pipe(
-          Effect.zipRight(Effect.sleep(betweenAsks)),
+          Effect.zipRight(Effect.sleep(lockPollInterval)),
           Effect.zipRight(asking)
         )
     ),

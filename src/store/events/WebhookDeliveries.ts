@@ -33,7 +33,7 @@ export const failuresBeforePause = 5
 /** The others are due after that delivery's attempt. */
 const afterProbe = "interval '15 seconds'"
 /** A worker that died while it tried such an endpoint holds up the others for so long. */
-const probeLasts = Duration.seconds(60)
+const probeLease = Duration.seconds(60)
 
 /** Key of a delivery. */
 export interface DeliveryKey extends TenantScope {
@@ -164,7 +164,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           ),
           probe as (
             update webhook_endpoints e
-            set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLasts)})
+            set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLease)})
             from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
               and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
             returning e.id

@@ -13,9 +13,9 @@ import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import * as Rows from "../Rows.ts"
 
 /** The bytes must be stored and the source created within this time. */
-const claimLasts = Duration.minutes(15)
+const claimLifetime = Duration.minutes(15)
 /** The bytes must be removed within this time. */
-export const removalLasts = Duration.minutes(1)
+export const removalLease = Duration.minutes(1)
 
 const decodeRefs = Schema.decodeUnknown(Schema.Array(Schema.Struct({ ref: ArtifactRef })))
 
@@ -42,7 +42,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
             where known.removing_until is null or known.removing_until < clock_timestamp()
           returning ref
         )
-        insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${after(claimLasts)} from artifact
+        insert into artifact_claims (id, ref, expires_at) select ${id}, ref, ${after(claimLifetime)} from artifact
         returning id`.pipe(Rows.any)
 
     /**
@@ -79,7 +79,7 @@ export class ArtifactRows extends Effect.Service<ArtifactRows>()("store/knowledg
           from artifacts where ref = ${ref}`
         if (state?.needed !== false) return "needed"
         if (state.busy) return "busy"
-        yield* sql`update artifacts set removing_until = ${after(removalLasts)} where ref = ${ref}`
+        yield* sql`update artifacts set removing_until = ${after(removalLease)} where ref = ${ref}`
         return "mine"
       },
       sql.withTransaction,

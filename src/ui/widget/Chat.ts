@@ -24,14 +24,14 @@ const nothingSaid = { files: [], reply: "", citations: [] }
  * Polling interval in milliseconds for a reply whose stream was lost, and the time after which a running turn is
  * given up.
  */
-const lookEvery = 2_000
-const giveUpAfter = 180_000
+const pollIntervalMs = 2_000
+const maxSendMs = 180_000
 /** Pause in milliseconds before another attempt to begin the session; at most eight seconds. */
 const startPause = (failures: number) =>
-  Math.min(lookEvery * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
-const loadTries = 3
+  Math.min(pollIntervalMs * 2 ** failures, 8_000) * (0.5 + Math.random() / 2)
+const maxLoadAttempts = 3
 /** Number of successful polls without the message, after which it counts as not arrived. */
-const missesUntilLost = 2
+const maxMissedPolls = 2
 
 /** Milliseconds between two renderings of a streaming reply. Longer replies take longer to render. */
 const drawEvery = (reply: string) => Math.max(40, reply.length / 100)
@@ -124,7 +124,8 @@ export class Chat {
     void loading.then((markdown) => {
       if (this.leaving.signal.aborted) return
       if (markdown !== null) this.set({ markdown })
-      else if (tried < loadTries) setTimeout(() => void this.load(tried + 1), lookEvery * (tried + 1))
+      else if (tried < maxLoadAttempts)
+        setTimeout(() => void this.load(tried + 1), pollIntervalMs * (tried + 1))
     })
     return loading
   }
@@ -285,7 +286,7 @@ export class Chat {
     if (live === null) return
     this.set({ live: { ...live, phase: "unsure" }, problem })
     clearTimeout(this.looking)
-    this.looking = setTimeout(() => void this.refresh().then(() => this.resolve()), lookEvery)
+    this.looking = setTimeout(() => void this.refresh().then(() => this.resolve()), pollIntervalMs)
   }
 
   /** Answered (then nothing is live any more), being answered, lost with the server, or never arrived. */
@@ -297,13 +298,13 @@ export class Chat {
     if (pending === undefined) return this.giveBack(this.texts.unanswered)
     if (turn?.status === "running") {
       this.missed = 0
-      if (Date.now() - pending.at < giveUpAfter) return this.unsure(this.texts.running)
+      if (Date.now() - pending.at < maxSendMs) return this.unsure(this.texts.running)
       return this.giveBack(this.texts.unanswered)
     }
     const [mine] = ofPending(pending, this.found.messages)
     if (mine !== undefined) return this.unanswered(mine)
     this.missed += 1
-    if (this.missed < missesUntilLost) return this.unsure(this.texts.lost)
+    if (this.missed < maxMissedPolls) return this.unsure(this.texts.lost)
     this.giveBack(this.texts.notArrived)
   }
 

@@ -2,7 +2,7 @@
 /** A small picture drawn from bytes that are here already: no address is loaded, so no policy of the page can refuse it. */
 import { useEffect, useRef } from "preact/hooks"
 
-const edge = 112
+const edgePx = 112
 
 export const Picture = ({ blob }: { readonly blob: Blob }) => {
   const canvas = useRef<HTMLCanvasElement>(null)
@@ -23,8 +23,8 @@ export const Picture = ({ blob }: { readonly blob: Blob }) => {
             side,
             0,
             0,
-            edge,
-            edge
+            edgePx,
+            edgePx
           )
       }
       bitmap.close()
@@ -35,5 +35,5 @@ export const Picture = ({ blob }: { readonly blob: Blob }) => {
       gone = true
     }
   }, [blob])
-  return <canvas ref={canvas} width={edge} height={edge} aria-hidden="true" />
+  return <canvas ref={canvas} width={edgePx} height={edgePx} aria-hidden="true" />
 }

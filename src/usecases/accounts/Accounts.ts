@@ -18,13 +18,13 @@ import { type PageRequest, TenantStore } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** Lifetime of a session. */
-export const sessionLasts = Duration.days(30)
+export const sessionLifetime = Duration.days(30)
 
 /** After `failures` failed sign-ins to an account from one address within `window`, further ones are refused. */
 export const signInThrottle = { failures: 10, window: Duration.minutes(15) }
 
 /** Maximum concurrent sign-ins to one account from one network; further ones wait. */
-const concurrentAttempts = 1
+const maxConcurrentAttempts = 1
 /** Maximum concurrent and maximum waiting sign-ins of all accounts and networks together. */
 const maxAttempts = 4_096
 const maxWaitingAttempts = 1_024
@@ -52,7 +52,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
     const attempts = new FairLimiter({
       name: "sign-ins",
       permits: maxAttempts,
-      maxPermitsPerOwner: concurrentAttempts,
+      maxPermitsPerOwner: maxConcurrentAttempts,
       maxWaiting: maxWaitingAttempts
     })
 
@@ -155,7 +155,7 @@ export class Accounts extends Effect.Service<Accounts>()("usecases/accounts/Acco
         passwordHash: hash,
         address,
         device,
-        lasts: sessionLasts
+        lasts: sessionLifetime
       })
       if (!opened) return yield* refuse(attempt)
       return { user: User.make({ id, tenantId, email: account.value.email, role }), token }

@@ -27,10 +27,10 @@ import { typeId, UserId } from "../../domain/Ids.ts"
 import { PasskeyStore } from "../../store/accounts/Passkeys.ts"
 import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
-import { sessionLasts, signInThrottle, tooManyFailures } from "./Accounts.ts"
+import { sessionLifetime, signInThrottle, tooManyFailures } from "./Accounts.ts"
 
 /** Time from the challenge to the authenticator's answer. */
-export const challengeLasts = Duration.minutes(5)
+export const challengeLifetime = Duration.minutes(5)
 
 /** Maximum passkeys of one person. */
 const maxPasskeys = 20
@@ -89,7 +89,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
     /** A challenge, and the sealed state for the browser. */
     const begun = Effect.fn("Passkeys.begun")(function* (adding: Flow["adding"]) {
       const challenge = yield* credentials.token
-      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(challengeLasts)
+      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(challengeLifetime)
       const text = yield* Effect.orDie(encodeFlow({ challenge, adding, until }))
       return { challenge, flow: Redacted.make(yield* box.seal("passkey-flow", text)) }
     })
@@ -103,7 +103,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       if (Option.isNone(flow) || flow.value.until < (yield* Clock.currentTimeMillis))
         return Option.none<Flow>()
       const first = yield* Effect.mapError(
-        dedupe.claim(`passkey:${flow.value.challenge}`, challengeLasts),
+        dedupe.claim(`passkey:${flow.value.challenge}`, challengeLifetime),
         tooManySignIns
       )
       return first ? flow : Option.none<Flow>()
@@ -131,7 +131,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           userVerification: "required"
         },
         attestation: "none",
-        timeout: Duration.toMillis(challengeLasts)
+        timeout: Duration.toMillis(challengeLifetime)
       }
       return { options, flow }
     })
@@ -181,7 +181,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         challenge,
         rpId,
         userVerification: "required",
-        timeout: Duration.toMillis(challengeLasts)
+        timeout: Duration.toMillis(challengeLifetime)
       }
       return { options, flow }
     })
@@ -225,7 +225,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
           method: "passkey",
           passwordHash: null,
           ...origin,
-          lasts: sessionLasts
+          lasts: sessionLifetime
         })
         return isIn ? undefined : yield* refused("switched off")
       })

@@ -15,9 +15,9 @@ import { addWeeks, dropWeeks } from "../../store/Partitions.ts"
 const batches = 50
 
 /** Days after which no run of a week is running any more. */
-const settled = 1
+const daysUntilSettled = 1
 /** Days after a limit of the installation until all traces of that day have been dropped with their week. */
-const untilDropped = 7 + settled
+const untilDropped = 7 + daysUntilSettled
 
 /** Limits of the whole installation. For each tenant and kind the shorter limit holds. */
 export class InstallationRetention extends Context.Reference<InstallationRetention>()(
@@ -82,8 +82,8 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       const now = yield* DateTime.now
       const days = shorter(yield* store.longestRuns, installation.runs)
       yield* dropWeeks({
-        kept: days === null ? null : DateTime.subtract(now, { days: days + settled }),
-        past: DateTime.subtract(now, { days: 2 * settled })
+        kept: days === null ? null : DateTime.subtract(now, { days: days + daysUntilSettled }),
+        past: DateTime.subtract(now, { days: 2 * daysUntilSettled })
       })
     }).pipe(
       Effect.provideService(SqlClient.SqlClient, sql),

@@ -31,11 +31,11 @@ import { SessionStore } from "../../store/accounts/Sessions.ts"
 import { SingleSignOnStore, type StoredConnection } from "../../store/accounts/SingleSignOn.ts"
 import { TeamStore } from "../../store/accounts/Team.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
-import { sessionLasts } from "./Accounts.ts"
+import { sessionLifetime } from "./Accounts.ts"
 import { AuditTrail } from "./AuditTrail.ts"
 
 /** Time from the start of a sign-in to its end. */
-export const flowLasts = Duration.minutes(10)
+export const flowLifetime = Duration.minutes(10)
 
 /** Maximum concurrent sign-ins, those of one network, and those that may wait. */
 const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
@@ -126,7 +126,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         Effect.tapError(logged(tenantId)),
         Effect.mapError(unavailable)
       )
-      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(flowLasts)
+      const until = (yield* Clock.currentTimeMillis) + Duration.toMillis(flowLifetime)
       const text = yield* Effect.orDie(encodeFlow({ ...flow, tenantId, issuer, clientId, until }))
       return { url, flow: Redacted.make(yield* box.seal("sso-flow", text)) }
     })
@@ -242,7 +242,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
         method: "sso",
         passwordHash: null,
         ...origin,
-        lasts: sessionLasts
+        lasts: sessionLifetime
       })
       if (!opened) return yield* refused("retry")
       return {

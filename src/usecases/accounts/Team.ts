@@ -16,7 +16,7 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { UserStore } from "../../store/accounts/Users.ts"
 
 /** Lifetime of an invitation. */
-const invitationLasts = Duration.days(7)
+const invitationLifetime = Duration.days(7)
 
 const missing = () => new NotFound({ message: "There is no such user." })
 const tooManyPasswords = () =>
@@ -125,7 +125,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
           by: by.userId,
           userId: id,
           role,
-          lasts: invitationLasts
+          lasts: invitationLifetime
         })
         return { user, invitation: { token, expiresAt } }
       })
@@ -147,7 +147,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
           by: by.userId,
           userId: id,
           role: user.role,
-          lasts: invitationLasts
+          lasts: invitationLifetime
         })
         return { user, invitation: { token, expiresAt } }
       })
@@ -228,7 +228,7 @@ export class Team extends Effect.Service<Team>()("usecases/accounts/Team", {
           by: id,
           userId: id,
           role,
-          lasts: invitationLasts
+          lasts: invitationLifetime
         })
         return { user: yield* known(scope, id), invitation: { token, expiresAt } }
       })

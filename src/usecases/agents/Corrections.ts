@@ -16,7 +16,7 @@ import {
   type CorrectionId,
   type CorrectionOrigin,
   type CreateCorrection,
-  defaultPreviewed,
+  defaultPreviewedTurns,
   maxCorrectedTurns,
   newCorrectionId,
   type PatchCorrection
@@ -250,7 +250,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     const toReplay = Effect.fn("Corrections.toReplay")(function* (
       tenant: TenantScope,
       id: CorrectionId,
-      count = defaultPreviewed
+      count = defaultPreviewedTurns
     ) {
       const correction = yield* get(tenant, id)
       if (correction.status === "approved") return yield* approved()

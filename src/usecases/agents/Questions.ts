@@ -6,7 +6,7 @@
 import type { Heading } from "../../store/agents/Starts.ts"
 
 /** Number of suggestions. */
-const count = 3
+const maxQuestions = 3
 const minCharacters = 4
 const maxCharacters = 100
 
@@ -124,7 +124,7 @@ export const questionsOf = (headings: ReadonlyArray<Heading>): ReadonlyArray<str
   for (const isOnePerPage of [true, false]) {
     for (const { question, title } of ranked) {
       const key = question.toLowerCase()
-      if (taken.size === count || taken.has(key) || (isOnePerPage && titles.has(title))) continue
+      if (taken.size === maxQuestions || taken.has(key) || (isOnePerPage && titles.has(title))) continue
       taken.set(key, question)
       titles.add(title)
     }

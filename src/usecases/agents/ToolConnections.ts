@@ -31,7 +31,7 @@ import { scopesOfAll } from "./ToolScopes.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
-const signInLasts = Duration.minutes(10)
+const signInLifetime = Duration.minutes(10)
 
 /** Maximum concurrent exchanges with authorization servers, those of one tenant, and those that may wait. */
 const limits = { permits: 64, maxPermitsPerOwner: 4, maxWaiting: 1_024 }
@@ -156,7 +156,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         session,
         state: yield* credentials.fingerprint(Redacted.make(signIn.state)),
         flow: yield* box.seal("tool-sign-in", flow),
-        lasts: signInLasts
+        lasts: signInLifetime
       })
       return url
     })

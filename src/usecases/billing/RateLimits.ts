@@ -30,7 +30,7 @@ export interface Allowance {
 /** Time-out of the counter. The request is allowed when it is unavailable. */
 const countTimeout = "500 millis"
 /** Maximum remembered refusals. They are answered without a round trip to the counter. */
-const capacity = 10_000
+const maxRememberedRefusals = 10_000
 /** Minimum time between two log lines about an unavailable counter. */
 const logIntervalMillis = 10_000
 
@@ -74,7 +74,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     const remember = (name: string, until: number) => {
       refused.set(name, until)
       for (const oldest of refused.keys()) {
-        if (refused.size <= capacity) break
+        if (refused.size <= maxRememberedRefusals) break
         refused.delete(oldest)
       }
     }

@@ -39,7 +39,7 @@ import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 /** A message older than this by the provider's clock is stored and left to a human. The agent does not answer it. */
 const maxReplyAge = Duration.minutes(15)
 /** An unanswered message of this age has no job any more: all attempts have ended by then. */
-const forgottenAfter = Duration.minutes(7)
+const maxJobAge = Duration.minutes(7)
 /** Maximum checks, and their interval, for the end of another turn of the conversation. */
 const maxTurnPolls = 240
 const turnPollInterval = Duration.millis(500)
@@ -316,7 +316,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     const sweep = Effect.gen(function* () {
       const now = yield* DateTime.now
       const found = yield* unanswered.forgotten(
-        DateTime.subtractDuration(now, forgottenAfter),
+        DateTime.subtractDuration(now, maxJobAge),
         DateTime.subtractDuration(now, maxReplyAge)
       )
       for (const { fresh, ...place } of found) {

@@ -47,7 +47,7 @@ import { DeliveryReceipts } from "./DeliveryReceipts.ts"
 const decode = Schema.decodeUnknown(Schema.Struct({ tenantId: TenantId, messageId: MessageId }))
 
 /** Time for which an outbound id is sent only once. */
-const keyLasts = Duration.days(7)
+const keyLifetime = Duration.days(7)
 
 const workerDied = "The worker died."
 
@@ -188,7 +188,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       file: ChannelFile | null,
       resent: boolean
     ) {
-      const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLasts), keysSilent)
+      const mine = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysSilent)
       if (!mine && !resent) return yield* unclaimed()
       return yield* noted(
         to,

@@ -23,7 +23,7 @@ import type { Replay } from "./Replay.ts"
 /** Longest time that a stop request waits for the run to end. The run's status then says whether it has ended. */
 const stopTimeout = Duration.seconds(3)
 /** Interval at which a run of another process is read. */
-const polling = Duration.millis(250)
+const pollInterval = Duration.millis(250)
 
 const absent = () => new NotFound({ message: "The run does not exist for this agent." })
 
@@ -101,7 +101,7 @@ const completed = (replay: Replay, rest: RunningTurn["parts"]): RunningTurn["par
 const settled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
   Effect.flatMap(look, (outcome) =>
     outcome.status === "running"
-      ? Effect.zipRight(Effect.sleep(polling), settled(look))
+      ? Effect.zipRight(Effect.sleep(pollInterval), settled(look))
       : Effect.succeed(outcome)
   )
 

@@ -8,9 +8,9 @@ import * as Schedule from "effect/Schedule"
 import { typeId } from "../../domain/Ids.ts"
 import { ProcessLeases } from "../../store/chat/ProcessLeases.ts"
 
-const lease = Duration.seconds(20)
-const renewal = Duration.seconds(5)
-const sweeping = Duration.seconds(10)
+const leaseDuration = Duration.seconds(20)
+const renewalInterval = Duration.seconds(5)
+const sweepInterval = Duration.seconds(10)
 
 export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/ProcessLease", {
   scoped: Effect.gen(function* () {
@@ -19,20 +19,20 @@ export class ProcessLease extends Effect.Service<ProcessLease>()("usecases/chat/
     const quietly = <A, E>(what: string, effect: Effect.Effect<A, E>) =>
       Effect.catchAllCause(effect, (cause) => Effect.logWarning(what, cause))
 
-    yield* Effect.orDie(instances.renew(id, lease))
+    yield* Effect.orDie(instances.renew(id, leaseDuration))
     yield* Effect.addFinalizer(() => quietly("The instance could not be deregistered", instances.leave(id)))
-    yield* quietly("The instance's lease could not be renewed", instances.renew(id, lease)).pipe(
-      Effect.repeat(Schedule.spaced(renewal)),
+    yield* quietly("The instance's lease could not be renewed", instances.renew(id, leaseDuration)).pipe(
+      Effect.repeat(Schedule.spaced(renewalInterval)),
       Effect.forkScoped
     )
     // Renew first: a process that was paused until its lease expired is alive and must not end its own runs.
-    const sweep = Effect.zipRight(instances.renew(id, lease), instances.sweep).pipe(
+    const sweep = Effect.zipRight(instances.renew(id, leaseDuration), instances.sweep).pipe(
       Effect.tap((count) =>
         count === 0 ? Effect.void : Effect.logWarning(`Ended ${count} runs of a process that died`)
       )
     )
     const sweepQuietly = quietly("Dead runs could not be swept", sweep)
-    yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweeping)), Effect.forkScoped)
+    yield* sweepQuietly.pipe(Effect.repeat(Schedule.spaced(sweepInterval)), Effect.forkScoped)
     return {
       id,
       /** Ends the runs of dead processes now, without waiting for the next interval. */

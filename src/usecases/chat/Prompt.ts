@@ -210,14 +210,14 @@ const withMaskedName = (file: Prompt.FilePart, masked: (name: string) => string)
 /** A quarter of the window is reserved for the reply. */
 const promptShare = 0.75
 /** Estimated tokens of a picture or of a few pages. Only the provider knows the real number. */
-const fileTokens = 1_500
+const tokensPerFile = 1_500
 
 export const render = (input: PromptInput): Prompt.Prompt => {
   const system = systemText(input)
   const { files = [], grounding, masking = null } = input
   const masked = (text: string) => masking?.text(text) ?? text
   const message = dataText(input) + masked(input.message)
-  const own = estimateTokens(system) + estimateTokens(message) + files.length * fileTokens
+  const own = estimateTokens(system) + estimateTokens(message) + files.length * tokensPerFile
   const budget = input.contextWindow * promptShare - own
   // Citation numbers of earlier turns have no meaning in this one.
   const history = input.history.map((said) =>

@@ -14,7 +14,7 @@ import { ConversationId, TenantId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
-const validity = Duration.hours(1)
+const tokenLifetime = Duration.hours(1)
 
 /** The payload of a token. */
 const Grant = Schema.Struct({
@@ -42,7 +42,7 @@ export class RealtimeAccess extends Effect.Service<RealtimeAccess>()("usecases/c
       conversationId: ConversationId,
       by: GrantingCredential | null
     ) {
-      const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(validity)
+      const expires = (yield* Clock.currentTimeMillis) + Duration.toMillis(tokenLifetime)
       const realtimeToken = yield* box.sign("realtime", write({ conversationId, by, expires, tenantId }))
       return { realtimeToken, realtimeUrl }
     })

@@ -20,7 +20,7 @@ import type * as Trace from "./Trace.ts"
  * A turn that runs longer than this is long. Also the interval at which its events are stored and stop requests are
  * read.
  */
-const tick = Duration.millis(500)
+const pollInterval = Duration.millis(500)
 
 const withoutPayload = ({ payload: _, ...event }: RunEvent): RunEvent => event
 
@@ -87,13 +87,13 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
 
     const look = Effect.gen(function* () {
       const now = yield* monotonicMillis
-      const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(tick))
+      const long = [...runs.values()].filter(({ since }) => now - since >= Duration.toMillis(pollInterval))
       if (long.length === 0) return
       // Each may fail independently. Both are repeated at the next tick.
       yield* quietly("Events of running turns could not be stored", storeEvents(long))
       yield* quietly("Wishes to stop could not be read", stopWished)
     })
-    yield* look.pipe(Effect.repeat(Schedule.spaced(tick)), Effect.forkScoped)
+    yield* look.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
 
     return { add, remove, find } as const
   })

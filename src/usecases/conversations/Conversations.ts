@@ -15,7 +15,7 @@ import {
 /** Maximum messages of one page. */
 const maxMessages = 1_000
 /** Messages per page when a whole conversation is read. */
-const readAtOnce = 200
+const messagesPerPage = 200
 
 const absent = () => new NotFound({ message: "There is no such conversation." })
 
@@ -70,7 +70,7 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
           Option.match(after, {
             onNone: () => Effect.succeedNone,
             onSome: (position) =>
-              pageOf(scope, id, { after: position, limit: readAtOnce }).pipe(
+              pageOf(scope, id, { after: position, limit: messagesPerPage }).pipe(
                 // A conversation deleted meanwhile is a defect: a part of it must not look complete.
                 Effect.orDie,
                 Effect.map(upTo),
@@ -88,7 +88,7 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
     const get = Effect.fn("Conversations.get")(function* (scope: ConversationScope, id: ConversationId) {
       const found = yield* store.find(scope, id)
       if (Option.isNone(found)) return yield* absent()
-      const first = yield* pageOf(scope, id, { after: undefined, limit: readAtOnce })
+      const first = yield* pageOf(scope, id, { after: undefined, limit: messagesPerPage })
       return {
         conversation: found.value,
         messages: Stream.map(rest(scope, id, first), ({ message }) => message)

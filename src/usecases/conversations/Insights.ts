@@ -33,7 +33,7 @@ const embeddingTimeout = Duration.seconds(20)
 /** Maximum concurrent reports. */
 const maxReports = 2
 /** Grouping steps before the fiber yields to the event loop. */
-const stepsAtOnce = 16
+const stepsPerYield = 16
 const maxExamples = 5
 const maxSources = 10
 /** Maximum characters of a question that are shown. */
@@ -107,7 +107,7 @@ const grouped = (asked: ReadonlyArray<QuestionGroups.AskedQuestion<WrongRow>>) =
   Effect.gen(function* () {
     const steps = QuestionGroups.grouped(asked)
     for (;;) {
-      for (let step = 0; step < stepsAtOnce; step++) {
+      for (let step = 0; step < stepsPerYield; step++) {
         const { done, value } = steps.next()
         if (done === true) return value
       }

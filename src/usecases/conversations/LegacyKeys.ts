@@ -7,7 +7,7 @@ import { LegacyMessages } from "../../store/conversations/LegacyMessages.ts"
 /** Messages per transaction, so that transactions stay short. */
 const batch = 500
 /** Interval between two checks for new ones. */
-const polling = Duration.seconds(1)
+const pollInterval = Duration.seconds(1)
 
 export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversations/LegacyKeys", {
   effect: Effect.gen(function* () {
@@ -31,7 +31,7 @@ export class LegacyKeys extends Effect.Service<LegacyKeys>()("usecases/conversat
     /** Runs forever. A failure is logged and retried. */
     const work = run.pipe(
       Effect.catchAllCause((cause) => Effect.logWarning("Messages could not be given their keys", cause)),
-      Effect.repeat(Schedule.spaced(polling)),
+      Effect.repeat(Schedule.spaced(pollInterval)),
       Effect.asVoid
     )
 

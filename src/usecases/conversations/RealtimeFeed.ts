@@ -20,7 +20,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { ConversationFeedStore, pageSize } from "../../store/conversations/ConversationFeed.ts"
 
 /** Interval at which the database is read when no signal comes. */
-const tick = Duration.seconds(5)
+const pollInterval = Duration.seconds(5)
 
 /** Minimum interval between two typing signals of the same side of a conversation. */
 const writingInterval = Duration.seconds(2)
@@ -137,7 +137,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
           let looked = yield* monotonicMillis
           const next = Effect.gen(function* () {
             const now = yield* monotonicMillis
-            const wait = Duration.toMillis(tick) - (now - looked)
+            const wait = Duration.toMillis(pollInterval) - (now - looked)
             // A constant stream of signals does not delay the periodic read.
             const signal =
               more || wait <= 0

@@ -30,7 +30,7 @@ import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
 import { signed } from "./Signature.ts"
 
 /** A delivery is given up, and its endpoint disabled, after this time without a successful call. */
-const giveUpAfter = Duration.days(3)
+const maxRetryTime = Duration.days(3)
 /** Time-out of the whole call. */
 const callTimeout = Duration.seconds(10)
 /** Maximum bytes of a response that are read. */
@@ -188,14 +188,14 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         yield* pauseAfter(taken.attempts + 1),
         Option.getOrElse(outcome.asked, () => Duration.zero)
       )
-      const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(giveUpAfter)
+      const isOver = outcome.isGone || taken.pendingMs >= Duration.toMillis(maxRetryTime)
       const failed = yield* store.failed(key, outcome, {
         isOver,
         pause: yield* pauseAfter(Math.max(1, taken.failures + 2 - failuresBeforePause))
       })
       if (Option.isNone(failed)) return
       if (outcome.isGone) return yield* disable(key, taken, "gone")
-      if (failed.value.failingMs >= Duration.toMillis(giveUpAfter))
+      if (failed.value.failingMs >= Duration.toMillis(maxRetryTime))
         return yield* disable(key, taken, "failing")
       if (isOver) return
       return yield* new JobFailure({

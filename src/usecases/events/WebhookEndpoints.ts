@@ -22,7 +22,7 @@ import { maxEndpoints, WebhookEndpointStore } from "../../store/events/WebhookEn
 import { newSecret } from "./Signature.ts"
 
 /** Time for which the previous secret signs too. */
-const overlap = Duration.hours(24)
+const secretOverlap = Duration.hours(24)
 
 const missing = () => new NotFound({ message: "There is no such webhook." })
 const tooManyEndpoints = () => new Conflict({ message: `There are ${maxEndpoints} webhooks already.` })
@@ -77,10 +77,10 @@ export class WebhookEndpoints extends Effect.Service<WebhookEndpoints>()("usecas
       if (!(yield* store.remove(scope, id))) return yield* missing()
     })
 
-    /** Makes a new secret. The previous one signs too for {@link overlap}. */
+    /** Makes a new secret. The previous one signs too for {@link secretOverlap}. */
     const rotate = Effect.fn("WebhookEndpoints.rotate")(function* (scope: TenantScope, id: WebhookId) {
       const { sealed, secret } = yield* fresh
-      const rotated = yield* store.rotate(scope, id, sealed, overlap)
+      const rotated = yield* store.rotate(scope, id, sealed, secretOverlap)
       if (Option.isNone(rotated)) return yield* missing()
       return { webhook: rotated.value, secret }
     })

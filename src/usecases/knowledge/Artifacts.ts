@@ -23,14 +23,14 @@ import {
 } from "../../domain/Errors.ts"
 import { typeId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
-import { ArtifactRows, removalLasts } from "../../store/knowledge/ArtifactRows.ts"
+import { ArtifactRows, removalLease } from "../../store/knowledge/ArtifactRows.ts"
 
 const Payload = Schema.Struct({ artifact: ArtifactRef })
 
 /** Well below the lease time for which only one process may remove the artifact. */
 const removalTimeout = Duration.seconds(30)
 /** Longest time that storing bytes waits while the same bytes are being removed. */
-const removalWait = Duration.seconds(10)
+const maxRemovalWait = Duration.seconds(10)
 /** Maximum originals that one sweep removes. */
 const sweepLimit = 1_000
 
@@ -48,7 +48,7 @@ const beingRemoved = () =>
   new JobFailure({
     message: "The artifact is being removed already.",
     fatal: false,
-    retryAfter: removalLasts
+    retryAfter: removalLease
   })
 
 export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/Artifacts", {
@@ -81,7 +81,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         .claim(id, ref, size)
         .pipe(
           Effect.repeat({ until: (claimed) => claimed, schedule: Schedule.spaced("50 millis") }),
-          Effect.timeoutFail({ duration: removalWait, onTimeout: unavailable })
+          Effect.timeoutFail({ duration: maxRemovalWait, onTimeout: unavailable })
         )
     })
 

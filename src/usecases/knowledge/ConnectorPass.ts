@@ -26,7 +26,7 @@ import { ConnectorSettings } from "./ConnectorSettings.ts"
 import { toDocument } from "./NewDocuments.ts"
 
 /** Increment when the stored form of documents changes: all documents are then read again. */
-const revision = 1
+const readingVersion = 1
 /** Maximum documents of one source. */
 const maxDocuments = 10_000
 /** Maximum crawl entries of one pass: documents, and documents that were left out. */
@@ -57,7 +57,9 @@ const decodeConfig = Schema.decodeUnknown(ConnectorConfig)
 /** Hash of the reader, its settings and the labels. A pass with another hash does not compare with this one. */
 const digestOfPass = (config: typeof ConnectorConfig.Type, labels: ReadonlyArray<string>) =>
   createHash("sha256")
-    .update(JSON.stringify([revision, config.reader, Object.entries(config.settings).toSorted(), labels]))
+    .update(
+      JSON.stringify([readingVersion, config.reader, Object.entries(config.settings).toSorted(), labels])
+    )
     .digest("hex")
 
 /** True when everybody who may read the source may read the document. */
@@ -122,7 +124,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       listedAt: null,
       links: null,
       fingerprint: null,
-      revision
+      revision: readingVersion
     })
 
     /** The stored state of this job's pass. Begins a new pass where there is none or the config has changed. */
@@ -160,7 +162,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       const isFresh = task.jobType === "REINDEX"
       const remembered = new Map<string, Remembered>()
       if (Option.isSome(last)) {
-        for (const { digest: words, etag, target } of yield* entries.remembered(task, revision)) {
+        for (const { digest: words, etag, target } of yield* entries.remembered(task, readingVersion)) {
           if (words !== null) remembered.set(target, { revision: etag, digest: words })
         }
       }

@@ -10,10 +10,10 @@ import type { CrawlEntryStore, NewEntry, Remembered } from "../../store/knowledg
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
 /** Increment when parsing, packing or fingerprints change: all documents are then read again. */
-const revision = 1
+const readingVersion = 1
 const batch = 200
 /** Minimum percentage points between two updates of a job's progress, because each is a transaction. */
-const step = 5
+const progressStep = 5
 /** Maximum entries of one job: a thousand pages, their redirects, and pages that were skipped. */
 const maxLines = 8_000
 
@@ -73,7 +73,7 @@ const noEvidence = {
 export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore, task: IngestionTask) =>
   Effect.gen(function* () {
     yield* store.clear(task)
-    const remembered = task.jobType === "INGEST" ? yield* store.remembered(task, revision) : []
+    const remembered = task.jobType === "INGEST" ? yield* store.remembered(task, readingVersion) : []
     const known = memoryOf(remembered)
     const families = familiesOf(remembered)
     const kept = new Set<string>()
@@ -93,7 +93,13 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         if (entry.target !== null) told.add(entry.target)
         if (place >= maxLines) return
         const fetchedAt = yield* Clock.currentTimeMillis
-        waiting.push({ ...entry, place: place++, fetchedAt, ...(evidence ?? noEvidence), revision })
+        waiting.push({
+          ...entry,
+          place: place++,
+          fetchedAt,
+          ...(evidence ?? noEvidence),
+          revision: readingVersion
+        })
         if (waiting.length >= batch) yield* flush
       })
 
@@ -101,7 +107,7 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
     const progress = (settled: number, all: number) =>
       Effect.suspend(() => {
         const next = 5 + Math.floor((85 * settled) / Math.max(settled, all, 1))
-        if (next < percent + step) return Effect.void
+        if (next < percent + progressStep) return Effect.void
         percent = next
         return jobs.progress(task, task.jobId, next)
       })

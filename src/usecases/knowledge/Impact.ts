@@ -7,7 +7,7 @@ import type { Actor } from "../../domain/accounts/Audit.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { AgentId, RunId } from "../../domain/Ids.ts"
 import {
-  defaultReplayed,
+  defaultReplayedTurns,
   type ImpactAnswer,
   type ImpactPassage,
   type ReplayImpact
@@ -145,7 +145,7 @@ export class Impact extends Effect.Service<Impact>()("usecases/knowledge/Impact"
     const turnsOf = Effect.fn("Impact.turnsOf")(function* (
       tenant: TenantScope,
       agentId: AgentId,
-      { answers: count = defaultReplayed, version: _, ...request }: ReplayImpact
+      { answers: count = defaultReplayedTurns, version: _, ...request }: ReplayImpact
     ) {
       const { answers } = yield* report(yield* scopeOf(tenant, agentId, request))
       const runIds: ReadonlyArray<RunId> = answers

@@ -11,7 +11,7 @@ import type { NewDocument } from "../../store/knowledge/Knowledge.ts"
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex")
 
 /** UTF-16 units that are hashed at a time, in a few milliseconds. */
-const piece = 1_048_576
+const unitsPerHashStep = 1_048_576
 
 /** {@link sha256} of a text of any length without lone surrogates. Yields to the event loop between pieces. */
 const sha256OfLong = (text: string) =>
@@ -19,9 +19,9 @@ const sha256OfLong = (text: string) =>
     const hash = createHash("sha256")
     for (let at = 0; at < text.length;) {
       // A surrogate pair is not split.
-      const half = /[\ud800-\udbff]/.test(text.charAt(at + piece - 1)) ? 1 : 0
-      hash.update(text.slice(at, at + piece - half))
-      at += piece - half
+      const half = /[\ud800-\udbff]/.test(text.charAt(at + unitsPerHashStep - 1)) ? 1 : 0
+      hash.update(text.slice(at, at + unitsPerHashStep - half))
+      at += unitsPerHashStep - half
       if (at < text.length) yield* yieldToEventLoop
     }
     return hash.digest("hex")

@@ -36,7 +36,7 @@ const running = (settings: Settings) =>
     )
   )
 
-const oldest = 150_000
+const oldestServerVersion = 150_000
 
 interface Server {
   readonly version: string
@@ -56,7 +56,7 @@ const server = Effect.flatMap(
 
 const versionOf = (settings: Settings, { number, version }: Server): Finding => {
   const name = settings.database === null ? "embedded PostgreSQL" : "PostgreSQL"
-  return number < oldest
+  return number < oldestServerVersion
     ? problem("database", `${name} ${version} is too old: 15 is needed`)
     : ok("database", `${name} ${version}`)
 }

@@ -1,7 +1,7 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { deviceOf } from "../../../domain/accounts/Session.ts"
-import { Accounts, sessionLasts } from "../../../usecases/accounts/Accounts.ts"
+import { Accounts, sessionLifetime } from "../../../usecases/accounts/Accounts.ts"
 import { Api } from "../../Api.ts"
 import { CurrentUser } from "../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../server/ClientAddress.ts"
@@ -21,7 +21,7 @@ export const SessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
             networkOfRequest(proxies, request),
             deviceOf(request.headers["user-agent"])
           )
-          yield* cookie.set(token, sessionLasts)
+          yield* cookie.set(token, sessionLifetime)
           return { user }
         })
       )

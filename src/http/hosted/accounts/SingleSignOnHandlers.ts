@@ -3,9 +3,9 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { deviceOf } from "../../../domain/accounts/Session.ts"
-import { sessionLasts } from "../../../usecases/accounts/Accounts.ts"
+import { sessionLifetime } from "../../../usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../usecases/accounts/AuditTrail.ts"
-import { flowLasts, SignOn } from "../../../usecases/accounts/SignOn.ts"
+import { flowLifetime, SignOn } from "../../../usecases/accounts/SignOn.ts"
 import { ScimAccess } from "../../../usecases/accounts/ScimAccess.ts"
 import { SingleSignOn } from "../../../usecases/accounts/SingleSignOn.ts"
 import { Api, type GroupHandlers } from "../../Api.ts"
@@ -94,7 +94,7 @@ export const SignOnHandlers = HttpApiBuilder.group(Api, "signOn", (handlers) =>
         Effect.gen(function* () {
           const network = networkOfRequest(proxies, request)
           const { flow, url } = yield* signOn.begin(payload.email, cookie.redirectUri, network)
-          yield* cookie.set(flow, flowLasts)
+          yield* cookie.set(flow, flowLifetime)
           return { url }
         })
       )
@@ -107,7 +107,7 @@ export const SignOnHandlers = HttpApiBuilder.group(Api, "signOn", (handlers) =>
           }
           const requestId = yield* RequestId
           const { token } = yield* signOn.finish(flow, urlParams, cookie.redirectUri, { origin, requestId })
-          yield* session.set(token, sessionLasts)
+          yield* session.set(token, sessionLifetime)
           return toDashboard()
         }).pipe(
           Effect.catchTag("SignOnRefused", ({ problem }) => Effect.succeed(toDashboard(`?sso=${problem}`)))

@@ -2,10 +2,10 @@
 import css from "./Avatar.module.css"
 
 /** Background colours of the style sheet. */
-const grounds = 5
+const backgroundCount = 5
 
 const groundOf = (name: string): number =>
-  [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9_973, 7) % grounds
+  [...name].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 9_973, 7) % backgroundCount
 
 export const Avatar = ({ name }: { readonly name: string }) => {
   const [first = "·"] = name.match(/[\p{L}\p{N}]/u) ?? []

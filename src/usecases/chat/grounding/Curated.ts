@@ -7,7 +7,7 @@ import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { similarity } from "../../../search/QuestionLikeness.ts"
 
 /** Maximum chunks that are compared: enough for the longest answer among others with similar questions. */
-const compared = 20
+const maxComparedChunks = 20
 
 /** The passages of a curated answer in reading order, and the similarity of its question to the asked one. */
 export interface CuratedAnswer {
@@ -45,7 +45,7 @@ export const find = CheapSpans.fn("Curated.find")(function* (
 ) {
   const sourceTypes = (filter.sourceTypes ?? ["QA"]).filter((type) => type === "QA")
   if (sourceTypes.length === 0) return null
-  const query = { text: asked, topK: compared, minScore: 0, filter: { ...filter, sourceTypes } }
+  const query = { text: asked, topK: maxComparedChunks, minScore: 0, filter: { ...filter, sourceTypes } }
   const { chunks } = yield* search(scope, query)
   return chosen(asked, chunks)
 })

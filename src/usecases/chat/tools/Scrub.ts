@@ -7,9 +7,9 @@ import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 const mark = "[redacted]"
 
 /** Shorter values also occur in ordinary words: they are removed only where they stand alone. */
-const telling = 4
+const minLengthAnywhere = 4
 /** Values of at least this length are also searched for inside other encoded text. */
-const distinctive = 6
+const minLengthEncoded = 6
 
 /** The base64 forms of `bytes` inside a longer text: the characters that do not depend on their neighbours. */
 const insideBase64 = (bytes: Buffer): ReadonlyArray<string> =>
@@ -19,7 +19,7 @@ const insideBase64 = (bytes: Buffer): ReadonlyArray<string> =>
       .replaceAll("=", "")
     const whole = Math.floor(((before + bytes.length) * 8) / 6)
     const inner = encoded.slice(Math.ceil((before * 8) / 6), whole)
-    return inner.length < distinctive ? [] : [inner, inner.replaceAll("+", "-").replaceAll("/", "_")]
+    return inner.length < minLengthEncoded ? [] : [inner, inner.replaceAll("+", "-").replaceAll("/", "_")]
   })
 
 const percent = (text: string): string => encodeURIComponent(text.toWellFormed())
@@ -43,7 +43,7 @@ const inUrl = (value: string): ReadonlyArray<string> => {
 }
 
 const inBytes = (value: string): ReadonlyArray<string> => {
-  if (value.length < distinctive) return []
+  if (value.length < minLengthEncoded) return []
   const bytes = Buffer.from(value)
   return [bytes.toString("hex"), bytes.toString("hex").toUpperCase(), ...insideBase64(bytes)]
 }
@@ -80,7 +80,7 @@ const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
   let left = maxFormCharacters
   for (const [place, round] of rounds.entries()) {
     for (const value of sorted) {
-      if (place > 0 && value.length < telling) continue
+      if (place > 0 && value.length < minLengthAnywhere) continue
       for (const form of round(value)) {
         if (needles.has(form)) continue
         if (place > 0) left -= form.length
@@ -95,7 +95,7 @@ const needlesOf = (values: Iterable<string>): ReadonlySet<string> => {
 const isWord = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}_]/u.test(character)
 
 /** Factor that leaves room for a character code beside a state in one number. */
-const codes = 65_536
+const codesPerState = 65_536
 
 /**
  * Aho-Corasick automaton. Its state is the longest prefix of a needle that the text so far ends in. One pass finds all
@@ -129,7 +129,7 @@ class Automaton {
   #add(needle: string, byDepth: Array<Array<number>>): void {
     let state = 0
     for (let place = 0; place < needle.length; place++) {
-      const edge = state * codes + needle.charCodeAt(place)
+      const edge = state * codesPerState + needle.charCodeAt(place)
       let next = this.#edges.get(edge)
       if (next === undefined) {
         next = this.#depth.length
@@ -149,24 +149,24 @@ class Automaton {
       }
       state = next
     }
-    if (needle.length < telling) this.#isShort[state] = true
+    if (needle.length < minLengthAnywhere) this.#isShort[state] = true
     else this.#found[state] = needle.length
   }
 
   #settle(state: number): void {
     const edge = this.#shorter[state] ?? 0
-    const parent = Math.floor(edge / codes)
-    const shorter = parent === 0 ? 0 : this.next(this.#shorter[parent] ?? 0, edge % codes)
+    const parent = Math.floor(edge / codesPerState)
+    const shorter = parent === 0 ? 0 : this.next(this.#shorter[parent] ?? 0, edge % codesPerState)
     this.#shorter[state] = shorter
     if (this.#found[state] === 0) this.#found[state] = this.#found[shorter] ?? 0
-    this.#brief[state] = this.#depthOf(state) < telling ? state : (this.#brief[shorter] ?? 0)
+    this.#brief[state] = this.#depthOf(state) < minLengthAnywhere ? state : (this.#brief[shorter] ?? 0)
     const isOpen = this.#isInner[state] === true || this.#isShort[state] === true
     this.#open[state] = isOpen ? this.#depthOf(state) : (this.#open[shorter] ?? 0)
   }
 
   next(from: number, code: number): number {
     for (let state = from; ; state = this.#shorter[state] ?? 0) {
-      const next = this.#edges.get(state * codes + code)
+      const next = this.#edges.get(state * codesPerState + code)
       if (next !== undefined) return next
       if (state === 0) return 0
     }
@@ -265,7 +265,7 @@ class Scan implements Streaming {
   #read(character: string): void {
     if (this.#undecided.length > 0) this.#decide(character)
     this.#state = this.#automaton.next(this.#state, character.charCodeAt(0))
-    this.#last = (this.#last + character).slice(-telling)
+    this.#last = (this.#last + character).slice(-minLengthAnywhere)
     this.#end++
     const length = this.#automaton.found(this.#state)
     if (length > 0) this.#hide({ from: this.#end - length, to: this.#end })

@@ -1,9 +1,9 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { deviceOf } from "../../../../domain/accounts/Session.ts"
-import { sessionLasts } from "../../../../usecases/accounts/Accounts.ts"
+import { sessionLifetime } from "../../../../usecases/accounts/Accounts.ts"
 import { AuditTrail } from "../../../../usecases/accounts/AuditTrail.ts"
-import { challengeLasts, Passkeys } from "../../../../usecases/accounts/Passkeys.ts"
+import { challengeLifetime, Passkeys } from "../../../../usecases/accounts/Passkeys.ts"
 import { Api } from "../../../Api.ts"
 import { CurrentUser } from "../../../Auth.ts"
 import { networkOfRequest, TrustedProxies } from "../../../server/ClientAddress.ts"
@@ -26,7 +26,7 @@ export const PasskeysHandlers = HttpApiBuilder.group(Api, "passkeys", (handlers)
       .handle("beginAdding", () =>
         Effect.gen(function* () {
           const { flow, options } = yield* passkeys.beginAdding(yield* CurrentUser, cookie.site)
-          yield* cookie.set(flow, challengeLasts)
+          yield* cookie.set(flow, challengeLifetime)
           return { options }
         })
       )
@@ -50,7 +50,7 @@ export const PasskeySignInHandlers = HttpApiBuilder.group(Api, "passkeySignIn", 
       .handle("challenge", () =>
         Effect.gen(function* () {
           const { flow, options } = yield* passkeys.beginSignIn(cookie.site)
-          yield* cookie.set(flow, challengeLasts)
+          yield* cookie.set(flow, challengeLifetime)
           return { options }
         })
       )
@@ -60,7 +60,7 @@ export const PasskeySignInHandlers = HttpApiBuilder.group(Api, "passkeySignIn", 
             address: networkOfRequest(proxies, request),
             device: deviceOf(request.headers["user-agent"])
           })
-          yield* session.set(token, sessionLasts)
+          yield* session.set(token, sessionLifetime)
           return { user }
         })
       )

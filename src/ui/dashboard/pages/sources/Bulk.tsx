@@ -38,7 +38,7 @@ const words = texts(
 )
 
 /** Maximum number of concurrent requests. */
-const concurrency = 4
+const maxConcurrentRequests = 4
 
 interface Props {
   readonly chosen: ReadonlyArray<SourceItem>
@@ -76,7 +76,7 @@ export const Bulk = ({ chosen, onChange }: Props) => {
         setProgress({ done, all })
       }
     }
-    await Promise.all(Array.from({ length: concurrency }, work))
+    await Promise.all(Array.from({ length: maxConcurrentRequests }, work))
     await queries.invalidateQueries({ queryKey: ["sources"] })
     setProgress(null)
     if (stay.size > 0) setFailed({ count: stay.size, all, problem })
