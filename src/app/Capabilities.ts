@@ -41,9 +41,10 @@ import * as DataDirectory from "./DataDirectory.ts"
 import * as Redis from "./Redis.ts"
 import * as Secrets from "./config/Secrets.ts"
 import { vectorOf } from "./Vector.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum bytes of in-process search indexes. The least recently used ones are removed first. */
-const indexBytes = 512 * 1_048_576
+const indexBytes = 512 * MiB
 /** Maximum bytes of the indexes that are kept in addition to pgvector. */
 const heldBytes = indexBytes / 2
 

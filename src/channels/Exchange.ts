@@ -17,9 +17,10 @@ import { ChannelError } from "../capabilities/ChannelAdapters.ts"
 import { collect } from "../concurrency/Collect.ts"
 import * as Json from "../domain/Json.ts"
 import { retryAfter } from "../domain/RetryAfter.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum size of an answer in bytes. Answers are ids or error messages. */
-const maxAnswerBytes = 1_048_576
+const maxAnswerBytes = MiB
 
 type AnswerHeaders = Readonly<Record<string, string | undefined>>
 

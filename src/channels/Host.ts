@@ -25,9 +25,10 @@ import { fieldsOf, itemsOf, member, timestampOf, textOf, identifierOf } from "./
 import { shownAs } from "./Markdown.ts"
 import { emptyDelivery, combine, singleEvent, arrived, ignored } from "./Normalized.ts"
 import { unsigned } from "./Refusals.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 const callTimeout = Duration.seconds(20)
-const maxAnswerBytes = 1_048_576
+const maxAnswerBytes = MiB
 const maxFrom = 256
 
 const refused = (message: string, retryable = false) =>

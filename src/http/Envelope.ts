@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { type CodedError, type ErrorCode, errors } from "../domain/Errors.ts"
 import { RequestId } from "./server/RequestId.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum bytes of an endpoint's body; {@link jsonLimit} without the annotation. Larger bodies are 413. */
 export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>() {}
@@ -18,7 +19,6 @@ export class BodyLimit extends Context.Tag("http/BodyLimit")<BodyLimit, number>(
 /** When the endpoint last changed for its callers, ISO 8601. Shown in `/openapi.json`. */
 export class UpdatedAt extends Context.Tag("http/UpdatedAt")<UpdatedAt, string>() {}
 
-export const MiB = 1_048_576
 export const jsonLimit = MiB
 export const webhookLimit = 4 * MiB
 

@@ -15,6 +15,7 @@ import type { JournalEntry } from "./Journal.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
 import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum crawl delay. Longer ones are shortened, because a thousand pages must fit the time of a job. */
 const maxCrawlDelaySeconds = 5
@@ -57,7 +58,7 @@ export const documentOf = (
 
 /** A missing robots.txt allows everything. If the server fails, the page is retried later (RFC 9309, 2.3.1). */
 const loadRobots = (origin: string) =>
-  request(`${origin}/robots.txt`, { maxBytes: 5 * 1024 * 1024 }).pipe(
+  request(`${origin}/robots.txt`, { maxBytes: 5 * MiB }).pipe(
     Effect.flatMap(({ status, body }): Effect.Effect<Robots, ReaderError> => {
       if (status >= 200 && status < 300) return Effect.succeed(parseRobots(new TextDecoder().decode(body)))
       if (status < 500 && status !== 429) return Effect.succeed(allowAll)

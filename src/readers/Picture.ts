@@ -9,12 +9,13 @@ import { TextRecognition } from "../capabilities/TextRecognition.ts"
 import { sanitize } from "../domain/Text.ts"
 import { unreadable } from "./Page.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** Time-out of the description. Without it, only the text is used. */
 export const describeTimeout = "60 seconds"
 const maxDescription = 4_000
 /** Providers refuse larger images, in bytes. */
-const maxDescribed = 10 * 1024 * 1024
+const maxDescribed = 10 * MiB
 /** Types that every provider with image support accepts. */
 const describable = ["image/png", "image/jpeg", "image/webp", "image/gif"]
 

@@ -18,9 +18,10 @@ import type { Reader, ReadOptions } from "./Reader.ts"
 import { parseRobots } from "./Robots.ts"
 import { parsingSitemap, type Sitemap } from "./SitemapXml.ts"
 import { type Address, makeVisits, type SkipReason } from "./Visits.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 /** The protocol's limit of 50 MB per file. */
-const maxBytes = 50 * 1024 * 1024
+const maxBytes = 50 * MiB
 const maxFiles = 200
 const maxDepth = 3
 
@@ -69,7 +70,7 @@ const loadExisting = (url: string) =>
 
 /** The sitemaps named in a site's robots.txt, else the default path. */
 const sitemapsOf = (url: string) =>
-  request(new URL("/robots.txt", url).href, { maxBytes: 5 * 1024 * 1024 }).pipe(
+  request(new URL("/robots.txt", url).href, { maxBytes: 5 * MiB }).pipe(
     Effect.map(({ status, body }) =>
       status === 200 ? parseRobots(new TextDecoder().decode(body)).sitemaps : []
     ),

@@ -6,13 +6,14 @@ import * as Effect from "effect/Effect"
 import { Inflate } from "fflate"
 import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
 import { ReaderError } from "../capabilities/SourceReaders.ts"
+import { MiB } from "../domain/Bytes.ts"
 
 export const zipLimits = {
   entries: 2_000,
   /** Maximum bytes of one entry. */
-  entryBytes: 50 * 1024 * 1024,
+  entryBytes: 50 * MiB,
   /** Maximum bytes of all entries. */
-  totalBytes: 500 * 1024 * 1024,
+  totalBytes: 500 * MiB,
   /** Maximum compression ratio of an entry of more than one mebibyte. */
   ratio: 200
 } as const
@@ -204,7 +205,7 @@ export const unzipEntry = (
     if (entry.encrypted) return yield* entryEncrypted
     const data = yield* Effect.try({ try: () => packed(archive, entry), catch: () => entryDamaged })
     if (data === undefined) return yield* entryDamaged
-    const limit = Math.min(zipLimits.entryBytes, left, Math.max(1024 * 1024, data.length * zipLimits.ratio))
+    const limit = Math.min(zipLimits.entryBytes, left, Math.max(MiB, data.length * zipLimits.ratio))
     if (entry.bytes > limit) return yield* entryTooLarge
     if (entry.method === 8) return yield* inflate(data, limit)
     if (entry.method !== 0) return yield* entryMethod

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { codeOf } from "../../domain/Thrown.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** The archive cannot be written, or is not valid. `message` is for the user of the command line. */
 export class ArchiveError extends Schema.TaggedError<ArchiveError>()("ArchiveError", {
@@ -15,7 +16,7 @@ export class ArchiveError extends Schema.TaggedError<ArchiveError>()("ArchiveErr
 }) {}
 
 /** Longer than any line that is written. */
-const maxLineBytes = 512 * 1_048_576
+const maxLineBytes = 512 * MiB
 
 const reason = (cause: unknown): string => (codeOf(cause) === "" ? "" : ` (${codeOf(cause)})`)
 

@@ -16,12 +16,13 @@ import * as Connection from "./Connection.ts"
 import { restore } from "./Export.ts"
 import * as Output from "./Output.ts"
 import { explain } from "./Signals.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum lines of one request, and about the maximum bytes. A longer line is sent alone. */
 const maxBatchLines = 500
-const maxBatchBytes = 1_048_576
+const maxBatchBytes = MiB
 /** Maximum bytes of a line: the server's limit for one request. */
-const maxLineBytes = 16 * 1_048_576
+const maxLineBytes = 16 * MiB
 
 interface Flags extends Connection.OperatorFlags {
   readonly agent?: string | undefined

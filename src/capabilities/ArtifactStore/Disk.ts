@@ -15,6 +15,7 @@ import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { codeOf } from "../../domain/Thrown.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Age after which an unfinished file is removed, because its writer must have died. */
 const maxUploadAge = Duration.hours(24)
@@ -41,7 +42,7 @@ const syncDirectory = async (directory: string) => {
 }
 
 /** Bytes that are hashed at a time: one or two milliseconds. */
-const bytesPerHashStep = 1_048_576
+const bytesPerHashStep = MiB
 
 /** Reads all bytes into new memory, and computes their address. */
 const readAll = async (handle: fs.FileHandle) => {

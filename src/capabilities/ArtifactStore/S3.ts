@@ -18,6 +18,7 @@ import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { spool } from "./Spool.ts"
 import { makeSpoolSpace } from "./SpoolSpace.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 export interface S3Options {
   readonly bucket: string
@@ -38,7 +39,7 @@ const attemptTimeout = Duration.seconds(60)
 /** For failures that may be transient. */
 const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
 /** Maximum size in bytes, above that of any original. A larger object is not read. */
-const maxObjectBytes = 256 * 1_048_576
+const maxObjectBytes = 256 * MiB
 const maxRefusalBytes = 65_536
 
 /** A refused or failed attempt. */

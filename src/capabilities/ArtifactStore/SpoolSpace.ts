@@ -5,8 +5,7 @@ import * as Stream from "effect/Stream"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { ArtifactStoreError } from "../ArtifactStore.ts"
-
-const GiB = 1_073_741_824
+import { GiB } from "../../domain/Bytes.ts"
 
 const tooManyUploads = () =>
   new ArtifactStoreError({ message: "Too many uploads are in progress. Try again later." })

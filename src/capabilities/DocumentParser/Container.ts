@@ -8,9 +8,10 @@ import { unzipSync } from "fflate"
 import { ParseError } from "../DocumentParser.ts"
 import { decodeText } from "./Charset.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum total size of the unpacked parts: about 5,000 pages of Word. */
-const maxBytes = 100 * 1024 * 1024
+const maxBytes = 100 * MiB
 /** Maximum number of parts. Reading a directory of millions would take too long. */
 const maxParts = 20_000
 
@@ -119,7 +120,7 @@ const contentTypes: ReadonlyArray<readonly [RegExp, ContainerKind]> = [
   ]
 ]
 const declarations = ["[Content_Types].xml", "mimetype"]
-const declarationBytes = 1024 * 1024
+const declarationBytes = MiB
 
 const declared = Option.liftThrowable((bytes: Uint8Array) =>
   unpack(bytes, (name, size) => declarations.includes(name) && size <= declarationBytes)

@@ -21,6 +21,7 @@ import { codeOf } from "../../domain/Thrown.ts"
 import { DocumentParser, ParseError, type ParseRequest } from "../DocumentParser.ts"
 import { defaultLimits } from "./Limits.ts"
 import { type Answer, Answers, type Job } from "./Messages.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 export interface WorkerOptions {
   /** The built `workers/parse.ts`. */
@@ -57,12 +58,11 @@ const workerStopped = new ParseError({
   message: "The document is damaged and could not be read."
 })
 
-const mebibyte = 1024 * 1024
 const watchInterval = Duration.millis(25)
 /** Growth that is allowed even if the process then exceeds `processMb`. */
-const minGrowthBytes = 96 * mebibyte
+const minGrowthBytes = 96 * MiB
 /** Number of bytes read, or characters produced, after which a thread ends to free its memory. */
-const maxThreadBytes = 4 * mebibyte
+const maxThreadBytes = 4 * MiB
 
 /** Maximum number of documents of a message, and their total size in bytes. A larger document is sent alone. */
 const maxBatchSize = 4
@@ -226,7 +226,7 @@ const make = (options: WorkerOptions) =>
         const size = requests.reduce((sum, { bytes }) => sum + bytes.length, 0)
         const answers = yield* thread.use((worker) =>
           ask(worker, { requests, limits }).pipe(
-            Effect.raceFirst(watchMemory((memoryMb + buffersMb) * mebibyte, processMb * mebibyte)),
+            Effect.raceFirst(watchMemory((memoryMb + buffersMb) * MiB, processMb * MiB)),
             Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut }),
             Effect.flatMap((reply) => Effect.mapError(decodeAnswers(reply), () => workerStopped)),
             Effect.filterOrFail(

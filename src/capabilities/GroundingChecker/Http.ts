@@ -13,6 +13,7 @@ import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
 import { type Checked, type Claim, GroundingChecker, type Verdict } from "../GroundingChecker.ts"
 import { OutboundHttp } from "../OutboundHttp.ts"
 import * as Words from "./Words.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 export interface HttpOptions {
   /** The full address, such as `https://grounding.example.com/v1/check-grounding`. */
@@ -27,7 +28,7 @@ export interface HttpOptions {
 const wholeScore = 0.75
 const partScore = 0.4
 const maxConcurrentRequests = 4
-const maxAnswerBytes = 1_048_576
+const maxAnswerBytes = MiB
 
 const Answer = Schema.parseJson(
   Schema.Struct({

@@ -7,6 +7,7 @@ import type { Answered } from "../StreamingPost.ts"
 import type { ModelError, ModelPart } from "../ModelRuntime.ts"
 import * as Failure from "./ProviderFailure.ts"
 import { SseLines } from "./SseLines.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Decodes one answer, event by event. */
 export interface Decoder {
@@ -22,7 +23,7 @@ export interface Decoder {
 type Page = readonly [Chunk.Chunk<ModelPart>, Option.Option<ModelError | null>]
 
 /** Maximum length of one event, in UTF-16 units. The last one of `/responses` repeats the whole answer. */
-const maxEvent = 8 * 1024 * 1024
+const maxEvent = 8 * MiB
 
 /** The parts of one answer. Parts that arrived together are one chunk. A decoder is used for one answer only. */
 export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<ModelPart, ModelError> => {

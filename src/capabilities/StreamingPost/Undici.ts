@@ -19,9 +19,10 @@ import { urlOf } from "../../domain/Address.ts"
 import { currentOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import { type Answered, StreamingPost, StreamingPostError, type Posted } from "../StreamingPost.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum number of unread bytes, before backpressure is applied to the provider. */
-const maxUnreadBytes = 1024 * 1024
+const maxUnreadBytes = MiB
 /** Maximum number of bytes of an answer's rest that are read and dropped, so that its connection can be reused. */
 const maxDroppedBytes = 64 * 1024
 

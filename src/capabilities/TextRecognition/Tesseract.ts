@@ -19,6 +19,7 @@ import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
 import { bitmapToPpm } from "./Bitmap.ts"
 import { type ImageFormat, imageFormat, imageSize } from "./ImageHeader.ts"
 import { Answer, type Job } from "./Messages.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 export interface TesseractOptions {
   /** The built `workers/recognize.ts`. */
@@ -60,7 +61,6 @@ const tooLarge = (pixels: number) =>
 
 /** Minimum confidence, from 0 to 100. Below it, the image probably contains no text. */
 const minConfidence = 30
-const mebibyte = 1024 * 1024
 /** Maximum number of waiting images. */
 const maxWaiting = 10_000
 const watchInterval = Duration.millis(250)
@@ -160,7 +160,7 @@ const make = (options: TesseractOptions) =>
         yield* FiberHandle.clear(idle)
         const worker = yield* running
         const reply = yield* ask(worker, bytes).pipe(
-          Effect.raceFirst(watchMemory(memoryMb * mebibyte)),
+          Effect.raceFirst(watchMemory(memoryMb * MiB)),
           Effect.timeoutFail({ duration: timeout, onTimeout: () => timedOut })
         )
         const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)

@@ -21,6 +21,7 @@ import { emptyDelivery } from "../Normalized.ts"
 import { messageIdOf, normalize, senderRules } from "./Inbound.ts"
 import { addressForm, type ReceivedMail, receivedMail } from "./Mail.ts"
 import { unsigned } from "../Refusals.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum age of a request. An older one may be a replay. */
 const maxRequestAge = Duration.minutes(5)
@@ -83,7 +84,6 @@ const recipientOf = ({ aliases }: ChannelRecipient) => {
   return at === -1 ? null : { thread: found.slice(0, at), address: found.slice(at + 1) }
 }
 
-const MiB = 1_048_576
 const file = { as: "document", maxBytes: 10 * MiB } as const
 
 /** Plain text, which every mail program can show. */

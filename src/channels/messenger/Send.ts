@@ -5,6 +5,7 @@ import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
 import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const decode = Schema.decodeUnknownOption(Schema.Struct({ message_id: Schema.NonEmptyString }))
 
@@ -32,7 +33,6 @@ const decodeUpload = Schema.decodeUnknownOption(
   Schema.Struct({ attachment_id: Schema.Union(Schema.NonEmptyString, Schema.Int) })
 )
 
-const MiB = 1_048_576
 const picture = { as: "image", maxBytes: 8 * MiB } as const
 const document = { as: "document", maxBytes: 25 * MiB } as const
 

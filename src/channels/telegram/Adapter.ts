@@ -19,6 +19,7 @@ import { emptyDelivery } from "../Normalized.ts"
 import { makeApi } from "./Api.ts"
 import { normalize } from "./Inbound.ts"
 import { unreached, unsigned } from "../Refusals.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Derived from the token, so that a bot that is activated again keeps its secret. */
 const secretOf = ({ accessToken }: ChannelAccess) =>
@@ -48,7 +49,6 @@ const chatOf = ({ aliases }: ChannelRecipient) => {
   return { chat_id: chat, ...(topic === undefined ? {} : { message_thread_id: Number(topic) }) }
 }
 
-const MiB = 1_048_576
 const picture = { as: "image", maxBytes: 10 * MiB } as const
 const document = { as: "document", maxBytes: 50 * MiB } as const
 

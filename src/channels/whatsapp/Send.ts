@@ -5,6 +5,7 @@ import type { ContactAlias } from "../../domain/channels/Channel.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import { shownAs } from "../Markdown.ts"
 import type { Outgoing, MetaChannel, OutgoingFile } from "../MetaChannel.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const Accepted = Schema.Struct({
   messages: Schema.NonEmptyArray(Schema.Struct({ id: Schema.NonEmptyString }))
@@ -53,7 +54,6 @@ const file = ({ as, fileId, name, ...outgoing }: OutgoingFile) =>
 
 const decodeUpload = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.NonEmptyString }))
 
-const MiB = 1_048_576
 const picture = { as: "image", maxBytes: 5 * MiB } as const
 
 export const whatsapp: MetaChannel = {

@@ -1,6 +1,7 @@
 /** Files that people send with a message: allowed types, size limits, and the stored form. */
 import * as Schema from "effect/Schema"
 import { ArtifactRef } from "../knowledge/Source.ts"
+import { MiB } from "../Bytes.ts"
 
 /** Allowed types of attachments, detected from their bytes. */
 export const AttachmentType = Schema.Literal(
@@ -15,7 +16,6 @@ export type AttachmentType = typeof AttachmentType.Type
 /** Maximum number of files of one message. */
 export const maxAttachments = 10
 
-const MiB = 1_048_576
 /** Maximum size in bytes for each type. */
 export const sizeLimits: Record<AttachmentType, number> = {
   "image/jpeg": 10 * MiB,

@@ -8,7 +8,8 @@ import { ImportReport } from "../../domain/conversations/ConversationImport.ts"
 import { AgentId } from "../../domain/Ids.ts"
 import { PayloadTooLarge, ValidationError } from "../../domain/Errors.ts"
 import { OperatorAuth } from "../Auth.ts"
-import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+import { BodyLimit, failure, success } from "../Envelope.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum bytes of one request. */
 const importLimit = 16 * MiB

@@ -18,7 +18,8 @@ import {
 import { TenantId } from "../../domain/Ids.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { OperatorAuth } from "../Auth.ts"
-import { BodyLimit, failure, MiB, success } from "../Envelope.ts"
+import { BodyLimit, failure, success } from "../Envelope.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum bytes of one request. A page of rows has about 2 MiB, unless a row alone is longer. */
 const requestLimit = 64 * MiB

@@ -6,8 +6,8 @@ import * as Stream from "effect/Stream"
 import { FileTooLarge, type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { SourceName } from "../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../domain/knowledge/SourceScope.ts"
-import { MiB } from "../Envelope.ts"
 import * as Upload from "./Upload.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const tooLarge = (limit: number) => new FileTooLarge({ message: `A file may take at most ${limit} bytes.` })
 

@@ -13,6 +13,7 @@ import * as Stream from "effect/Stream"
 import { PayloadTooLarge, ServiceUnavailable, ValidationError } from "../../domain/Errors.ts"
 import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { GrowingBuffer } from "./GrowingBuffer.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 export interface BodyLimits {
   /** Maximum bytes of all bodies in memory. */
@@ -28,7 +29,7 @@ export interface BodyLimits {
 /** The limits of every server. */
 export class RequestBodyLimits extends Context.Reference<RequestBodyLimits>()("http/RequestBody/Limits", {
   defaultValue: (): BodyLimits => ({
-    maxBufferedBytes: 128 * 1_048_576,
+    maxBufferedBytes: 128 * MiB,
     graceMillis: 10_000,
     minBytesPerSecond: 4_096,
     lingerMillis: 5_000

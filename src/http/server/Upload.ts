@@ -8,11 +8,12 @@ import * as Stream from "effect/Stream"
 import { largestAttachment, maxAttachments } from "../../domain/channels/Attachment.ts"
 import { type PayloadTooLarge, ValidationError, invalidField } from "../../domain/Errors.ts"
 import { sanitize } from "../../domain/Text.ts"
-import { jsonLimit, MiB } from "../Envelope.ts"
+import { jsonLimit } from "../Envelope.ts"
 import { GrowingBuffer } from "./GrowingBuffer.ts"
 import * as Multipart from "./Multipart.ts"
 import * as RequestBody from "./RequestBody.ts"
 import { withSlot } from "./UploadSlots.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** One file of the form, while it arrives. */
 export interface UploadedFile {

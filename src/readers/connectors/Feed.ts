@@ -7,12 +7,13 @@ import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { scan } from "../../domain/Xml.ts"
 import { markdownOf } from "./HtmlText.ts"
 import { request } from "./Requests.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Maximum number of entries that are read from one feed. */
 const maxEntries = 1_000
-const maxBytes = 10 * 1024 * 1024
+const maxBytes = 10 * MiB
 
 const Settings = Schema.Struct({
   url: HttpUrl.annotations(

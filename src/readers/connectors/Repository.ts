@@ -11,10 +11,10 @@ import { Text, trimmed } from "../../domain/Text.ts"
 import { compile, fits } from "../Glob.ts"
 import { request, requestJson } from "./Requests.ts"
 import { makeTar } from "./Tar.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
-const MiB = 1024 * 1024
 /** Limits of one archive. */
 const limits = {
   packedBytes: 200 * MiB,

@@ -12,8 +12,7 @@ import {
 import { ReaderError } from "../../capabilities/SourceReaders.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import { HostLimiter } from "../HostLimiter.ts"
-
-const MiB = 1024 * 1024
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Attempts of one request, including the first. After the last one the job's attempt fails; the next attempt repeats the step. */
 const maxTries = 5

@@ -10,6 +10,7 @@ import * as Path from "node:path"
 import * as v8 from "node:v8"
 import { type Engine, engineOf, messageOf, openGlite, type EngineOpening } from "./Engine.ts"
 import { openThread } from "./EngineThread.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** The database cannot be opened or reached. `message` is short and contains neither credentials nor address. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
@@ -33,7 +34,7 @@ const unavailable = (what: string) => (cause: unknown) => {
 const doesNotOpen = unavailable("The embedded database does not open")
 
 /** Minimum free bytes: for the log, and for files written at the start. */
-const minFreeBytes = 32 * 1_048_576
+const minFreeBytes = 32 * MiB
 
 /** For a full disk, the engine reports only that it did not start. */
 const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
@@ -44,7 +45,7 @@ const orNoRoom = (directory: string) => (error: DatabaseUnavailable) =>
         bavail * bsize >= minFreeBytes
           ? error
           : new DatabaseUnavailable({
-              message: `${error.message}. Only ${Math.floor((bavail * bsize) / 1_048_576)} MiB are free on the disk of ${directory}: make room, and start again.`
+              message: `${error.message}. Only ${Math.floor((bavail * bsize) / MiB)} MiB are free on the disk of ${directory}: make room, and start again.`
             })
     }),
     Effect.flip

@@ -10,9 +10,10 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import { forEveryTenant } from "../../concurrency/TenantSession.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Bytes of log after which a checkpoint runs. */
-const maxLogBytes = 48 * 1_048_576
+const maxLogBytes = 48 * MiB
 
 /** Time between two checks. */
 export const interval = "15 seconds"

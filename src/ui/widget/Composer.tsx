@@ -2,7 +2,8 @@
 import type { RefObject } from "preact"
 import { useEffect, useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
-import { accepted, added } from "./Files.ts"
+import { acceptedTypes } from "../AttachmentLimits.ts"
+import { added } from "./Files.ts"
 import { Icon } from "./Icon.tsx"
 import { Picture } from "./Picture.tsx"
 import type { View } from "./View.ts"
@@ -86,7 +87,7 @@ export const Composer = ({
           type="file"
           multiple
           hidden
-          accept={accepted}
+          accept={acceptedTypes}
           aria-label={texts.attach}
           onChange={(event) => {
             add([...(event.currentTarget.files ?? [])])

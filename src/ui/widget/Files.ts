@@ -1,20 +1,6 @@
 /** Checks files before they are sent. */
-import type { AttachmentType } from "../../domain/channels/Attachment.ts"
+import { maxAttachments, sizeLimits } from "../AttachmentLimits.ts"
 import type { Texts } from "./Texts.ts"
-
-const megabyte = 1_048_576
-const maxFiles = 10
-
-/** Most bytes of a file by its type. */
-const sizeLimits: Readonly<Record<string, number>> = {
-  "image/jpeg": 10 * megabyte,
-  "image/png": 10 * megabyte,
-  "image/webp": 10 * megabyte,
-  "image/gif": 10 * megabyte,
-  "application/pdf": 25 * megabyte
-} satisfies Record<AttachmentType, number>
-
-export const accepted = Object.keys(sizeLimits).join(",")
 
 const problemOf = ({ name, size, type }: File, texts: Texts) => {
   const limit = sizeLimits[type]
@@ -26,6 +12,7 @@ const problemOf = ({ name, size, type }: File, texts: Texts) => {
 export const added = (files: ReadonlyArray<File>, more: ReadonlyArray<File>, texts: Texts) => {
   const problems = more.map((file) => problemOf(file, texts))
   const all = [...files, ...more.filter((_, place) => problems[place] === null)]
-  const problem = problems.find((found) => found !== null) ?? (all.length > maxFiles ? texts.fileCount : null)
-  return { files: all.slice(0, maxFiles), problem }
+  const problem =
+    problems.find((found) => found !== null) ?? (all.length > maxAttachments ? texts.fileCount : null)
+  return { files: all.slice(0, maxAttachments), problem }
 }

@@ -12,6 +12,7 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { FairLimiter, type Permit } from "../../concurrency/FairLimiter.ts"
 import { FairQueue } from "../../concurrency/FairQueue.ts"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { MiB } from "../../domain/Bytes.ts"
 
 /** Maximum deliveries of one transaction. */
 const maxBatchSize = 128
@@ -20,7 +21,7 @@ const maxBatchSize = 128
  * round-robin; one account may hold half of the bytes.
  */
 const maxWaiting = 1_024
-const maxBytes = 64 * 1_048_576
+const maxBytes = 64 * MiB
 /** How long a batch waits for more deliveries when it has fewer than half as many as the batch before. */
 const batchDelay = Duration.millis(1)
 /** A transaction that takes longer is rolled back. */

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { expect } from "vitest"
 import { uploadLimit } from "../../../src/http/public/knowledge/SourcesApi.ts"
-import { MiB } from "../../../src/http/Envelope.ts"
+import { MiB } from "../../../src/domain/Bytes.ts"
 import { as, layer as PublicServer, Script } from "../PublicServer.ts"
 import { expectData, expectError, TestServer } from "../TestServer.ts"
 

@@ -9,6 +9,7 @@ import type { Settings } from "../../config/Config.ts"
 import { artifactStore } from "../../Capabilities.ts"
 import * as Package from "../../Package.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
+import { MiB } from "../../../domain/Bytes.ts"
 
 /** Stores, reads and removes a few random bytes. */
 const probed = Effect.gen(function* () {
@@ -43,12 +44,11 @@ export const checkArtifacts = (settings: Settings) => {
   )
 }
 
-const mebibyte = 1_048_576
 /** Minimum free bytes. */
-const minFreeBytes = { warning: 1_024 * mebibyte, problem: 100 * mebibyte }
+const minFreeBytes = { warning: 1_024 * MiB, problem: 100 * MiB }
 
 export const spaceOf = (free: number): Finding => {
-  const words = `${Math.floor(free / mebibyte)} MiB are free where the data directory is`
+  const words = `${Math.floor(free / MiB)} MiB are free where the data directory is`
   if (free >= minFreeBytes.warning) return ok("disk", words)
   return (free >= minFreeBytes.problem ? warning : problem)("disk", `${words}: make room`)
 }

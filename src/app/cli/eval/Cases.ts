@@ -4,8 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { parse } from "../../../domain/agents/TestCaseFile.ts"
 import { CommandFailed } from "../Connection.ts"
+import { MiB } from "../../../domain/Bytes.ts"
 
-const maxFileBytes = 64 * 1024 * 1024
+const maxFileBytes = 64 * MiB
 
 /** Invalid input: exit code 2. */
 export const badInput = (message: string) => new CommandFailed({ message, exitCode: 2 })

@@ -32,7 +32,7 @@ import { ReaderForm } from "../../../domain/knowledge/SourceReader.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
-import { BodyLimit, failure, MiB, success } from "../../Envelope.ts"
+import { BodyLimit, failure, success } from "../../Envelope.ts"
 import {
   ChangedSource,
   DeletedSource,
@@ -44,6 +44,7 @@ import {
   SyncRequest,
   uploadLimit
 } from "../../public/knowledge/SourcesApi.ts"
+import { MiB } from "../../../domain/Bytes.ts"
 
 const path = Schema.Struct({ id: SourceId })
 const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })

@@ -31,7 +31,8 @@ import {
 } from "../../../domain/knowledge/Source.ts"
 import { SourceLabels } from "../../../domain/knowledge/SourceScope.ts"
 import { AgentKeyAuth, RequiredPermission } from "../../Auth.ts"
-import { BodyLimit, failure, MiB, success, UpdatedAt } from "../../Envelope.ts"
+import { BodyLimit, failure, success, UpdatedAt } from "../../Envelope.ts"
+import { MiB } from "../../../domain/Bytes.ts"
 
 const { id, agentId, type, name, labels, status, config, lastSyncedAt, lastError } = Source.fields
 

@@ -1,7 +1,7 @@
 /** Conversations of every channel: read as they go on, and answered by people. */
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
-import type { AttachmentType } from "../../../domain/channels/Attachment.ts"
+import { sizeLimits } from "../../AttachmentLimits.ts"
 import type { ConversationState } from "../../../domain/conversations/Conversation.ts"
 import type { InboxMessage, MessageFeedback } from "../../../domain/conversations/InboxView.ts"
 import type {
@@ -81,21 +81,6 @@ export const say = (id: string, content: string, files: ReadonlyArray<File>) =>
   call<unknown, typeof MessageBody.Encoded>("POST", `/api/conversations/${id}/messages`, {
     body: files.length === 0 ? { content } : formOf(content, files)
   })
-
-const MiB = 1_048_576
-
-/** Most bytes of a file by its type. */
-const sizeLimits: Readonly<Record<string, number>> = {
-  "image/jpeg": 10 * MiB,
-  "image/png": 10 * MiB,
-  "image/webp": 10 * MiB,
-  "image/gif": 10 * MiB,
-  "application/pdf": 25 * MiB
-} satisfies Record<AttachmentType, number>
-
-/** Types of the files that may be attached, and how many. */
-export const attachable = Object.keys(sizeLimits).join(",")
-export const maxAttachments = 10
 
 /** Whether the service accepts the file. */
 export const isAttachable = ({ size, type }: File) => size <= (sizeLimits[type] ?? -1)

@@ -34,6 +34,7 @@ import { AgentStore } from "../../../store/agents/Agents.ts"
 import { Artifacts } from "../../knowledge/Artifacts.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { Files } from "../TurnOptions.ts"
+import { MiB } from "../../../domain/Bytes.ts"
 
 /** How reading a body may fail. */
 type Broken = ValidationError | PayloadTooLarge
@@ -53,7 +54,6 @@ export interface StagedFile {
   readonly staged: Staged
 }
 
-const MiB = 1_048_576
 /**
  * MiB of files that all turns of this process hold for their models. A turn with more than half of it counts as half.
  */

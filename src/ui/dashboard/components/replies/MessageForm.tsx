@@ -9,7 +9,8 @@ import {
   useRef,
   useState
 } from "react"
-import { attachable, isAttachable, maxAttachments } from "../../api/Conversations.ts"
+import { acceptedTypes, maxAttachments } from "../../../AttachmentLimits.ts"
+import { isAttachable } from "../../api/Conversations.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { Button } from "../Button.tsx"
@@ -251,7 +252,7 @@ export const MessageForm = ({
             type="file"
             multiple
             hidden
-            accept={attachable}
+            accept={acceptedTypes}
             onChange={({ currentTarget }) => {
               add([...(currentTarget.files ?? [])])
               currentTarget.value = ""
