@@ -5,8 +5,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+import { optional } from "../domain/Optional.ts"
 
 /** One document. The three hints are used where the bytes are ambiguous. */
 export const ParseRequest = Schema.Struct({

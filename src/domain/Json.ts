@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import { isList } from "./JsonValue.ts"
 import { type JsonValue, hasUnstorable, sanitize } from "./Text.ts"
 
 /** Default maximum depth of nested objects and arrays. */
@@ -24,8 +25,6 @@ const isDeeper = (value: unknown, depth: number): boolean =>
   typeof value === "object" &&
   value !== null &&
   (depth === 0 || Object.values(value).some((member) => isDeeper(member, depth - 1)))
-
-export const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
 const clean = (value: JsonValue): JsonValue => {
   if (typeof value === "string") return sanitize(value)

@@ -2,12 +2,11 @@
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { optional } from "../../domain/Optional.ts"
 import { httpUrl, parsed } from "./ConfigValues.ts"
 import type { ModelProvider, Settings } from "./Settings.ts"
 
 export const defaultContextWindow = 128_000
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
 

@@ -1,11 +1,8 @@
 /** Replies that fit a JSON Schema, for providers with and without support for schemas. */
 import * as Stream from "effect/Stream"
+import { isList, isObject } from "../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { ModelError, ModelPart, ModelRequest } from "../ModelRuntime.ts"
-
-const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue> => Array.isArray(value)
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !isList(value)
 
 /** Keywords of strict mode. There, an object must require all its members and allow no others. */
 const strictKeywords: ReadonlySet<string> = new Set([

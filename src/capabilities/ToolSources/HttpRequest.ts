@@ -2,9 +2,10 @@
  * Builds the request of an HTTP tool from the tool's own parts, the model's arguments and the values of `toolContext`.
  */
 import * as Either from "effect/Either"
+import { isList } from "../../domain/JsonValue.ts"
 import { type HttpTarget, placeholdersOf } from "../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
-import { isList, segmentsOf, toText } from "../../domain/Json.ts"
+import { segmentsOf, toText } from "../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 import type { BoundValue } from "../ToolSources.ts"
 

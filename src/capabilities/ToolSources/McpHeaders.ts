@@ -1,7 +1,7 @@
 /**
  * Parameters of MCP tools that protocol version 2026-07-28 repeats in headers, as `x-mcp-header` in their schemas says.
  */
-import { isList } from "../../domain/Json.ts"
+import { isObject, isList } from "../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../domain/Text.ts"
 
 const annotation = "x-mcp-header"
@@ -14,9 +14,6 @@ interface Mirrored {
   /** Names of members, from the arguments inwards. */
   readonly path: ReadonlyArray<string>
 }
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !isList(value)
 
 /** Calls `found` for each annotation; `path` is null where annotations are not allowed. */
 const walk = (

@@ -1,13 +1,12 @@
 /** Users of a tenant, their sessions, and the operator's requests. */
 import * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { Role } from "./Access.ts"
 import { Entitlements } from "../agents/Agent.ts"
 import { TenantId, UserId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
 import { TimestampInput } from "../TimestampInput.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Scope of everything that belongs to a tenant: the first argument of every query of the dashboard. */
 export interface TenantScope {

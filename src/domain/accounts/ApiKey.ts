@@ -3,6 +3,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
+import { optional } from "../Optional.ts"
 import { allows, Permission } from "./Access.ts"
 import { Moment } from "./Account.ts"
 import { KeyId } from "../Ids.ts"
@@ -10,8 +11,6 @@ import { RateLimit } from "./RateLimit.ts"
 import { SourceScope } from "../knowledge/SourceScope.ts"
 import { Text, trimmed } from "../Text.ts"
 import { Version } from "../Version.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** `EXPIRED` is an active key whose `expiresAt` has passed; it is never stored. */
 export const KeyStatus = Schema.Literal("ACTIVE", "INACTIVE", "REVOKED", "EXPIRED")

@@ -5,6 +5,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { typeId } from "../Ids.ts"
 import * as Json from "../Json.ts"
+import { isList } from "../JsonValue.ts"
 import type { JsonValue } from "../Text.ts"
 
 /** Answered in SCIM's own shape. `detail` says what to fix, without the caller's input. */
@@ -39,7 +40,6 @@ const maxOperations = 1_000
 /** Maximum number of members of a group. */
 export const maxMembers = 10_000
 
-const isList = (value: Value): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 const isBody = (value: Value): value is Body =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 

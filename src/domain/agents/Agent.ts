@@ -1,13 +1,13 @@
 /** Tenants, agents and the entitlements of a plan. */
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { Text, trimmed } from "../Text.ts"
 import { Masking, MaskingInput } from "./Masking.ts"
 import { ToolName } from "./Tool.ts"
 import { Version } from "../Version.ts"
 
 const Timestamp = Schema.DateTimeUtc
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export class Tenant extends Schema.Class<Tenant>("Tenant")({
   id: TenantId,

@@ -1,14 +1,13 @@
 /** The agents of a tenant as one file: its contents, and the plan of changes that applies it. */
 import * as Schema from "effect/Schema"
 import { AgentId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { ChannelName, ConfiguredChannel } from "../channels/ChannelConfiguration.ts"
 import { ConfiguredSource, SourceName } from "../knowledge/Source.ts"
 import { CreateAgent } from "./Agent.ts"
 import { maxTestCases, TestCaseFields } from "./TestCase.ts"
 import { ConfiguredTool, maxTools, ToolName } from "./Tool.ts"
 import { PatchWidget } from "./Widget.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { name: AgentName, ...settings } = CreateAgent.fields
 

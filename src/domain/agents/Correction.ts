@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { Actor } from "../accounts/Audit.ts"
 import { AgentId, RunId, SourceId, typeId } from "../Ids.ts"
 import { QaPair } from "../knowledge/CuratedSource.ts"
@@ -9,8 +10,6 @@ import { Text, trimmed } from "../Text.ts"
 import { TimestampInput } from "../TimestampInput.ts"
 import { ExperimentId } from "./Experiment.ts"
 import { TestCaseId } from "./TestCase.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const CorrectionId = Text.pipe(Schema.minLength(1), Schema.brand("CorrectionId"))
 export type CorrectionId = typeof CorrectionId.Type

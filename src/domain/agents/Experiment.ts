@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { Actor } from "../accounts/Audit.ts"
 import { AgentId, RunId, typeId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
@@ -10,8 +11,6 @@ import { CreateAgent } from "./Agent.ts"
 import { CaseResult } from "./evaluation/Judge.ts"
 import { Change, Figures, Percentiles, Tokens } from "./evaluation/Report.ts"
 import { maxTestCases, TestCaseFields, TestCaseId } from "./TestCase.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const ExperimentId = Text.pipe(Schema.minLength(1), Schema.brand("ExperimentId"))
 export type ExperimentId = typeof ExperimentId.Type

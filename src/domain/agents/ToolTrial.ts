@@ -1,10 +1,9 @@
 /** A trial of a tool outside of a conversation. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { boundedRuntimeData } from "../chat/ChatTurn.ts"
 import { JsonObject, Text } from "../Text.ts"
 import { ToolFailureCode } from "./ToolFailure.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const ToolTrialRequest = Schema.Struct({
   /** One of the functions of an MCP server; the first by default. */

@@ -1,11 +1,10 @@
 /** The widget of an agent: how it looks and what it says on pages. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
+import { optional } from "../Optional.ts"
 import { AllowedOrigins } from "../accounts/ApiKey.ts"
 import { SourceScope } from "../knowledge/SourceScope.ts"
 import { Text, trimmed } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Prefix of the public name of every widget. The name opens the chat of the widget, and nothing under `/v1`. */
 export const widgetPrefix = "wgt_"

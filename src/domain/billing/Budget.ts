@@ -3,10 +3,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, KeyId, typeId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
 import { Version } from "../Version.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const BudgetId = Text.pipe(Schema.minLength(1), Schema.brand("BudgetId"))
 export type BudgetId = typeof BudgetId.Type

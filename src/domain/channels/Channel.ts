@@ -2,9 +2,8 @@
 import type * as DateTime from "effect/DateTime"
 import * as Schema from "effect/Schema"
 import { OutboxId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /**
  * The name of a provider that customers write through, as its adapter was registered. `/v1` and the widget are not

@@ -1,10 +1,9 @@
 /** An agent's account at a messaging provider, as the dashboard configures it. The token is never returned. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ChannelId } from "../Ids.ts"
 import { Version } from "../Version.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** The account's id at the provider, such as a phone number id or a Page id. The provider's paths contain it. */
 export const ExternalId = Schema.Trim.pipe(

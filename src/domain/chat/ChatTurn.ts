@@ -1,13 +1,12 @@
 /** The chat turn: its request, its result and the parts of its stream. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { RunEvent } from "./AgentRun.ts"
 import { RetrieveFilter } from "../knowledge/Chunk.ts"
 import { ConversationState } from "../conversations/Conversation.ts"
 import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "../Ids.ts"
 import { JsonObject, trimmed } from "../Text.ts"
 import { ResponseSchema } from "./ResponseSchema.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Trimmed before validation; 1 to 200 characters after trimming. */
 export const ExternalEndUserId = trimmed(200).pipe(Schema.brand("ExternalEndUserId"))

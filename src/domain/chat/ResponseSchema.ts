@@ -4,6 +4,7 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import { isList, isObject } from "../JsonValue.ts"
 import { JsonObject, type JsonValue } from "../Text.ts"
 
 /** Maximum length of the schema as JSON, with references resolved. */
@@ -11,9 +12,6 @@ const maxSchemaLength = 32 * 1024
 /** Maximum depth of nested schemas. */
 const maxSchemaDepth = 16
 
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !isList(value)
 const isText = (value: JsonValue): value is string => typeof value === "string"
 const isNumber = (value: JsonValue) => typeof value === "number"
 const isSize = (value: JsonValue) => typeof value === "number" && Number.isInteger(value) && value >= 0

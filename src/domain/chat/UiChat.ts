@@ -4,10 +4,9 @@
  */
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
 import { boundedRuntimeData, CompleteFields, oneIdentity, TurnFields } from "./ChatTurn.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Chosen by the client. Keys of an agent with the same scope share it. */
 export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("ChatId"))

@@ -1,13 +1,12 @@
 /** The hosted chat: its turn, its sessions and what the widget reads. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { type ChatTurnRequest, Citation, ExternalEndUserId, Media, StreamTurnRequest } from "./ChatTurn.ts"
 import { Conversation, ConversationState, Message } from "../conversations/Conversation.ts"
 import { TrialSettings } from "../agents/Agent.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, RunId } from "../Ids.ts"
 import { Text, trimmed } from "../Text.ts"
 import { Version } from "../Version.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** The session id that a page sends. An unknown one is a 404. Knowledge of the id authenticates the visitor. */
 export const SessionId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("SessionId"))

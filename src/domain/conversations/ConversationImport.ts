@@ -1,5 +1,6 @@
 /** One conversation of an import: a line of JSON. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { ExternalEndUserId } from "../chat/ChatTurn.ts"
 import { MessageRole } from "./Conversation.ts"
 import { AgentId } from "../Ids.ts"
@@ -9,8 +10,6 @@ import { TimestampInput } from "../TimestampInput.ts"
 const Role = MessageRole.annotations({
   message: () => ({ message: 'Expected "user" or "assistant"', override: true })
 })
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const ImportedConversation = Schema.Struct({
   /** The caller's own id of the conversation. The same id is imported once. */

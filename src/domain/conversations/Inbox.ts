@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AgentId, ConversationId, EndUserId, MessageId, typeId, UserId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { Text, trimmed } from "../Text.ts"
 import { ConversationChannel, ConversationState } from "./Conversation.ts"
 
@@ -44,8 +45,6 @@ export type Label = typeof Label.Type
 
 /** Assignee of the conversations: the caller, no one, or one member. */
 const AssigneeFilter = Schema.Union(Schema.Literal("me", "none"), UserId)
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Filter of a list of conversations. Omitted fields do not filter. */
 export const InboxFilter = Schema.Struct({

@@ -4,11 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
 import { typeId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
 import { TimestampInput } from "../TimestampInput.ts"
 import { Version } from "../Version.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const WebhookId = Text.pipe(Schema.minLength(1), Schema.brand("WebhookId"))
 export type WebhookId = typeof WebhookId.Type

@@ -1,12 +1,11 @@
 /** Request and answer of retrieval. */
 import * as Schema from "effect/Schema"
 import { ChunkId, DocumentId, SourceId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { SourceType } from "./Source.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
 import { trimmed } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /**
  * Sources to search: those that meet every condition. Unknown ids and an empty list match nothing. `metadata` matches a

@@ -1,9 +1,8 @@
 /** Sources whose content is in their config: a text, or questions with their answers. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { Text, trimmed } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Maximum number of characters of one source. With its JSON it fits the body of a request. */
 const maxLength = 200_000

@@ -1,11 +1,11 @@
 /** Answers based on passages that have changed or were deleted since. */
 import * as Schema from "effect/Schema"
 import { RunId, SourceId } from "../Ids.ts"
+import { optional } from "../Optional.ts"
 import { TimestampInput } from "../TimestampInput.ts"
 import { Version } from "../Version.ts"
 
 const Count = Schema.Int.pipe(Schema.nonNegative())
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Number of answers that one call replays: default and maximum. */
 export const defaultReplayedTurns = 50

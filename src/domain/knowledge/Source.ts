@@ -1,14 +1,13 @@
 /** Knowledge sources and their ingestion jobs. */
 import * as Schema from "effect/Schema"
 import { urlOf } from "../Address.ts"
+import { optional } from "../Optional.ts"
 import { QaConfig, TextConfig } from "./CuratedSource.ts"
 import { AgentId, IngestionJobId, SourceId } from "../Ids.ts"
 import { ReaderName } from "./SourceReader.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
 import { Text, trimmed } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const SourceStatus = Schema.Literal("PENDING", "PROCESSING", "READY", "FAILED")
 export type SourceStatus = typeof SourceStatus.Type

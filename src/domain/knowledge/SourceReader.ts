@@ -1,8 +1,7 @@
 /** Registered readers for sources: their list, and the form of their settings. */
 import * as Schema from "effect/Schema"
+import { optional } from "../Optional.ts"
 import { Text } from "../Text.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** A reader's name in the configs of sources. */
 export const ReaderName = Text.pipe(

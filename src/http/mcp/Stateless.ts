@@ -1,15 +1,12 @@
 /** Rules of protocol version 2026-07-28 for requests and results. Neither depends on earlier messages. */
-import { isList } from "../../domain/Json.ts"
-import type { JsonObject, JsonValue } from "../../domain/Text.ts"
+import { isObject } from "../../domain/JsonValue.ts"
+import type { JsonObject } from "../../domain/Text.ts"
 import * as Rpc from "./Rpc.ts"
 
 const prefix = "io.modelcontextprotocol/"
 
 type Headers = Readonly<Record<string, string | undefined>>
 type Request = Rpc.Message & { readonly id: Rpc.Id }
-
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !isList(value)
 
 const metaOf = ({ params }: Rpc.Message): JsonObject => {
   const meta = params?.["_meta"]

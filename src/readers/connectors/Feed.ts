@@ -3,13 +3,12 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ReaderError, setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
 import { urlOf } from "../../domain/Address.ts"
+import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { scan } from "../../domain/Xml.ts"
 import { markdownOf } from "./HtmlText.ts"
 import { request } from "./Requests.ts"
 import { MiB } from "../../domain/Bytes.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Maximum number of entries that are read from one feed. */
 const maxEntries = 1_000

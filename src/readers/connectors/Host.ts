@@ -5,6 +5,7 @@ import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
 import type { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { ReaderError, setting, type SourceReader, sourceReader } from "../../capabilities/SourceReaders.ts"
+import { optional } from "../../domain/Optional.ts"
 import type {
   HostReader,
   ReaderResponse,
@@ -16,8 +17,6 @@ import { Text } from "../../domain/Text.ts"
 import { request } from "./Requests.ts"
 
 const stepTimeout = Duration.minutes(10)
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const wordsOf = (words: ReaderWords) => (typeof words === "string" ? { en: words } : words)
 

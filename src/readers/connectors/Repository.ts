@@ -6,14 +6,13 @@ import type { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { ReaderError, setting, sourceReader } from "../../capabilities/SourceReaders.ts"
 import { WorkBudget } from "../../concurrency/WorkBudget.ts"
 import { yieldToEventLoop } from "../../concurrency/YieldToEventLoop.ts"
+import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
 import { compile, fits } from "../Glob.ts"
 import { request, requestJson } from "./Requests.ts"
 import { makeTar } from "./Tar.ts"
 import { MiB } from "../../domain/Bytes.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** Limits of one archive. */
 const limits = {

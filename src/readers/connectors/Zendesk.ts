@@ -2,12 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { setting, sourceReader, type SteppedDocument } from "../../capabilities/SourceReaders.ts"
+import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
 import { markdownOf } from "./HtmlText.ts"
 import { at, requestJson } from "./Requests.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const pageSize = 100
 

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
+import { isList } from "../../domain/JsonValue.ts"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { ChatPlace } from "../../domain/chat/UiChat.ts"
@@ -13,8 +14,6 @@ import { AgentRuns } from "./AgentRuns.ts"
 import { ChatTurn } from "./ChatTurn.ts"
 import { turnFailed } from "./ModelStep.ts"
 import { noTurnOptions } from "./TurnOptions.ts"
-
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
 /** `value` with the keys of its objects sorted, so that key order does not change the hash. */
 const ordered = (value: JsonValue): JsonValue => {

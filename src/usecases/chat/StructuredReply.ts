@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { NotConfigured } from "../../domain/Errors.ts"
 import * as Json from "../../domain/Json.ts"
+import { isList } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import { MarkScanner, withoutMarks } from "./grounding/Marks.ts"
 import * as Arguments from "./tools/Arguments.ts"
@@ -27,8 +28,6 @@ export interface ObjectReply {
   /** Numbers of the passages that its texts cite. */
   readonly numbers: ReadonlySet<number>
 }
-
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
 /** Models often wrap JSON in a code fence although they are told not to. */
 const unfenced = (text: string): string => {

@@ -2,6 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { optional } from "../../../domain/Optional.ts"
 import {
   AuthoredMessage,
   Conversation,
@@ -20,8 +21,6 @@ import {
   MessagePage,
   messagePageParams
 } from "../../public/conversations/ConversationsApi.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const { updatedAt } = Conversation.fields
 const hostedFields = {

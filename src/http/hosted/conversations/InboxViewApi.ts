@@ -3,6 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
+import { optional } from "../../../domain/Optional.ts"
 import { RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { Entry, InboxFilter, InboxStanding } from "../../../domain/conversations/Inbox.ts"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
@@ -14,8 +15,6 @@ import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { conversationPath } from "../../public/conversations/ConversationsApi.ts"
 import { HostedConversation } from "./ConversationsApi.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 export const InboxConversation = Schema.Struct({
   ...HostedConversation.fields,

@@ -2,6 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { optional } from "../../../domain/Optional.ts"
 import { InsightPage, MeasuredBy, MeasuresReport } from "../../../domain/conversations/Insights.ts"
 import { NotFound, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
@@ -9,8 +10,6 @@ import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
 import { RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 /** The time range, end excluded; by default the last 30 days. */
 const time = { from: optional(TimestampInput), to: optional(TimestampInput), agentId: optional(AgentId) }

@@ -6,6 +6,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, ChunkId, DocumentId, SourceId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import {
   Citing,
   FoundPassage,
@@ -18,7 +19,6 @@ import { trimmed } from "../../../domain/Text.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const passagePath = Schema.Struct({ id: SourceId, passage: ChunkId })
 
 export const DocumentPage = Schema.Struct({ documents: Schema.Array(SourceDocument), nextCursor })

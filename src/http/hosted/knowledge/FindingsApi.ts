@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import {
   Finding,
   FindingId,
@@ -16,7 +17,6 @@ import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const agentPath = Schema.Struct({ id: AgentId })
 
 /** Highest weight first: contradictions, then passages that repeat others. */

@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { AgentId, SourceId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { ImpactPage, ReplayImpact } from "../../../domain/knowledge/Impact.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import { TimestampInput } from "../../../domain/TimestampInput.ts"
@@ -11,7 +12,6 @@ import { ManageAuth, Managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
 import { OneExperiment } from "../agents/ExperimentsApi.ts"
 
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 const path = Schema.Struct({ id: AgentId })
 
 /** Most frequent first. */

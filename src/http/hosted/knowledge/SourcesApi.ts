@@ -18,6 +18,7 @@ import {
   ValidationError
 } from "../../../domain/Errors.ts"
 import { AgentId, IngestionJobId, SourceId } from "../../../domain/Ids.ts"
+import { optional } from "../../../domain/Optional.ts"
 import { cursorParam, limitParam } from "../../../domain/Page.ts"
 import {
   ArtifactRef,
@@ -47,7 +48,6 @@ import {
 import { MiB } from "../../../domain/Bytes.ts"
 
 const path = Schema.Struct({ id: SourceId })
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const list = HttpApiEndpoint.get("list", "/sources")
   .setUrlParams(

@@ -4,6 +4,7 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
+import { optional } from "../../../domain/Optional.ts"
 import { RunStatus, RunTrace } from "../../../domain/chat/AgentRun.ts"
 import { ChatId } from "../../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
@@ -19,7 +20,6 @@ const counted = (min: 0 | 1, message: string) =>
     Schema.annotations(numeric(min)),
     Schema.compose(Schema.NumberFromString)
   )
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
 
 const Events = Schema.String.pipe(
   HttpApiSchema.withEncoding({ kind: "Text", contentType: "text/event-stream" })

@@ -5,6 +5,7 @@
  * other user's value.
  */
 import * as Either from "effect/Either"
+import { isList } from "../../../domain/JsonValue.ts"
 import { literalKind, type Masking as MaskingSettings } from "../../../domain/agents/Masking.ts"
 import { type Matcher, parse } from "../../../domain/agents/MaskingPattern.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
@@ -20,8 +21,6 @@ const minKnownDigits = 7
 export const rule = `Personal data is replaced by placeholders in square brackets, a kind and a number, as in [email-0]. Each stands for one value
 that you do not see. Where the value belongs into your reply or into a call, write its placeholder exactly as it stands; the reader
 sees the value. Never make up a placeholder, and do not explain them. They are no sources: do not cite them.`
-
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)
 
 /** Normal form of a placeholder that a model changed: other case, blanks, another dash. */
 const normal = (inner: string): string =>

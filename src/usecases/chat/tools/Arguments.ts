@@ -3,6 +3,7 @@
  * called. Schemas are not trusted: nothing is compiled, no pattern is run, no reference is followed, and the work is
  * bounded by the size of schema and arguments. Unknown keywords are not checked; the tool decides.
  */
+import { isList, isObject } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 import { WorkBudget } from "../../../concurrency/WorkBudget.ts"
 
@@ -12,10 +13,6 @@ const maxProblems = 8
  * Comparisons allowed for each value in the schema or the arguments. When they are used up, the rest is not checked.
  */
 const stepsPerValue = 256
-
-const isList = (value: JsonValue | undefined): value is ReadonlyArray<JsonValue> => Array.isArray(value)
-const isObject = (value: JsonValue | undefined): value is JsonObject =>
-  typeof value === "object" && value !== null && !isList(value)
 
 /** Number of values in `value`, including itself. */
 const countOf = (value: JsonValue): number => {

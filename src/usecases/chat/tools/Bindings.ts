@@ -1,9 +1,10 @@
 /** Resolves a tool's bindings to values of `toolContext`. */
 import * as Either from "effect/Either"
 import type { BoundValue } from "../../../capabilities/ToolSources.ts"
+import { isList } from "../../../domain/JsonValue.ts"
 import type { Binding } from "../../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../../domain/agents/ToolFailure.ts"
-import { isList, segmentsOf } from "../../../domain/Json.ts"
+import { segmentsOf } from "../../../domain/Json.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 
 const member = (value: JsonValue | undefined, name: string): JsonValue | undefined => {

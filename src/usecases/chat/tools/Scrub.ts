@@ -2,6 +2,7 @@
  * Removes credentials and binding values from the output of tools and models, in the encodings in which servers
  * commonly echo them.
  */
+import { isList } from "../../../domain/JsonValue.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
 
 const mark = "[redacted]"
@@ -368,5 +369,3 @@ export class Scrubber {
   /** For text that comes in pieces. Text that may begin a needle is held back. */
   readonly streaming = (): Streaming => (this.#automaton === null ? asItIs : new Scan(this.#automaton))
 }
-
-const isList = (value: JsonValue): value is ReadonlyArray<JsonValue> => Array.isArray(value)

@@ -1,0 +1,4 @@
+import * as Schema from "effect/Schema"
+
+/** A field that may be missing. It is never undefined. */
+export const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
