@@ -1,7 +1,7 @@
 /**
  * Whose rows a statement may see, where row level security is on (docs/design/tenancy.md). Then every statement runs as a role
- * that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row of any. What is of every
- * tenant by design says so, by one of the names below, and runs as the role of the connection, the owner of the tables.
+ * that the policies bind, with its tenant in `spoke.tenant`; without a tenant it sees no row. Work on every tenant is
+ * declared with one of the names below, and runs as the role of the connection, the owner of the tables.
  */
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"

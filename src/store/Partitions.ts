@@ -158,7 +158,7 @@ const isMoving = Effect.gen(function* () {
   return found?.some === true
 })
 
-/** Drops it, if it is empty, or `kept` by nobody while no tenant moves. */
+/** Drops a partition that is empty. Without `kept` also one with rows, unless a tenant is being moved. */
 const drop = ({ name, table }: Partition, kept: boolean) =>
   step(
     Effect.gen(function* () {
@@ -174,8 +174,8 @@ const drop = ({ name, table }: Partition, kept: boolean) =>
   )
 
 /**
- * Drops the weeks that end before `kept`, in which nobody keeps a row, and empty ones that end before `past`. What other
- * sessions hold is dropped by a later round.
+ * Drops the weeks that end before `kept`, whose rows no tenant keeps, and empty weeks that end before `past`. Partitions
+ * that other sessions have locked are dropped by a later round.
  */
 export const dropWeeks = ({
   kept,

@@ -22,11 +22,11 @@ interface Query {
   readonly rowMode?: "array"
 }
 
-/** A query whose statement sees the rows of a tenant alone, and what it takes to say so. */
+/** Session values with which a statement sees the rows of one tenant. */
 interface SessionValues {
   readonly session: string
   readonly role: string
-  /** The connection keeps the statement that says so. */
+  /** Whether the connection keeps the statement that sets them prepared. */
   readonly isKept: boolean
 }
 
@@ -53,7 +53,7 @@ const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
 
 type Answered = (error: Error | null | undefined, answer: Answer) => void
 
-/** Sends one query, with its tenant where `told` says so. */
+/** Sends one query, preceded by the statement that sets `values`, if given. */
 const send = (client: Pg.ClientBase, query: Query, told: SessionValues | null, answered: Answered) => {
   if (told === null) return void client.query(query, answered)
   // Several messages that end with one Sync, also without values.

@@ -32,7 +32,7 @@ const maxTextCharacters = 1_000
 export const failuresBeforePause = 5
 /** The others are due after that delivery's attempt. */
 const afterProbe = "interval '15 seconds'"
-/** A worker that died while it tried such an endpoint holds up the others for so long. */
+/** If a worker dies during an attempt, other deliveries to the endpoint wait for this time. */
 const probeLease = Duration.seconds(60)
 
 /** Key of a delivery. */

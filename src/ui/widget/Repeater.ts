@@ -4,7 +4,7 @@ export class Repeater {
   private running: Promise<void> | null = null
   private readonly look: (settled: boolean) => Promise<void>
 
-  /** `look` is told whether any of those who wished for it said `settled`, and must not fail. */
+  /** `look` polls. Its argument is true if any of the combined requests had `settled`. It must not fail. */
   constructor(look: (settled: boolean) => Promise<void>) {
     this.look = look
   }

@@ -67,7 +67,7 @@ export interface PartStep {
   readonly prepare: (by: By) => Effect.Effect<ApplyPart, PartError>
 }
 
-/** A step that asks nobody. */
+/** A step that calls no other service. */
 export const partStep = (
   place: FieldPath,
   change: Omit<FieldChange, "field">,
