@@ -53,26 +53,31 @@ const isReadOnly = (error: Error) => "code" in error && error.code === "25006"
 
 type Answered = (error: Error | null | undefined, answer: Answer) => void
 
-/** Sends one query, preceded by the statement that sets `values`, if given. */
-const send = (client: Pg.ClientBase, query: Query, told: SessionValues | null, answered: Answered) => {
-  if (told === null) return void client.query(query, answered)
+/** Sends one query, preceded by the statement that sets `sessionValues`, if given. */
+const send = (
+  client: Pg.ClientBase,
+  query: Query,
+  sessionValues: SessionValues | null,
+  answered: Answered
+) => {
+  if (sessionValues === null) return void client.query(query, answered)
   // Several messages that end with one Sync, also without values.
   const extended = { ...query, queryMode: "extended" }
   const inner = new Pg.Query(extended, (error: Error | undefined, answer: unknown) =>
     Reflect.apply(answered, undefined, [error, answer])
   )
-  client.query(new TenantQuery(inner, told.session, told.role, told.isKept))
+  client.query(new TenantQuery(inner, sessionValues.session, sessionValues.role, sessionValues.isKept))
 }
 
 /** Runs one query. `onBroken` hears of an error after which the connection is of no use. */
 const ask = (
   client: Pg.ClientBase,
   query: Query,
-  told: SessionValues | null,
+  sessionValues: SessionValues | null,
   onBroken: (error: Error) => void,
   done: Done
 ) => {
-  send(client, query, told, (error, answer) => {
+  send(client, query, sessionValues, (error, answer) => {
     if (error === null || error === undefined) return done(Effect.succeed(answer))
     if (isReadOnly(error)) onBroken(error)
     done(Effect.fail(sqlErrorOf(error, client)))
@@ -134,14 +139,14 @@ export class PooledStatements extends Statements {
     })
   }
 
-  #run(query: Query, often: boolean, told: SessionValues | null): Effect.Effect<Answer, SqlError> {
+  #run(query: Query, often: boolean, sessionValues: SessionValues | null): Effect.Effect<Answer, SqlError> {
     return Effect.async<Answer, SqlError>((resume) => {
       let given = true
       this.#pool.connect((error, client, release) => {
         if (client === undefined) return resume(unconnected(error))
         // The caller was interrupted.
         if (!given) return release()
-        this.#ask(client, release, query, often, told, resume)
+        this.#ask(client, release, query, often, sessionValues, resume)
       })
       return Effect.sync(() => {
         given = false
@@ -154,7 +159,7 @@ export class PooledStatements extends Statements {
     release: (error?: Error) => void,
     query: Query,
     often: boolean,
-    told: SessionValues | null,
+    sessionValues: SessionValues | null,
     resume: Done
   ) {
     let broken: Error | undefined
@@ -169,7 +174,7 @@ export class PooledStatements extends Statements {
       resume(answer)
     }
     const name = often ? this.#prepared.nameOf(query.text) : undefined
-    const now = told === null ? null : { ...told, isKept: this.#prepared.isEnabled }
+    const now = sessionValues === null ? null : { ...sessionValues, isKept: this.#prepared.isEnabled }
     if (name === undefined && now?.isKept !== true) return ask(client, query, now, onError, done)
     send(client, name === undefined ? query : { ...query, name }, now, (error, answer) => {
       if (error === null || error === undefined) return done(Effect.succeed(answer))
@@ -203,14 +208,14 @@ class HeldStatements extends Statements {
   protected run(query: Query): Effect.Effect<Answer, SqlError> {
     const role = this.#tenantRole
     return Effect.withFiberRuntime((fiber) => {
-      const told = role === null ? null : this.#toTell(fiber, query, role)
+      const sessionValues = role === null ? null : this.#sessionValuesOf(fiber, query, role)
       return Effect.async<Answer, SqlError>((resume) =>
-        ask(this.#client, query, told, this.#onBroken, resume)
+        ask(this.#client, query, sessionValues, this.#onBroken, resume)
       )
     })
   }
 
-  #toTell(
+  #sessionValuesOf(
     fiber: Fiber.RuntimeFiber<unknown, unknown>,
     { text, values }: Query,
     role: string
