@@ -129,7 +129,7 @@ import * as Redacted from "effect/Redacted"
 import type { ChannelAdapter } from "../../capabilities/ChannelAdapters.ts"
 import { Unauthorized } from "../../domain/Errors.ts"
 import { fieldsOf, identifierOf, textOf } from "../Fields.ts"
-import { arrived, nothing } from "../Normalized.ts"
+import { arrived, emptyDelivery } from "../Normalized.ts"
 
 export const pagerAdapter: ChannelAdapter = {
   name: "pager",
@@ -144,7 +144,7 @@ export const pagerAdapter: ChannelAdapter = {
   normalize: (body, now, access) => {
     const { from, id } = fieldsOf(body)
     const [sender, messageId] = [identifierOf(from), identifierOf(id)]
-    if (access === null || sender === undefined || messageId === undefined) return nothing
+    if (access === null || sender === undefined || messageId === undefined) return emptyDelivery
     return arrived({
       raw: body,
       event: {
