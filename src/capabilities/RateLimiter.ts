@@ -1,5 +1,5 @@
 /**
- * Sliding-window rate limits. A window is divided into {@link partsPerWindow}, and a request counts until its whole part has
+ * Sliding-window rate limits. A window has {@link partsPerWindow} parts, and a request counts until its whole part has
  * left the window. So no window has more requests than the limit, wherever it begins, and a request is released at most
  * a sixtieth of the window late.
  */

@@ -9,7 +9,10 @@ import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
 import { currentOwner } from "./CurrentOwner.ts"
 
-/** Kinds of work that may see the rows of every tenant, and why. A comment such as `every tenant: directory` before a statement, or {@link forEveryTenant}, selects one. */
+/**
+ * Kinds of work that may see the rows of every tenant, and why. A comment such as `every tenant: directory` before a
+ * statement, or {@link forEveryTenant}, selects one.
+ */
 const everyTenantWork = {
   directory: "finds whose a key, a token, an e-mail address or an account of a channel is",
   sweep: "looks over all tenants for what is due, dead or old",

@@ -1,6 +1,6 @@
 /**
- * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas, {@link publicDescription}
- * as OpenAPI 3.1 with every schema, error and example.
+ * OpenAPI descriptions of the public API, derived from its declarations: {@link compact} without schemas,
+ * {@link publicDescription} as OpenAPI 3.1 with every schema, error and example.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"

@@ -1,7 +1,7 @@
 /** Builds the dashboard into dist/ui. `npm run dev:ui` serves it with hot reloading, next to a running server. */
 import * as Path from "node:path"
 import { defineConfig, type Plugin } from "vite"
-import { pageFiles } from "./dashboard/shown.ts"
+import { pageFiles } from "./dashboard/pageFiles.ts"
 
 const folder = import.meta.dirname
 

@@ -5,7 +5,7 @@ import { transformSync } from "esbuild"
 import { parseAst } from "vite"
 import { describe, expect, it } from "vitest"
 import { attackOn } from "./Backtracking.ts"
-import { pageFiles } from "../../src/ui/dashboard/shown.ts"
+import { pageFiles } from "../../src/ui/dashboard/pageFiles.ts"
 
 const root = Path.join(import.meta.dirname, "../../src")
 

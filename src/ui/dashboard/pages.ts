@@ -1,6 +1,6 @@
 import { loadOnce } from "./loadOnce.ts"
 import { agentParts } from "./pages/agents/agentParts.ts"
-import { pageFiles } from "./shown.ts"
+import { pageFiles } from "./pageFiles.ts"
 
 /** The code of each page, loaded when it is shown or about to be. */
 export const pages = {
